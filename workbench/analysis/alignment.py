@@ -16,8 +16,7 @@ from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, tools
 # The first difference, whether the model or a person's change caused it.
 
 What = Literal["message", "tool", "argument", "text", "result", "end"]
-"""The kind of a difference: a message to the model, a call, an argument, the model's text, the result of a call, or the
-end of the run."""
+"""What differs: a message to the model, a call, an argument, the model's text, a result, or the end of the run."""
 
 _MAX_QUOTE_CHARS = 40
 
@@ -307,8 +306,8 @@ def _cut(text: str) -> str:
 
 
 Kind = Literal["system", "said", "round", "text", "call", "result", "end"]
-"""The kind of a part of a run: a system prompt, a message to the model, the start of a round, the model's text, a call,
-the result of a call, or the end of the run."""
+"""The kind of a part of a run. `said` is a message to the model, `round` the start of a round, `text` the model's text,
+`result` the result of a call."""
 
 How = Literal["same", "differs", "left", "right"]
 """The result of comparing a part with its counterpart. With `left` and `right`, only one side has the part."""

@@ -391,7 +391,7 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 
 def busy_ms(runs: Iterable[RunSummary]) -> float:
-    """Return the time in milliseconds during which at least one of the runs was in progress.
+    """Return the time in milliseconds with at least one of the runs in progress.
 
     Pauses between batches do not count."""
     times = []

@@ -165,7 +165,7 @@ class _Pairs:
                 level = self._level(max(pair.look, 1), looks) if looks else LEVEL
             if self._until.rule == "e-value":
                 e_value_now = pair.greatest
-            # Runs with the first model serve every comparison. They count for a comparison only if it is the only one.
+            # Runs with the first model serve every comparison. They count only for a single comparison.
             spared_runs = spared[pair.second]
             if len(self.pairs) == 1:
                 spared_runs = spared.total()

@@ -34,8 +34,8 @@ def estimate(
 ) -> Estimate:
     """Estimate the tokens and the cost of planned runs; `planned` holds the number of runs of each cell.
 
-    A run is expected to use the mean of its cell's earlier runs, otherwise the mean of all earlier runs of its model.
-    Runs that ended in an error are ignored. `is_free` returns whether a model costs nothing."""
+    The estimate of a run is the mean of its cell's earlier runs, otherwise the mean of its model's earlier runs. Runs
+    that ended in an error are ignored. `is_free` returns whether a model costs nothing."""
     usable: dict[CellKey, list[RunSummary]] = {}
     of_models: dict[str, list[RunSummary]] = {}
     for key, runs in before.items():

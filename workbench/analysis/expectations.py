@@ -15,7 +15,7 @@ from workbench.suite.settings import Grading, extra_calls_of
 
 @dataclass(frozen=True, slots=True)
 class ExpectedArgument:
-    """An argument of an expected call, with its check in words on one line."""
+    """An argument of an expected call, and its check in words on one line."""
 
     argument: str
     check: str

@@ -43,8 +43,8 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 def confusion_of(runs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Confusion:
     """Return the confusion table of runs; each run is its expected tools and its called tools, in order.
 
-    Within a run, equal tools are paired first, regardless of their position. The others are paired in order, so each
-    pair shows which tool was called in place of an expected tool. The rules of the deciding grader are ignored."""
+    Within a run, equal tools are paired first, regardless of position. The rest is paired in order: each pair shows the
+    tool called in place of an expected tool. The rules of the deciding grader are ignored."""
     fold = ConfusionFold()
     for expected, called in runs:
         fold.add(expected, called)
@@ -182,8 +182,8 @@ _CAUSE_OF: Mapping[IssueKind, Cause] = {
     "partial credit": "low score",
     "sent too much": "sent too much",
 }
-"""The causes of issues, by kind. Other kinds need no cause: quantities of older grades only count other issues, a run's
-finish shows that its rounds were used up, and failed steps have their own issues."""
+"""The causes of issues, by kind. Other kinds need no cause. Quantities of older grades only count other issues. A run's
+finish shows that its rounds were used up. Failed steps have their own issues."""
 
 
 def _tools_asked_for(result: RunResult, case: Case) -> list[str]:
@@ -254,7 +254,7 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
             return tuple(only)
     found = _without_given_up(result.trajectory, expected, _with_wrong_tools(found))
     causes = set(causes_of(found))
-    # A low score follows from any other cause, so it counts only without another cause.
+    # A low score follows from any other cause, so it counts only alone.
     if causes - NEVER_ALONE - {"low score"}:
         found = _without_cause(found, "low score")
     elif causes <= NEVER_ALONE:

@@ -294,8 +294,7 @@ AGAINST_SCORE: Final = tuple(each for each in MEASURES.values() if each.per_run 
 def measure_of(name: str) -> Measure:
     """Return a measure by its name in suites.
 
-    The name is one of `MEASURES`, or it names a grader's score, a number in a grader's formula, or a named check of
-    answers."""
+    The name is in `MEASURES`, or names a grader's score, a number in its formula, or a named check of answers."""
     if name in MEASURES:
         return MEASURES[name]
     unit: Unit = "share" if is_score(name) else "number"

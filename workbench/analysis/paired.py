@@ -85,8 +85,8 @@ class Differences(NamedTuple):
 class Statistics(NamedTuple):
     """A test of paired differences, its interval, and the smallest difference that it usually detects.
 
-    "Usually" means in four of five tries. `interval` and `detectable` are functions of the test's level, which is 0.05
-    for a single comparison."""
+    "Usually" means in four of five tries. `interval` and `detectable` take the test's level: 0.05 for a single
+    comparison."""
 
     p: Callable[[Differences], float]
     interval: Callable[[Differences, float], Interval | None]
@@ -429,8 +429,8 @@ class Paired:
     def sentence(self, name_a: str, name_b: str) -> str:
         """Return the result on pass and fail in one plain sentence.
 
-        The sentence has the difference with its interval, the number of cases, the result of the test, and the number
-        of left-out cases."""
+        The sentence has the difference, its interval, the number of cases, the result of the test, and the number of
+        left-out cases."""
         if self.watched is not None and self.count:
             return self.watched.sentence(name_a, name_b)
         found = self.by(PASS_RATE)
@@ -530,7 +530,7 @@ def _by_case(cells: Iterable[Cell]) -> dict[tuple[str, str], Cell]:
 
 
 def all_paired(first: Iterable[Cell], others: Mapping[str, Iterable[Cell]]) -> dict[str, Paired]:
-    """Compare the cells of one model with those of every other model.
+    """Compare the cells of one model with every other model's cells.
 
     Returns the comparisons by model, each corrected for the number of comparisons."""
     first = tuple(first)

@@ -101,7 +101,7 @@ def _value_of(check: object) -> object:
 
 
 def _one_property(schema: Schema) -> Schema:
-    # The part becomes the root of its own schema, so it needs the definitions used by its references.
+    # The part becomes a root schema and needs the definitions used by its references.
     definitions = {}
     for name in ("$defs", "definitions"):
         if name in schema:

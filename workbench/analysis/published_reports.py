@@ -72,7 +72,7 @@ def share(part: int, whole: int, digits: int) -> float:
 
 
 def score_metadata(grade: Grade) -> dict[str, JsonValue]:
-    """Return the metadata that the `accuracy` scorer reports with its score, in its own words.
+    """Return the metadata of the `accuracy` scorer for its score, in its own words.
 
     If no calls were expected or none were made, the metadata is a sentence and the number of the other calls."""
     counts = {name: int(amount) for name, amount in grade.numbers.items()}

@@ -270,7 +270,7 @@ def front(points: Sequence[Point]) -> tuple[Point, ...]:
 
     Equal points are either all on the front or all off the front."""
     found: list[Point] = []
-    # In ascending order of `takes`, a point is on the front if its score exceeds that of the front's last point.
+    # In ascending order of `takes`, a point is on the front if it scores more than the front's last point.
     for point in sorted(points, key=lambda each: (each.takes, -each.score)):
         if not found or point.score > found[-1].score or _are_equal(point, found[-1]):
             found.append(point)

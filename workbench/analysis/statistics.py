@@ -328,7 +328,7 @@ def _within(t: float, freedom: int) -> float:
     return 2 / math.pi * (angle + inner)
 
 
-# Repeated runs: pass@k is the probability that at least one of k runs is good, pass^k that all of them are good.
+# Repeated runs: pass@k is the probability of at least one good run among k runs, pass^k of k good runs.
 
 
 class Passing(NamedTuple):
@@ -366,7 +366,7 @@ class _CasesOfShare(NamedTuple):
 
 
 def _shares(some: int, of: int) -> Iterator[float]:
-    """Return C(some, k) / C(of, k) for k from 1 to `of`, as a product over the draws, without factorials."""
+    """Return C(some, k) / C(of, k) for each k up to `of`, as a product over draws, without factorials."""
     return accumulate((max(some - drawn, 0) / (of - drawn) for drawn in range(of)), float.__mul__)
 
 

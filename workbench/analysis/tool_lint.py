@@ -377,7 +377,7 @@ def _say_the_same(one: ToolDefinition, other: ToolDefinition) -> bool:
         return False
     if fuzz.token_sort_ratio(" ".join(ours), " ".join(theirs)) < ALIKE:
         return False
-    # If descriptions differ only in the word that also differs in the names (lock, unlock), this word tells them apart.
+    # If the only differing word also differs in the names (lock, unlock), this word tells the tools apart.
     own = (set(ours) - set(theirs)) & (set(_meanings(one.name)) - set(_meanings(other.name)))
     its = (set(theirs) - set(ours)) & (set(_meanings(other.name)) - set(_meanings(one.name)))
     return not (own and its)

@@ -98,7 +98,7 @@ def _agreement(name: str, scored: dict[tuple[str, str], _Scored]) -> Agreement:
 
 
 PERCENTILES: Final = {"p50": "median", "p95": "95th percentile", "max": "maximum"}
-"""The percentiles of latency in reports, by their name in tables, with their name in words."""
+"""The percentiles of latency in reports: name in tables, and name in words."""
 
 
 @dataclass(frozen=True)

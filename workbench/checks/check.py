@@ -72,14 +72,14 @@ EqualsRule = Callable[[Any, JsonValue], bool]
 ValueError."""
 
 CallPython = Callable[[str, JsonValue], object]
-"""A function that calls a Python function by reference, such as `"checks:is_even"`, with a value and returns its
-result."""
+"""A function that calls a Python function with a value and returns the result; `"checks:is_even"` is a reference to a
+function."""
 
 Judge = Callable[[Any, JsonValue], CheckVerdict]
 """A function that returns a language model's verdict on a value. It raises CheckError if there is no verdict."""
 
 VerdictCache = dict[tuple[int, int], "tuple[CheckBase, JsonValue, CheckVerdict]"]
-"""Verdicts by the ids of check and value. An entry keeps check and value alive, so no other object gets their ids."""
+"""Verdicts by the ids of check and value. An entry keeps check and value alive, so their ids are never reused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,7 +413,7 @@ class CheckBase(BaseModel):
         raise UnknownSampleError
 
     def near_misses(self, met: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
-        """Yield values that probably miss the check: copies of `met`, a value that meets it, with one change inside."""
+        """Yield values that probably miss the check: copies of `met` (which meets it) with one change inside."""
         yield from ()
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
@@ -613,7 +613,7 @@ def check_names_in(table: Mapping[str, Any]) -> list[str]:
 def _as_table(value: Any) -> Any:
     """Convert a written value into the table of one check; a bare value becomes `equals`.
 
-    A table is a check if exactly one key names a check and all other keys are options of that check."""
+    In a check's table, exactly one key names a check, and all other keys are its options."""
     if isinstance(value, CheckBase | WrittenCheck):
         return value
     if not isinstance(value, dict):

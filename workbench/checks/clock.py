@@ -49,8 +49,7 @@ NOMINAL_CLOCK = Clock(datetime(2026, 1, 14, 12, tzinfo=UTC), "UTC")
 def fixed_clock(text: str) -> Clock | None:
     """Return a suite's clock with a written time; `None` for a time zone alone.
 
-    Raises ValueError for other texts, for unknown time zones, and for times that do not exist or are ambiguous in the
-    zone."""
+    Raises ValueError for other texts, unknown time zones, and times that do not exist or are ambiguous."""
     found = _WRITTEN.fullmatch(text.strip())
     if found is None:
         _zone(text.strip())
@@ -90,10 +89,9 @@ def clock_at(text: str, now: datetime) -> Clock:
 
 
 def wall_times(at: datetime, zone: tzinfo) -> list[datetime]:
-    """Return the one or two times at which clocks in a zone show a date and time, each with its offset.
+    """Return the one or two times at which a zone's clocks show a date and time, each with its offset.
 
-    A local time that does not exist, because clocks are put forward, gets the offset before the change, as in PEP
-    495."""
+    A time skipped by clocks put forward gets the offset before the change, as in PEP 495."""
     first, second = (_with_own_offset(at.replace(tzinfo=zone, fold=fold)) for fold in (0, 1))
     if (first.utcoffset() or timedelta()) > (second.utcoffset() or timedelta()):
         return [first, second]

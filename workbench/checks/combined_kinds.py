@@ -1,4 +1,4 @@
-"""Checks that delegate their verdict to several other checks, a judge, or a Python function."""
+"""Checks that delegate to several other checks, a judge, or a Python function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of lists: of the elements with or without their order, of each element, and of lengths."""
+"""Checks of lists: the elements with or without order, each element, and lengths."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ class _Comparison:
         return why(self._checks[row], self._verdict(row, column), self._elements[column])
 
 
-# The matching of expected elements to the elements of a list, one to one.
+# The one-to-one matching of expected elements to a list's elements.
 
 Fits = Callable[[int, int], bool]
 """A function that returns whether an element of the list meets an expected element; both are given by index."""
@@ -289,8 +289,7 @@ def matching(expected: Sequence[CheckBase], elements: Sequence[JsonValue], fits:
             found[row] = same.popleft()
     all_met = len(found) == len(expected) - len(checks)
     taken = set(found.values())
-    # `free` holds the columns (elements) that no row (check) has taken; `owners` maps each other column to the row that
-    # took it.
+    # `free` holds the columns (elements) without a row (check); `owners` maps each other column to its row.
     free = dict.fromkeys(column for column in range(len(elements)) if column not in taken)
     owners: dict[int, int] = {}
     latest = -1

@@ -74,7 +74,7 @@ def _guarded(dialect: type[Draft202012Validator], without_unevaluated: bool) -> 
     of_part = guarded.evolve
 
     def evolve(validator: Any, **changes: Any) -> Any:
-        # For a subschema with a dialect of its own, jsonschema would use its original class, without a time limit.
+        # For a subschema with its own dialect, jsonschema would use its original class without a time limit.
         evolved = of_part(validator, **changes)
         if isinstance(evolved, guarded):
             return evolved
@@ -318,7 +318,7 @@ _REFUSING_NOTHING = frozenset(
         *("$defs", "additionalProperties"),
     }
 )
-"""The keywords that refuse no value. `format` is one of them because it is an annotation by default."""
+"""The keywords that refuse no value. `format` is an annotation by default."""
 
 
 # Arguments and results of calls, validated against the schemas of their tools.

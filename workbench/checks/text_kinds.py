@@ -227,7 +227,7 @@ def _moments(expected: str, context: CheckContext) -> Sequence[datetime]:
 
 
 class _PartOfText(_TextCheck):
-    """The base class of checks that the expected text occurs in the value: at its start, at its end, or anywhere."""
+    """The base class of checks that the value contains the expected text: at the start, at the end, or anywhere."""
 
     options: ClassVar = {"ignore_case": IGNORE_CASE}
     types = TEXT
@@ -474,7 +474,7 @@ _PLAIN_WORDS = r"(?:\(\?[a-z]+\))? (?:\\b|\.\*|\^|\()* [^\W\d_]+ (?:[ |'-]+[^\W\
 
 
 def _twins(check: CheckBase, text: str, hint: str) -> Iterator[Weakness]:
-    """Yield a weakness if a check of a text also accepts the text with other numbers, which change its meaning."""
+    """Yield a weakness if a check of a text accepts the text with other numbers, and so with another meaning."""
     for twin in _with_other_numbers(text):
         if check.holds(twin):
             yield f"{describe_value(twin)} passes too", hint, "warning"

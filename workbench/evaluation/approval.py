@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 Typed = Mapping[Path, Collection[TypedServer]]
-"""The servers that the user typed in this session, by the path of the suite."""
+"""The servers typed by the user in this session, by suite path."""
 
 _NOTHING_TYPED: Typed = {}
 
@@ -150,8 +150,8 @@ class Needs:
                 of_history=file.as_then or whole != stated,
             )
             requests.append(request)
-        # A run reads its key only when it opens its model. The secrets must be known earlier, before anything about the
-        # runs is written or shown.
+        # A run reads its key only when it opens its model. Secrets must be known before anything about the runs is
+        # written or shown.
         learn_secrets_of_runs(program, runs, specs)
         specs.seal()
         return cls(tuple(requests), specs)
@@ -347,7 +347,7 @@ class Trust:
             return None
         # The whole suite is tried first: its grant replaces the stored grant, which may include the suite's models.
         for needs, before in ((request.whole, typed.whole_before), (request.needs, typed.before)):
-            # Without another server, the calls and answers in the file had no effect, so the user was never asked about
+            # Without another server, the file's calls and answers had no effect, and the user was never asked about
             # them.
             is_new = before.nothing and bool(before.calls or before.answers)
             if not is_new and self._covers(request, before):
@@ -395,7 +395,7 @@ def _request(
         # The error is stored because only runs that need a missing variable fail.
         environment = error
     request = Request(file, needs, whole, Grant(needs, environment, code))
-    # A history may come from anywhere, so nothing in it counts as typed on this machine.
+    # A history may come from anywhere. Nothing in it counts as typed on this machine.
     if file.as_then or file.path not in typed:
         return request
     return replace(request, typed=_typed_part(request, typed[file.path]))
@@ -473,7 +473,7 @@ def with_agents(needs: SuiteNeeds, runs: Iterable[PlannedRun]) -> SuiteNeeds:
 
 
 def models_asked(runs: Iterable[PlannedRun], specs: Specs) -> frozenset[ModelNeed]:
-    """Return the models, including judges, that need trust and that some runs would ask."""
+    """Return the models that some runs would ask and that need trust, including judges."""
     found: set[ModelNeed] = set()
     cases: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
     for run in runs:

@@ -40,7 +40,7 @@ from workbench.suite.suite_file import SuiteFile, cases_by_id, parse_suite, suit
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.recording import RecordingError
 
-# Changes to suites since the baseline. They are shown with the verdict because they may explain it.
+# Changes to suites since the baseline, shown with the verdict because they may explain it.
 
 _MAX_NAMED = 5
 """The most cases or tools in one note."""
@@ -393,7 +393,7 @@ def _baseline(
         raise HistoryError(none + _renamed(batch.suites, suites.values()))
     notices = [*later_runs(batch, grading, selected, history_option(file))]
     before = {run.model for run in selected}
-    # One model can be compared with one other model. With more models, the pairs would be a guess.
+    # One model can be compared with another. With more models, the pairs would be a guess.
     if models.isdisjoint(before) and not len(models) == len(before) == 1:
         raise HistoryError(
             f"batch {batch.number} cannot be the baseline: it has the models {', '.join(sorted(before))}, but the "
@@ -407,8 +407,8 @@ def _selected(
 ) -> Iterable[RunRow]:
     """Yield the runs of a baseline that can be compared with the planned runs.
 
-    `planned` has the ids of cases by suite. A suite in `whole` has all its cases planned. It yields all its runs,
-    because a case that no longer exists counts as gone.
+    `planned` has the ids of cases by suite. In a suite in `whole`, all cases are planned. All its runs are yielded,
+    because a missing case counts as gone.
     """
     for run in runs:
         key = same.get(run.suite.key, run.suite.key)

@@ -246,7 +246,7 @@ def _native(value: object) -> object:
 
 
 def _of_records(records: Iterable[tuple[str, str, object]]) -> GivenCalls:
-    """Return the runs of records; each record comes with its place for messages and the root of paths into it."""
+    """Return the runs of records; each record has its place for messages and the root of paths into it."""
     runs: dict[str, list[ExternalRun]] = {}
     places: dict[str, str] = {}
     for place, root, value in records:
@@ -279,7 +279,7 @@ def _runs_in(value: Any) -> Iterator[ExternalRun]:
 
 @dataclass(frozen=True)
 class GivenRun:
-    """A run of a file of calls: a recording, an ungraded result, and the case that grades it."""
+    """A run of a file of calls: recording, ungraded result, and the case that grades it."""
 
     recording: Recording
     recorded: RunResult

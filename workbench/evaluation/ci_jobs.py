@@ -1,4 +1,4 @@
-"""The CI job of `workbench init --ci`: its model, and the packages and programs that its servers need."""
+"""The CI job of `workbench init --ci`: its model, and the packages and programs of its servers."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class CiJob:
     def _gitlab(self, requirement: str | None) -> Iterator[str]:
         if requirement is not None:
             yield from ("variables:", f"  {VARIABLE}: {_scalar(requirement)}")
-        # GitLab passes a project's masked variables to its jobs, so the file need not name them.
+        # GitLab passes a project's masked variables to its jobs, so the file does not name them.
         missing = [*self.variables] if requirement is not None else [VARIABLE, *self.variables]
         if missing:
             yield f"# Variables of the project, in its settings of CI/CD: {', '.join(missing)}"

@@ -1,7 +1,8 @@
-"""MCP servers from the configurations of other clients, or typed by the user, as tables of a suite.
+"""MCP servers as tables of a suite, from the configurations of other clients or typed by the user.
 
-A suite holds no secret. In a configuration, every literal value of `env`, of a header, and of an argument whose name
-suggests a secret becomes a variable. In a typed server, only a value of `env` that may be secret becomes a variable.
+A suite holds no secret. In a configuration, a literal value becomes a variable if it belongs to `env`, to a header, or
+to an argument whose name suggests a secret. In a typed server, only values of `env` that may be secret become
+variables.
 """
 
 from __future__ import annotations
@@ -347,7 +348,7 @@ class _Server:
         return table
 
     def _word(self, words: Sequence[str], at: int, env: dict[str, object]) -> list[str]:
-        """Return the parts of one word of a command, with its secrets and references as variables."""
+        """Return one word of a command in parts, with its secrets and references as variables."""
         word, before, place = words[at], "", "command"
         if at:
             before, place = words[at - 1], f"args[{at - 1}]"
@@ -722,7 +723,7 @@ def _of_project(
 ) -> tuple[Path | None, dict[str, object]]:
     """Return the folder of the Claude Code project around `folder`, and the project's servers.
 
-    If this project lacks `wanted` servers, return the only project that has all of them.
+    If this project lacks `wanted` servers, return the only project with all of them.
     """
     tables: dict[Path, Mapping[str, object]] = {}
     for path, settings in _table(_table(document).get("projects")).items():

@@ -106,7 +106,7 @@ def make_portion(token: str, portion: bytes) -> bool:
     """
     from distributed import secede
 
-    # While the task waits for the engine's thread, it leaves dask's pool so that dask may start other tasks.
+    # While the task waits for the engine's thread, it leaves dask's pool to let other tasks start.
     secede()
     node = _NODES.get(token)
     if node is None:
@@ -355,7 +355,7 @@ class _PackingRedaction:
         return self._passed
 
     def through(self, run: DoneRun) -> tuple[DoneRun, PackedRun | None]:
-        """Return a run as it may be sent, and the run's row for a history, if it can have one."""
+        """Return a run ready to send, and the run's row for a history if possible."""
         self._passed = row = None
         try:
             row = self._packer.packed(run)

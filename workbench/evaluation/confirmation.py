@@ -301,8 +301,8 @@ def _typical_shares(
             for row in history.runs_of_case(suite.key, change.case_id, MAX_EARLIER, lambda _why: None):
                 if row.model != change.model or row.is_fork or row.figures is None:
                     continue
-                # The newest row comes first. This row, of this batch, has the current content, and older rows count
-                # only if their content is equal.
+                # The newest row comes first. It belongs to this batch and has the current content. Older rows count
+                # only with equal content.
                 if row.batch == batch:
                     content = contents.of(row)
                 elif row.batch < batch and contents.of(row) == content and row.figures.status.graded:

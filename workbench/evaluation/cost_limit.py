@@ -33,10 +33,10 @@ Cell = tuple[str, str, str]
 
 # Guesses apply only to models without any earlier run. The first run of a batch replaces them.
 _ROUNDS, _ANSWER_TOKENS = 2, 100
-"""A guess at a run without earlier runs: one request for the calls and one for the answer, with answers of this length
-in tokens."""
+"""A guess at a run without earlier runs: one request for the calls, one for the answer, and the tokens of each
+answer."""
 _IMAGE_CHARACTERS = 6_000
-"""The number of characters of text that cost as much as an image of about a megapixel (1,500 tokens)."""
+"""The number of characters that cost as much as an image of a megapixel (1,500 tokens)."""
 
 _JUDGED_CHARACTERS, _RULING_TOKENS = 3_000, 150
 """A guess at one request to a judge: its characters including the instructions, and the tokens of the ruling."""
@@ -75,7 +75,7 @@ class Expected:
 
 @dataclass
 class Spent:
-    """The US dollars spent, including judges. Plans derived from one plan, such as reruns, share this object."""
+    """The US dollars spent, including judges. Derived plans, such as reruns, share this object."""
 
     usd: float = 0.0
 
@@ -91,7 +91,7 @@ class CostLimit:
     def expected_of(self, run: PlannedRun) -> Expected:
         """Return the expected cost of a run.
 
-        A run outside the original plan, such as a mutant's run, has the highest expected cost of its model.
+        A run outside the original plan, such as a mutant's run, gets the highest expected cost of its model.
         """
         if (known := self.expected.get(_cell(run))) is not None:
             return known
@@ -139,7 +139,7 @@ def cost_limit(
         for check in _judged(run, specs):
             judging += _judging_guess(specs.judge_of(run.file.path, check).price)
         price = _price_of(run, specs)
-        # The best evidence comes first: this case with this model, then this model, then the length of the request.
+        # The best evidence comes first: this case with this model, then the model, then the length of the request.
         if run.case.skip is not None:
             expected[cell] = Expected(0.0)
         elif price in (FREE, None):

@@ -60,7 +60,7 @@ class ModelComparison:
         """Return the comparison of a plan's runs and the earlier runs of its batch."""
         places, figures = plan.places, dict(plan.over)
         figures |= {places[run_id]: run for run_id, run in outcome.figures_by_run}
-        # Runs arrive in the order in which they end, so the plan's order is restored.
+        # Runs arrive in the order of their ends, so the plan's order is restored.
         in_order = [run for _, run in sorted(figures.items(), key=itemgetter(0))]
         watch = outcome.watch(plan)
         pairs: Sequence[PairWatched] = ()

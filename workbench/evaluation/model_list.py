@@ -208,7 +208,7 @@ CHECK_TIMEOUT_S = 40.0
 
 @dataclass
 class ListedModel:
-    """A model, the variables that may hold its key, the names of suites that use it, and its probe results."""
+    """A model with possible key variables, the suites that name it, and its probe results."""
 
     spec: ModelSpec
     environment: Mapping[str, str]
@@ -313,7 +313,7 @@ def _cloud_document(spec: ModelSpec) -> dict[str, object] | None:
 
 @dataclass
 class FoundModels:
-    """The models that were found, the suites that were read, and problems with both."""
+    """The models found, the suites read, and problems with both."""
 
     models: list[ListedModel] = field(default_factory=list)
     files: list[SuiteFile] = field(default_factory=list)

@@ -89,7 +89,7 @@ class Stop:
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """One part of a plan whose other parts run elsewhere.
+    """One part of a plan; the other parts run elsewhere.
 
     The shards of a plan are merged from their histories.
     """

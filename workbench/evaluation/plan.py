@@ -106,7 +106,7 @@ class NotInstalledError(ClusterError):
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """A finished run, its case, and its place in the plan of its batch, from 0.
+    """A finished run, its case, and its place (from 0) in the plan of its batch.
 
     The case is `None` if the suite of a stored run can no longer be read.
     """
@@ -295,7 +295,7 @@ class Plan:
         return {}
 
     def abandon(self) -> None:
-        """Release the batch so that another program can resume it."""
+        """Release the batch for other programs to resume."""
         if self.resumed is not None:
             self.resumed.handle.release()
 

@@ -251,7 +251,7 @@ def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: 
             continue
         if agent_named(name) is not None:
             continue
-        # A subject with this name replaces the model, so its suite needs no model of that name.
+        # A subject with this name replaces the model, so its suite needs no such model.
         folders = set()
         for file in files:
             if not has_subject(file, name):
@@ -272,7 +272,7 @@ def has_subject(file: SuiteFile, name: str) -> bool:
 
 def part_of(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: Specs) -> PlannedShard:
     """Return the part of a plan that a shard runs; raise HistoryError if the history of costs cannot be read."""
-    # The secrets of the whole plan are learned: all shards must redact alike, so that their batches can be merged.
+    # The secrets of the whole plan are learned: batches can be merged only if all shards redact alike.
     learn_secrets_of_runs(program, runs, specs)
     if shard.costs is None:
         places = places_in_turn(len(runs), shard.index, shard.of)

@@ -96,9 +96,9 @@ class RegradingJudges:
 
 @dataclass(frozen=True)
 class RunToGrade:
-    """A recording, its stored result, and the valid suite and case that grade it.
+    """A recording, its stored result, and the suite and case that grade it.
 
-    `given` is true if the recording was built from a file of calls and was never graded.
+    `given` is true if the recording was built from a file of calls and was never graded. The suite is valid.
     """
 
     recording: Recording
@@ -345,8 +345,7 @@ def _files(path: Path) -> list[Path]:
 def _by_suite(runs: Sequence[RunToGrade], results: Sequence[RunResult]) -> tuple[list[RunResult], dict[str, Suite]]:
     """Return the results with one path per recorded suite, and each suite by this path.
 
-    Each recording has its own path and only one case of its suite. Therefore, the first path represents all recordings
-    of a suite.
+    Each recording has its own path and only one case of its suite. The first path represents all recordings of a suite.
     """
     paths: dict[tuple[str, str], str] = {}
     suites: dict[str, Suite] = {}
@@ -549,7 +548,7 @@ def grade_again(
     judges: Callable[[], RegradingJudges],
     damaged: Say,
 ) -> Iterator[GradedAgain]:
-    """Yield stored runs with their new grades, in order, graded on event loops of this thread.
+    """Yield stored runs with their new grades, in order; grade them on event loops of this thread.
 
     `judges` is called for each portion of runs. `damaged` is called with the reason for each damaged run, which is
     omitted.
@@ -602,7 +601,7 @@ class _OldSuites:
         self._known: dict[tuple[int, str, str | None], bool] = {}
 
     def with_variant(self, row: RunRow, file: SuiteFile) -> SuiteFile | None:
-        """Return the present suite with the variant that a run names; `None` if there is no such variant.
+        """Return the present suite with a run's variant; `None` if there is no such variant.
 
         The present variant of that name is preferred, then the earlier variant, which may come from another file.
         """

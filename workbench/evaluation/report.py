@@ -365,7 +365,7 @@ class Report:
         return "".join(self.json_pieces())
 
     def pieces(self, form: str, *, lean: bool = False) -> Iterator[str]:
-        """Return the report in a form of `show.forms`, in pieces, so that the whole text is never in memory.
+        """Return the report in a form of `show.forms`, piece by piece; the whole text is never in memory.
 
         With `lean`, a JSON report contains each argument only once.
         """
@@ -398,7 +398,7 @@ class Report:
         return form
 
     def json_pieces(self) -> Iterator[str]:
-        """Return the text of `json` in pieces, one per run and case, so that the whole text is never in memory."""
+        """Return the text of `json`, one piece per run and case; the whole text is never in memory."""
         from workbench.show.json.records import document_pieces
 
         if self.regraded is not None:
@@ -420,7 +420,7 @@ class Report:
         return report_records(self.results, self.quality.cases, self.line_of)
 
     def shown_runs(self) -> Iterator[ShownRun]:
-        """Yield the runs one by one, with secrets redacted, for a writer of reports."""
+        """Yield the runs one by one, redacted, for a writer of reports."""
         from workbench.show.views.runs_report import ShownRun
 
         runs = iter(self.runs) if isinstance(self.runs, tuple) else self.runs.each()

@@ -73,8 +73,8 @@ class Reruns:
 class RerunCourse:
     """The evidence of the reruns so far; as a listener of the batch, it skips runs.
 
-    A rerun waits while an earlier rerun may still decide its case, so the outcome does not depend on which run ends
-    first.
+    A rerun waits while an earlier rerun may still decide its case. The outcome therefore does not depend on the order
+    in which runs end.
     """
 
     status: Status = Status.SKIPPED

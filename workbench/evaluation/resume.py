@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CompleteBatch:
-    """A batch of the history without missing runs, its figures, and the gates of its suites by path."""
+    """A batch of the history without missing runs, its figures, and its gates by suite path."""
 
     batch: BatchRow
     figures: tuple[RunSummary, ...]
@@ -358,7 +358,7 @@ def _complete_suites(
         if file.suite is None:
             left_out(f"{suite.file}, whose text in batch {batch.number} can no longer be read")
             continue
-        # The report shows the results of these suites, so the keys of their models must be redacted too.
+        # The report shows results of these suites, so their models' keys must be redacted too.
         learn_secrets_of_models(program, file, [use for use in used if use.suite == suite], specs)
         yield suite, file
 

@@ -100,7 +100,7 @@ class RunsBefore:
                     left_out(f"{damage}: {row.suite.file} has no case {row.case_id!r}")
                     continue
                 figures = row.figures
-                # The case gets its present id and name, so earlier and new runs belong to one case.
+                # With its present id and name, the case joins its earlier and new runs.
                 result = replace(
                     result,
                     case_id=case.id,
@@ -125,7 +125,7 @@ def runs_before(
 
 
 def figures_of(row: RunRow, cases: Mapping[str, Case] = MappingProxyType({})) -> RunSummary:
-    """Return the figures of a finished run, with the present path of its suite and id of its case."""
+    """Return the figures of a finished run, with the present suite path and case id."""
     assert row.figures is not None
     case_id = row.case_id
     if case_id in cases:

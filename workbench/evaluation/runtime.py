@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
 
 class RuntimeModels:
-    """Opens models and judges, with one connection to each endpoint and one cache of judgements for all batches.
+    """Opens models and judges; all batches share one connection per endpoint and one cache of judgements.
 
     The options are those of `Runtime`. Use it on the engine's thread.
     """
@@ -706,7 +706,7 @@ def _no_control(_planned: PlannedRun, _grading: RunGrading) -> None:
 def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], LaneOf]) -> Sparing | RerunCourse | None:
     """Return the listener that skips runs after an early stop; `None` if the plan runs every case.
 
-    Runs begin at most as far ahead of the decision as the number of runs that can be in progress at once.
+    The number of runs ahead of the decision is limited to the number of runs that can be in progress at once.
     """
     if plan.reruns is not None:
         return plan.reruns.course()

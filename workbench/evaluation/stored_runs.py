@@ -46,7 +46,7 @@ _ALONE = ("case_id", "case_name", "error", "reason", "metrics")
 """Fields with many distinct values."""
 _APART = ("run_id", "usage")
 _TOGETHER = tuple(name for name in (*KEPT, *FACTS) if name not in (*_NUMBERS, *_ALONE, *_APART))
-"""All other figures. They have few distinct combinations, so one code represents a combination."""
+"""All other figures. They have few combinations, so each combination is stored as one code."""
 _TOKENS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
 """The fields of `Usage` in order."""
 _MAX_TOKENS = (1 << 63) - 1
@@ -133,7 +133,7 @@ class Columns:
         for known, result in tuple(self._recent):
             if known == index:
                 return result
-        # Each thread has its own history because an SQLite connection belongs to the thread that opened it.
+        # Each thread opens the history for itself: an SQLite connection belongs to the thread that opened it.
         history: History | None = getattr(self._opened, "history", None)
         if history is None:
             history = self._opened.history = History(self._file)

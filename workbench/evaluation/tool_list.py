@@ -1,4 +1,4 @@
-"""The tools of suites: those that their servers list, and those that the suites define."""
+"""The tools of suites, as listed by servers or defined in the suites."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def callable_tool(name: str, listed: Sequence[tuple[SuiteFile, SuiteTools]]) -> 
     if live:
         places = ", ".join(f"server {found.tool.server!r} of {found.file.path}" for found in live)
         raise NoSuchToolError([f"{name} is ambiguous: {places}; name one suite, and its server with --server"])
-    # A server that could not list its tools may have this tool. Its error takes precedence over "there is no tool".
+    # A server that could not list its tools may have this tool. Its error is reported before "there is no tool".
     if errors:
         raise NoSuchToolError(errors, not_listed=True, outputs=outputs)
     if name in defined_in_suites:

@@ -1,4 +1,4 @@
-"""A worker process: executes runs of a plan for the program that started it, and sends their events to that program."""
+"""A worker process: executes runs for the program that started it, and sends back their events."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def main(descriptor: int) -> None:
-    """Serve the program at the other end of this socket until the program closes it."""
+    """Serve the program at the other end of this socket until the socket is closed."""
     # Ctrl+C and a closed terminal signal the whole process group, but only the program decides about its runs.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -117,7 +117,7 @@ class _Worker:
 class RunSender:
     """Sends the events of runs to another process.
 
-    A run is sent when it ends: its result, its row for the history if there is a `packer`, and its events if the
+    When a run ends, its result is sent, with its row for the history if there is a `packer`, and with its events if the
     program wants them.
     """
 

@@ -120,7 +120,7 @@ def packed(message: Message) -> bytes:
 _logger = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_S = 6.0
-"""The time, in seconds, for a worker to stop its runs and close its servers."""
+"""The time, in seconds, for a worker to stop runs and close servers."""
 
 
 class WorkerLostError(Exception):

@@ -96,8 +96,8 @@ def _schema_defaults(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 # Critics: the check of an argument with its weight. Without `arcade_compatible`, an expected call has a critic for each
-# argument that it writes. With it, a case has one critic for each argument name, and this critic judges all calls of
-# the case, as in Arcade. If a call does not write the name, the critic expects null in it.
+# written argument. With it, a case has one critic for each argument name, as in Arcade. This critic judges all calls of
+# the case, and expects null in calls without the argument.
 
 
 class Critic(NamedTuple):
@@ -190,7 +190,7 @@ def _by_name_over_the_case(calls: Sequence[ExpectedCall], registry: ToolRegistry
     templates: dict[str, Check] = {}
     for call in calls:
         for name, check in (call.args or {}).items():
-            # A call that does not write the argument is expected to have null there, so the check cannot be optional.
+            # Calls without the argument are expected to have null in it, so the check cannot be optional.
             template = check.model_copy(update={"optional": False}) if check.optional else check
             first = templates.setdefault(name, template)
             if first is not check and first.critic_key != check.critic_key:
@@ -493,8 +493,8 @@ class CriticPairing:
     ) -> list[list[int]]:
         """Return the gain of each pair of some rows and columns as one integer that also resolves ties.
 
-        `gains` are the plain gains of the same rows and columns. Pairings with equal gain (to 1e-9) are ordered by
-        higher score, then by lower weight, then by the right tool, then by the distance of calls from their position.
+        `gains` are the plain gains of the same rows and columns. If gains are equal (to 1e-9), the higher score comes
+        first, then the lower weight, then the right tool, then the smaller distance of calls from their position.
         """
         if not rows or not columns:
             return []
@@ -566,7 +566,7 @@ class CriticPairing:
                     filled.get(name),
                     name in given,
                     _why(verdict, name in given, name in filled),
-                    # As published, a critic loses its weight if it cannot measure a value, such as a missing number.
+                    # As published, a critic loses its weight if there is nothing to measure, such as a number.
                     verdict.measured or not self._compatible,
                     required=critic.required,
                 )

@@ -188,7 +188,7 @@ def _paired(
         return dict(pairs_in_turn(rows, columns, score))
 
     # A tool that is expected m times is compared with its first m calls, so a corrected retry does not help. For m = 1,
-    # this is the published rule. Wildcards come last and take the calls that no named expectation wants.
+    # this is the published rule. Wildcards come last and take the calls left by named expectations.
     surely_best = True
     for tool, rows in sorted(rows_of.items(), key=lambda each: each[0] == ANY_TOOL):
         columns = made.get(tool, [])[: len(rows)]

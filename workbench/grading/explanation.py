@@ -152,7 +152,7 @@ def _written(term: Term, *, words: bool, inside: int = _LOOSE) -> str:
     return text
 
 
-# Readings: for each published system, a function that returns the formula of a grade, its rules and the credit of each
+# Readings: for each published system, a function that returns a grade's formula, its rules and the credit of each
 # pairing.
 
 

@@ -507,8 +507,8 @@ class RunResult:
     def reason(self) -> str | None:
         """The reason why the run did not pass, in one line; `None` if it passed.
 
-        An issue that explains the others, or fails the run regardless of its score, comes first. Otherwise, this is the
-        deciding grader's reason. For a run that was not graded, it is the error.
+        Issues that explain other issues, or fail the run regardless of its score, come first. The next choice is the
+        deciding grader's reason. An ungraded run has its error as the reason.
         """
         if self.grade is None:
             return self.error

@@ -215,7 +215,7 @@ class InCommon:
             content = _pickled(_content_of(result), self._reducers)
         except (pickle.PicklingError, TypeError, ValueError, AttributeError, RecursionError):
             return result
-        # The runs of a batch resemble each other, so the first run serves zlib as the dictionary for the others.
+        # The runs of a batch resemble each other. zlib uses the first run as the dictionary for the others.
         self.sample = self.sample or content[:_SAMPLE_BYTES]
         packing = zlib.compressobj(1, zdict=self.sample)
         facts = _Facts(*_facts_of(result))
@@ -255,7 +255,7 @@ class InCommon:
         return content
 
     def _reduced_tool(self, tool: ToolDefinition) -> Any:
-        # `self.tools` keeps the definitions alive, so no other object gets their ids.
+        # `self.tools` keeps the definitions alive, so their ids are never reused.
         number = self._numbers.get(id(tool))
         if number is None:
             if len(self.tools) == _MAX_SHARED:

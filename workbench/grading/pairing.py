@@ -167,8 +167,8 @@ def _turned_back(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple[int, int]] | None:
     """Return the best pairing if it is obvious, otherwise `None`.
 
-    The best pairing is obvious if every line of the shorter side (rows or columns) gains more with its partner than
-    with any other, by more than `margin`, and no two lines share a partner.
+    The pairing is obvious under two conditions. Every line of the shorter side (rows or columns) gains more with its
+    partner than with any other, by more than `margin`. No two lines share a partner.
     """
     if not gains or not gains[0]:
         return []
@@ -191,8 +191,8 @@ def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple
 def sure_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, int]:
     """Return pairs that every best pairing contains, as columns by row.
 
-    A row and its best column are such a pair if the column is best by more than `margin` and gains nothing with any
-    other row. Returns no pairs if a gain is negative.
+    A row and its best column form such a pair under two conditions: the column is best by more than `margin`, and it
+    gains nothing with any other row. Returns no pairs if a gain is negative.
     """
     if any(min(row) < 0 for row in gains):
         return {}
@@ -278,7 +278,7 @@ def _hungarian(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
 # them.
 
 Bucket = tuple[Hashable, ...]
-"""The key of a bucket: the values that a call has in common with every member that it may fit."""
+"""The key of a bucket: the values that a call and every member it may fit have in common."""
 
 
 class Among(Protocol):
@@ -430,7 +430,7 @@ FEW_PAIRS = 1_000
 """Up to this number of pairs, all pairs are compared: building buckets would take longer than it saves."""
 
 MAX_COMPARED = 100_000
-"""The most comparisons in one case between calls that have only their tool in common."""
+"""The most comparisons in one case between calls with nothing but the tool in common."""
 
 MAX_COMPARED_SLOWLY = 20_000
 """`MAX_COMPARED` for a case with a slow check, such as a pattern or a similarity."""
@@ -448,7 +448,7 @@ Made = tuple[str, Mapping[str, JsonValue]]
 """An actual call: its tool and its arguments."""
 
 _MAX_SHAPES = 20
-"""The most combinations of plain arguments that calls of one tool are looked up by."""
+"""The most combinations of plain arguments under which calls of one tool are looked up."""
 
 
 class Candidates:

@@ -46,7 +46,7 @@ def _first(other: ExpectedCall, calls: Sequence[CallRecord], fits: Fits, context
 
 
 def _follows(calls: Sequence[CallRecord], call: int, first: int, other: ExpectedCall) -> bool:
-    # The calls of one answer are made together, so none of them can depend on the result of another.
+    # The calls of one answer are made together, so none can depend on another's result.
     if any(alternative.checks_result for alternative in alternatives_of(other)):
         return calls[first].round < calls[call].round
     return first < call

@@ -284,7 +284,7 @@ def runs_by_case(runs: Iterable[_Run], suite_of: Callable[[_Run], str]) -> Itera
 
 
 def case_result(runs: Sequence[RunResult]) -> CaseResult:
-    """Join the runs of one case with one model (at least one run) by the rule of the last repeat.
+    """Join the runs of a case with a model by the rule of the last repeat; there is at least one run.
 
     Without a graded run, the status is the most urgent status of the runs.
     """

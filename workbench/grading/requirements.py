@@ -203,8 +203,8 @@ class _Surplus:
         wanted, record = self._expected[row], self._calls[column]
         if not wanted.means(record.tool):
             return 0
-        # Three digits of one number, the most important first: whether the call fits; whether the call is not free, so
-        # that it would be wrong as a surplus call; how near the call is.
+        # Three digits of one number, the most important first: whether the call fits; whether it would be wrong as a
+        # surplus call, because it is not free; how near it is.
         rows = len(self._expected) + 1
         near, fits = self._nearness(wanted, record)
         return ((fits * rows) + (column not in self._candidates)) * rows * _NEAREST + near
@@ -689,7 +689,7 @@ def _answer_check(check: Check, answer: str, context: CheckContext) -> str | Non
 
 
 def _answer_verdict(key: str, check: Check, answer: str, context: CheckContext) -> CheckVerdict:
-    # A function that receives the run is called even without an answer, because it may judge that too.
+    # A function that receives the run is called even without an answer, because it may judge the whole run.
     given = bool(answer) or asks_for_run(check)
     try:
         return evaluate(check, answer, given, context=context)
@@ -721,7 +721,7 @@ def _limit_issues(case: Case, limits: Limits, trajectory: Trajectory) -> Iterato
         yield Issue("sent too much", finish.error or "", decides=True)
     made, most_calls = len(trajectory.calls), limits.max_tool_calls
     if case.steps:
-        # A chain needs at least one round per step, so it may exceed the limit.
+        # A chain needs at least one round per step and may exceed the limit.
         most_calls = max(most_calls, len(case.expected_calls()))
     if case.conversation is not None:
         made = max([len(calls) for calls in _calls_of_turns(trajectory).values()], default=0)

@@ -512,7 +512,7 @@ class _Resolution:
     # Attempts: unfilled slots get remaining calls, so an optional call with wrong arguments is reported as wrong.
 
     def _tried(self, taken: Sequence[Sequence[int]]) -> dict[int, list[int]]:
-        """Return, for each expected call, the calls that fit nothing but have its tool or its arguments."""
+        """Return, for each expected call, the unused calls with the same tool or the same arguments."""
         left = dict.fromkeys(remaining(range(len(self._calls.records)), _union(taken)))
         tried: dict[int, list[int]] = {}
         required_first = sorted(range(len(self._wanted)), key=lambda index: self._wanted[index].fewest == 0)

@@ -335,7 +335,7 @@ def _graded(
     if reached is None:
         return _never_reached(step, trajectory, expected_call)
     limitless = replace(settings, limits=_NO_LIMITS)
-    # A step is graded as a separate case. `decision` has rules for chains, so there a step is graded as a chain of one
+    # A step is graded as a separate case, except under `decision`: it has rules for chains, so a step is a chain of one
     # step.
     alone_of = _chains_of_one if by == "decision" else _cases_of_steps
     alone = alone_of(case)[step - 1]

@@ -99,8 +99,8 @@ def summary_of(
     )
 
 
-# A planned run that is not made has no status of its own; the prefix of the reason says why it is not made. Histories
-# store these texts, so they must never change.
+# A planned run that is not made has no status of its own. The prefix of its reason says why. Histories store these
+# texts, so they must never change.
 
 NOT_NEEDED: Final = "not needed: "
 """The prefix of a skipped run's reason if its outcome could no longer decide anything."""

@@ -25,8 +25,7 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 INVALID_PARAMS = -32602
 """The code of JSON-RPC for invalid parameters."""
 
-# MCP has no field for a refusal. Its SDKs report invalid arguments as a tool error whose text begins in one of these
-# ways.
+# MCP has no field for a refusal. Its SDKs report invalid arguments as a tool error with one of these beginnings.
 _REFUSALS = late_pattern(
     r"""
       (?: MCP\ error\ -32602 .* )? Input\ validation\ error     # the SDKs for Python (jsonschema) and TypeScript (zod)

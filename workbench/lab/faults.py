@@ -211,7 +211,7 @@ ENDED = ("answered", "decided", "steps done", "rounds exhausted", "step failed")
 
 @dataclass(frozen=True)
 class FaultOptions:
-    """The faults to try, the tools to apply them to (all if empty), and the number of calls that each fault lasts."""
+    """The faults to try, the affected tools (all if empty), and the number of calls that each fault lasts."""
 
     faults: tuple[FaultName, ...]
     tools: frozenset[str] = frozenset()

@@ -162,7 +162,7 @@ CaseOf = tuple[Path, str, str]
 class MutationOptions:
     """The kinds of mutants to make, and the tools to mutate (all if empty).
 
-    With `all_cases`, every mutant is run on all cases, even if one of them has already noticed it.
+    With `all_cases`, every mutant is run on all cases, even after a case has noticed it.
     """
 
     kinds: tuple[MutantKind, ...] = MUTANT_KINDS
@@ -210,8 +210,8 @@ class Mutation:
             if result.trajectory.start is not None:
                 for tool in result.trajectory.start.tools:
                     offered.setdefault(run.file.path, {}).setdefault(tool.name, tool)
-        # The cases that pass without a mutant, by suite and model. The rows of one case have similar expectations, so
-        # only one row is run.
+        # The cases that pass without a mutant, by suite and model. Rows of one case have similar expectations: only one
+        # row is run.
         sound: dict[Path, dict[str, list[CaseOf]]] = {}
         templates: set[CaseOf] = set()
         for key, runs in finished.items():

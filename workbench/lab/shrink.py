@@ -30,7 +30,7 @@ Way = tuple[Cause, Subject | None]
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 
 _BY_SILENCE: frozenset[Cause] = frozenset({"gave up", "missing call", "content"})
-"""A case without a request also fails by these causes, so its request must not be shortened."""
+"""These causes also fail a case without a request, so its request must not be shortened."""
 
 
 class OutOfRunsError(Exception):
@@ -60,8 +60,7 @@ class Shrunk:
 
 _Put = Callable[[Document, Sequence[Any]], Document]
 _Kind = tuple[str, Callable[[Document], list[Any]], _Put]
-"""A kind of piece: its name, a function that lists the pieces of a document, and a function that keeps only some
-pieces."""
+"""A kind of piece: name, a function that lists a document's pieces, and a function that keeps only some pieces."""
 
 
 def way_of(result: RunResult, case: Case) -> Way | None:
@@ -115,7 +114,7 @@ def _least(pieces: Sequence[Any], fails: Callable[[list[Any]], bool]) -> tuple[l
                     kept = rest
                 else:
                     at += size
-            # Removing one piece may make another one removable, so single pieces are tried until none can be removed.
+            # One removal may make another possible, so single pieces are tried until none can be removed.
             if size == 1 and len(kept) == before:
                 break
             size = max(1, size // 2)

@@ -16,7 +16,7 @@ from workbench.dataclasses import Milliseconds, Tokens, dataclass
 from workbench.limits import MAX_JSON_LEVELS
 from workbench.trajectory.media import Media
 
-# Few runs have the fields that were added later. Lines that omit these fields look as earlier versions wrote them.
+# Few runs have the fields added later. Lines without these fields look as earlier versions wrote them.
 _SPARSE: Mapping[str, bool] = {"sparse": True}
 """Marks a field of an event that is left out of the event's line if it is empty."""
 
@@ -193,7 +193,7 @@ class ServerOutput:
 
 @dataclass(frozen=True, slots=True)
 class SourceScore:
-    """The score of an imported run, from 0 to 1, in the system that made it, and whether the run passed there.
+    """The score of an imported run, 0 to 1, in its original system, and whether it passed there.
 
     `about` names the subject of the score, such as the task that contains the run.
     """
@@ -216,10 +216,10 @@ class ServerInstructions:
 class RunStarted:
     """A run begins with the conversation before its first request.
 
-    `system` is the text of the suite. In the prompt of every request, the servers' instructions and the time of `clock`
-    follow it; `clock` looks like "2026-06-09T10:00+02:00 Europe/Berlin". `notices` name differences from the suite,
-    such as a parameter that the API lacks, or tools listed from memory because their server is unreachable.
-    `server_outputs` are the outputs of unreachable servers.
+    `system` is the text of the suite. In every prompt, the servers' instructions and the time of `clock` follow it.
+    `clock` looks like "2026-06-09T10:00+02:00 Europe/Berlin". `notices` name differences from the suite, such as a
+    parameter missing in the API, or remembered tools of an unreachable server. `server_outputs` are the outputs of
+    unreachable servers.
     """
 
     suite_hash: str

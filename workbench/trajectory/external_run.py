@@ -37,7 +37,7 @@ class ExternalRound:
     cost_usd: float | None = None
 
     def joined(self, later: ExternalRound) -> ExternalRound:
-        """Return one round with the texts and calls of this round and a later one; the call ids must differ."""
+        """Return this round and a later one as one round, with the texts and calls of both; call ids must differ."""
         return replace(
             later,
             text="\n\n".join(filter(None, (self.text, later.text))),

@@ -93,7 +93,7 @@ def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
 
 
 def references_of(schema: JsonValue | Schema, root: Schema) -> frozenset[str]:
-    """Return the references into `root` that a schema follows: its own, and those of their targets."""
+    """Return the references into `root` that a schema follows: its own references and those of their targets."""
     return frozenset(reference for part in followed(schema, root) if isinstance(reference := part.get("$ref"), str))
 
 
@@ -356,7 +356,7 @@ def suggested_values(schema: Schema | None) -> tuple[object, ...]:
 
 
 def sample_value(schema: Schema | None) -> object:
-    """Return a sample for a schema: its suggested value, or a plain value of its type, such as an empty text."""
+    """Return a sample for a schema: its suggested value, or a plain value of its type."""
     suggested = suggested_value(schema)
     if suggested is not None:
         return suggested

@@ -41,7 +41,7 @@ class Media:
 
     @property
     def placeholder(self) -> str:
-        """The text in place of the medium in its message, such as `[image/png, 640×480, 23 kB]`."""
+        """The text that represents the medium in its message, such as `[image/png, 640×480, 23 kB]`."""
         if self.width is not None and self.height is not None:
             return f"[{self.media_type}, {self.width}×{self.height}, {size_text(self.size)}]"
         return f"[{self.media_type}, {size_text(self.size)}]"

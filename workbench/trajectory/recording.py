@@ -63,7 +63,7 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.trajectory import Trajectory, TrajectoryError, TrajectoryFold
 
-# Events as JSON lines. Reading a written line gives an equal event. The names belong to the format, so they stay when a
+# Events as JSON lines. Reading a written line gives an equal event. The names belong to the format and stay when a
 # class is renamed, as `asked_again` did.
 
 EVENT_NAMES: dict[type[EventPayload], str] = {

@@ -290,7 +290,7 @@ class Trajectory:
     own_calls: tuple[OwnCallAnswered, ...] = ()
     """The calls that the suite made itself, before and after the run."""
     asked_by_servers: tuple[ServerAsked, ...] = ()
-    """The requests of servers with their replies, in all calls of the run and of the suite."""
+    """The servers' requests and replies in all calls of the run and of the suite."""
     user_turns: tuple[UserTurn, ...] = ()
     """The turns of the user of a conversation."""
 
@@ -321,7 +321,7 @@ class Trajectory:
 
     @property
     def calls(self) -> tuple[CallRecord, ...]:
-        """The calls of all rounds in the order in which they were emitted."""
+        """The calls of all rounds, in order."""
         return tuple([call for round_ in self.rounds for call in round_.calls])
 
     @property

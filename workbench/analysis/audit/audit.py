@@ -297,7 +297,7 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
         if grade is None or grade.status is None or not grade.status.good:
             continue
         weight, verb = mutant.weight, "passes"
-        # People look at runs with warnings, so they would notice this mutant.
+        # People look at runs with warnings and would notice this mutant.
         if grade.status != Status.PASSED:
             weight, verb = "note", "is only warned"
         passing.setdefault((mutant.place, weight, verb), {}).setdefault(mutant.how, []).append(mutant.what)
@@ -338,7 +338,7 @@ def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable
             yield AuditFinding("not looked at", "note", place, message, "", case.id)
             return
         if grade.status is not None and grade.status.good:
-            # In a case that forbids all calls, silence is the right behaviour, so the finding is only a note.
+            # If a case forbids all calls, silence is right, and the finding is only a note.
             weight: Weight = "note" if case.forbids_all_calls else "warning"
             result = "passes" if grade.status == Status.PASSED else "is no more than warned"
             message = f"{agent.description} {result}"

@@ -1,4 +1,4 @@
-"""Imagined agents: three that understand nothing, one that does exactly as a case expects, and its mutants.
+"""Imagined agents: three without understanding, one that does exactly as a case expects, and its mutants.
 
 The calls of an agent become the trajectory of a run, so the graders themselves decide whether the run passes.
 """
@@ -198,7 +198,7 @@ def _with_conditions(
 ) -> tuple[Case, list[_Written]]:
     """Return a case with prohibitions that the exact agent can obey, and its calls at their new places in `made`.
 
-    Calls that must precede one of the agent's calls but are not expected are made first."""
+    Unexpected calls that must precede one of the agent's calls are made first."""
     prohibitions, first = [], list[Made]()
     for call in case.disallowed:
         # Results of imagined calls are unknown, so a call that may come too early counts as in time.
@@ -427,7 +427,7 @@ def _answer(case: Case) -> tuple[Case, str]:
     words = " ".join(case.response_contains)
     if case.response is None:
         return case, words or ANY_TEXT
-    # A text that meets one of several named checks need not meet the other checks, so none of them is graded.
+    # A text that meets one named check may fail the others, so none of them is graded.
     if isinstance(case.response, dict):
         return case.model_copy(update={"response": None}), words or ANY_TEXT
     check, value = _value(case.response)
@@ -571,7 +571,7 @@ def _with_other_arguments(
 def _with_other_parts(
     agent: ExactAgent, written: _Written, check: Check, name: str, tool: ToolDefinition | None, table: ToolTable
 ) -> Iterator[Mutant]:
-    """Yield mutants with one part of an object or a list changed so that its check does not hold."""
+    """Yield mutants with a changed part in an object or a list; the part's check does not hold."""
     _, made = agent.calls[written.round][written.index]
     schema = (parameter_schema(tool, name) if tool is not None else None) or {}
     seen: set[str] = set()

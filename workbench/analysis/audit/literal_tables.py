@@ -52,7 +52,7 @@ class _Spot(NamedTuple):
         return _Spot(lambda text: self.written(f"{{ has_fields = {{ {text} }} }}"), (name,), True)
 
     def in_list(self, kind: str, options: str = "") -> _Spot:
-        """Return the place of one nested check in a check that lists them."""
+        """Return the place of a nested check in a list of checks."""
         return _Spot(lambda text: self.written(f"{{ {kind} = [{text}, …]{options} }}"), (), self.names_fields)
 
     def inside(self, place: Place) -> _Spot:

@@ -130,7 +130,7 @@ class ToolTable:
 
         try:
             for problem in validator.iter_errors(given):
-                # Other problems are about arguments that this call does not pass.
+                # Other problems are about arguments missing in this call.
                 if list(problem.absolute_path)[:1] == [argument]:
                     return _problem_text(problem)
         except (Unresolvable, RecursionError, SearchError):
@@ -179,7 +179,7 @@ def closed(tool: ToolDefinition) -> bool:
     schema = tool.parameters
     if not _OPEN_ENDED.isdisjoint(schema):
         return False
-    # JSON Schema allows other properties unless they are excluded, but hardly any tool intends this.
+    # JSON Schema allows other properties by default, but hardly any tool intends this.
     if "additionalProperties" not in schema:
         return "properties" in schema
     return schema["additionalProperties"] is False
@@ -411,7 +411,7 @@ def audit_case_mocks(case: Case, place: Place, table: ToolTable) -> Iterator[Aud
 def _audit(
     mocks: Sequence[Mock], of_mocks: Place, cases: Sequence[Case], table: ToolTable, case_id: str | None
 ) -> Iterator[AuditFinding]:
-    # The first mock of each tool without a condition. It answers every call that reaches it.
+    # The first mock of each tool without a condition. It answers every remaining call.
     first: dict[str, Place] = {}
     for number, mock in enumerate(mocks):
         place = (*of_mocks, number)

@@ -249,7 +249,7 @@ _logger = logging.getLogger(__name__)
 LOOK_S = 0.5
 """The interval, in seconds, between checks for joined and lost workers."""
 NO_WORKER_S = 120.0
-"""The time, in seconds, that a local cluster may be without any worker while its workers are restarted."""
+"""The time, in seconds, that a local cluster may lack workers while they are restarted."""
 RETURNED_S = 0.25
 """The interval, in seconds, between checks for a lost worker's part of a limit. The part becomes free after some
 time."""
@@ -281,7 +281,7 @@ class _Worker:
     listening: asyncio.Task[None] | None = None
     out: dict[int, _Out] = field(default_factory=dict)
     giving_back: dict[int, Lent] = field(default_factory=dict)
-    """The parts of limits that the worker was asked to return, by their numbers in messages."""
+    """The parts of limits that the worker was asked to return, by message number."""
     seen: int = 0
     in_common: InCommon | None = None
     start_ups: dict[int, int] = field(default_factory=dict)
@@ -404,8 +404,7 @@ class ClusterBatch(Batch):
         suspect, runs = lane.next_is_suspect, lane.take(workers)
         at_once = lent[0][1].at_once
         if lent[0][1].endpoint:
-            # The leases limit requests, not runs. This portion's runs can use requests that the other portion does not
-            # need.
+            # The leases limit requests, not runs. This portion's runs can use requests left by the other portion.
             at_once *= AT_A_TIME
         portion = Portion(number, tuple(map(self._group.ref, runs)), at_once, known_as, asked)
         out = worker.out[number] = _Out(portion, lane, {run.run_id: run for run in runs}, lent, suspect)

@@ -36,7 +36,7 @@ from workbench.suite.suite_file import SuiteFile
 from workbench.version import __version__
 
 SILENCE_S = 10.0
-"""The time, in seconds, without a message from the program after which a worker stops working for the batch."""
+"""The time, in seconds, without a message from the program after which a worker stops."""
 
 
 @dataclass(frozen=True)
@@ -406,7 +406,7 @@ class LocalWorkers:
     """The workers of a scheduler on this machine.
 
     dask's nannies start the next process when one dies, but give up if the start fails. Then another nanny is started.
-    Use this class on an event loop whose thread blocks the signals that workers must not get.
+    Use this class on an event loop whose thread blocks the signals meant only for the program.
     """
 
     def __init__(self, scheduler: str, workers: int, config: Mapping[str, object], **options: Any) -> None:

@@ -55,8 +55,8 @@ def samples_of(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
 def approved_things(approval: Approval, samples: Iterable[PlannedRun]) -> dict[str, str]:
     """Return the hashes of everything approved, each with the message for a worker with another hash.
 
-    The hashes cover paths of suites, commands, addresses, modules, files with content, names of variables, and the
-    addresses and settings of models. They never cover the values of variables.
+    The hashes cover suite paths, commands, addresses, modules, file contents, variable names and model settings. They
+    never cover the values of variables.
     """
     found: dict[str, str] = {}
     for path, grant in approval.grants.items():
@@ -97,7 +97,7 @@ _HASHED_SETTINGS = (
 
 
 def lacking(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
-    """Yield a sentence for each key, variable, folder and recording that runs need and this machine lacks."""
+    """Yield a sentence for each key, variable, folder or recording that runs need and this machine lacks."""
     samples = tuple(samples)
     for path, spec in _specs(approval, samples):
         if not spec.variables or approval.why_not_asked(path, spec) is not None:
@@ -164,7 +164,7 @@ def _specs(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[tuple[
 
 
 def endpoints_of(approval: Approval, samples: Iterable[PlannedRun]) -> Mapping[tuple[str, str], list[ModelSpec]]:
-    """Return all endpoints that runs and their judges may ask, each with the settings of its models."""
+    """Return all endpoints of runs and their judges, each with the settings of its models."""
     found: dict[tuple[str, str], list[ModelSpec]] = {}
     for _, spec in _specs(approval, samples):
         found.setdefault((spec.endpoint, spec.model), []).append(spec)
@@ -210,7 +210,7 @@ def _hashed(suite: Path, what: object) -> str:
 
 
 MARGIN_S = 1.0
-"""The extra time, in seconds, that a permit rests after its minute. Requests take different times to arrive."""
+"""The extra time, in seconds, that a permit rests, because requests take different times to arrive."""
 MAX_PERMITS = 500
 """The most permits of an endpoint. At a higher rate, a permit allows several requests a minute."""
 LOST_S = 12.0
@@ -330,8 +330,7 @@ PORTIONS_OF_WORKER = 2
 """The number of portions of a lane for each worker. With several small portions, all workers end at about the same
 time."""
 AFTER_LOSSES = (100, 20, 1)
-"""The largest portion after no, one or two losses of its runs with their workers. After three losses, a run ends as an
-error."""
+"""The largest portion after no, one or two losses of its runs. After three losses, a run ends as an error."""
 
 Endpoint = tuple[str, str]
 """An address and a model at it; the address is empty for a model without an endpoint."""
@@ -459,7 +458,7 @@ def lanes_for(
         group = group_of(run)
         lane = lane_of_group.get(group)
         if lane is None:
-            # Models without an endpoint, such as built-in models, have only a limit of concurrency.
+            # Models without an endpoint, such as built-in models, are limited only by concurrency.
             endpoint = _endpoint_of(run, approval) or ("", lane_of(run).key)
             if endpoint not in endpoints:
                 endpoints[endpoint] = EndpointLimits(*endpoint, lane_of(run).concurrency, None)
