@@ -185,6 +185,13 @@ class Cases(Lazy[CaseResult]):
                 yield self.at(index)
 
     @property
+    def passes(self) -> Iterator[tuple[int, int]]:
+        """The numbers of good and of graded runs of each case; nothing without repeats."""
+        if len(self._ends) < len(self._runs):
+            for case in self:
+                yield case.good, len(case.graded)
+
+    @property
     def _codes(self) -> array[int]:
         """The urgency of each case's status, in one byte."""
         if self._statuses is None:

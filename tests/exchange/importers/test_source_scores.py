@@ -208,6 +208,24 @@ def test_the_agreement_is_in_the_report_of_the_import_and_of_grading(tmp_path: P
     assert {metric["about"] for metric in metrics} == {"Task 7, trial 2", "Task 8, trial 2"}
 
 
+def test_the_trials_of_a_task_give_pass_k_and_each_unknown_tool_is_named_once(tmp_path: Path) -> None:
+    other = tau(0.0, RIGHT)
+    other["traj"][-3]["content"] = "Error: no such city"
+    trials = [tau(1.0, RIGHT), tau(1.0, RIGHT) | {"trial": 2}, other | {"trial": 3}]
+    trials[1]["traj"].insert(-1, {"role": "user", "content": "And now?"})
+    call = {"id": "c8", "type": "function", "function": {"name": "get_user", "arguments": "{}"}}
+    trials[1]["traj"].insert(-1, {"role": "assistant", "content": None, "tool_calls": [call]})
+    trials[1]["traj"].insert(-1, {"role": "tool", "tool_call_id": "c8", "content": "u"})
+    trials[1]["traj"].insert(-1, {"role": "assistant", "content": "Still."})
+    program = Program(tmp_path, {})
+    program.write("air.json", json.dumps(trials))
+    program.run("import", "air.json", "--recordings", "runs")
+    lines = program.run("grade", "runs").stdout.splitlines()
+    assert "  pass^1 66.7% · pass^2 33.3% · pass^3 0.0%" in lines
+    unchecked = [line.split()[4] for line in lines if "were not checked" in line]
+    assert sorted(unchecked) == ["get_user", "order_weather"]
+
+
 OWN_FORMS = {"openai", "anthropic", "table", "otel", "claude-code", "atif"}
 """Forms that are of no test system."""
 

@@ -11,6 +11,7 @@ from typing import Literal
 from workbench.analysis.causes import BASELINE
 from workbench.analysis.gates import Quality
 from workbench.analysis.measures import COST, LATENCY, SCORE
+from workbench.analysis.statistics import passing
 from workbench.analysis.totals import that_count, totals_by_model
 from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.grading.repeats import CaseResult, Cases
@@ -39,7 +40,7 @@ from workbench.show.views.grades import (
     why_passed,
 )
 from workbench.show.views.server_output import ServerOutputs
-from workbench.show.views.totals import models_table, run_totals, unchecked_lines
+from workbench.show.views.totals import models_table, passing_text, run_totals, unchecked_lines
 from workbench.show.views.trajectory import EDITED, repaired_line, unread_text
 from workbench.show.visible import one_line, shortened
 
@@ -102,6 +103,8 @@ def text_report(
     if len(models) > 1:
         yield from table_lines(models_table(of_models), width, paint, titled=True)
     yield from map(paint.line, run_totals(whole))
+    if len(models) == 1 and (text := passing_text(passing(quality.cases.passes))):
+        yield paint(f"  {text}", "muted")
     if any(result.grader is not None for result in counting):
         yield deciders_line(counting, paint)
     much = amount == "much"

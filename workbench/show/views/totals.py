@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.analysis.measures import COST, LATENCY, PASS_RATE, SCORE, VALID_ARGUMENTS, Measure
@@ -30,6 +30,7 @@ from workbench.show.visible import one_line, shortened
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import ModelTotals
+    from workbench.analysis.statistics import Passing
     from workbench.analysis.totals import Latency, Totals
     from workbench.grading.argument_counts import ValidArguments
     from workbench.grading.grade import RunResult
@@ -127,6 +128,21 @@ def rate_fact(totals: Totals) -> str:
     if totals.warned:
         fact += f", {count_text(totals.warned)} {Status.WARNED.counted}"
     return fact
+
+
+_ALWAYS_SHOWN_K = 5
+"""The largest k for which pass^k is always shown; that of the most runs is shown too."""
+
+
+def passing_text(chances: Sequence[Passing]) -> str:
+    """Return the chances that all of k runs pass, such as `pass^1 80.0% · pass^2 64.0%`; empty without repeats."""
+    if len(chances) < 2:
+        return ""
+    shown = []
+    for each in chances:
+        if each.k <= _ALWAYS_SHOWN_K or each is chances[-1]:
+            shown.append(f"pass^{each.k} {rate_text(each.all_of_them)}")
+    return _BETWEEN.join(shown)
 
 
 def score_fact(totals: AnyTotals) -> str:
@@ -270,7 +286,8 @@ def unchecked_lines(
         for tool, valid in zip(result.called, result.valid_arguments, strict=False):
             if valid is None:
                 unknown.add((result.suite, tool))
-        if unknown <= reported:
+        new = {tool for _, tool in unknown - reported}
+        if not new:
             continue
         reported |= unknown
         shown = shown_as(result)
@@ -279,5 +296,5 @@ def unchecked_lines(
             if issue.kind in ("unknown tool", "endpoint fault"):
                 named.add(issue.tool)
         for tool, why in why_unchecked(shown.trajectory).items():
-            if tool not in named:
+            if tool in new and tool not in named:
                 yield f"the arguments of {shortened(one_line(tool), _WHY_MAX)} were not checked: {why}"
