@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from workbench.authoring.document import Document
+from workbench.suite.added_variants import AddedVariantError, prompt_variant, variants_in
 from workbench.suite.project import find_suites
-from workbench.suite.suite_file import AddedVariantError, load_suite, parse_suite, prompt_variant, variants_in
+from workbench.suite.suite_file import load_suite, parse_suite
 
 MARK = "\ufeff"
 SUITE = """# About the suite

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from workbench.engine.plan import plan_runs, same_question
+from workbench.suite.added_variants import AddedVariantError, variants_in, with_variants
 from workbench.suite.expected_calls import AnyOrder, ExpectedCall
-from workbench.suite.suite_file import AddedVariantError, SuiteFile, parse_suite, variants_in, with_variants
+from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.suite.trust import needs_trust
 from workbench.suite.variants import NO_VARIANTS, UnknownVariantError, Variants, variant_of, varied_case, varied_suite
 

@@ -36,7 +36,8 @@ from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation
 from workbench.history.records import HistoryError
 from workbench.providers.function import CallerLoop
-from workbench.suite.suite_file import AddedVariantError, SuiteFile, parse_suite, variants_in, with_variants
+from workbench.suite.added_variants import AddedVariantError, variants_in, with_variants
+from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.suite.toml_edit import CannotEditError, edited
 from workbench.suite.variants import Variants
 

@@ -431,7 +431,7 @@ def _added_variants(arguments: argparse.Namespace) -> tuple[AddedVariants, ...]:
     Raises OptionsError.
     """
     from workbench.evaluation.options import AddedVariants, OptionsError
-    from workbench.suite.suite_file import AddedVariantError, prompt_variant, variants_in
+    from workbench.suite.added_variants import HOSTS, AddedVariantError, host_variants, prompt_variant, variants_in
 
     added = []
     try:
@@ -441,10 +441,7 @@ def _added_variants(arguments: argparse.Namespace) -> tuple[AddedVariants, ...]:
         for file in getattr(arguments, "system", ()):
             added.append(AddedVariants((prompt_variant(file),), str(file)))
         if getattr(arguments, "hosts", False):
-            # Lazy import: few batches need the library.
-            from workbench.suite.hosts import ORIGIN, host_variants
-
-            added.append(AddedVariants(host_variants(), ORIGIN))
+            added.append(AddedVariants(host_variants(), HOSTS))
     except AddedVariantError as error:
         raise OptionsError(str(error)) from error
     return tuple(added)

@@ -34,8 +34,9 @@ from workbench.history.records import HistoryError, ShardRef
 from workbench.numerals import counted, of_text
 from workbench.providers.built_in import BuiltInModels, is_built_in
 from workbench.providers.model import ModelError
+from workbench.suite.added_variants import AddedVariantError, with_variants
 from workbench.suite.project import Search
-from workbench.suite.suite_file import AddedVariantError, SuiteFile, suites_of, with_variants
+from workbench.suite.suite_file import SuiteFile, suites_of
 from workbench.tools.listings import Listings
 
 if TYPE_CHECKING:

@@ -22,8 +22,9 @@ from workbench.engine.plan import PlannedRun, plan_fork
 from workbench.evaluation.plan import Plan
 from workbench.grading.grade import RunResult, by_run_id
 from workbench.grading.status import Status
+from workbench.suite.added_variants import with_variants
 from workbench.suite.model import Case
-from workbench.suite.suite_file import SuiteFile, with_variants
+from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import contender
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of

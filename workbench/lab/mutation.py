@@ -19,8 +19,9 @@ from workbench.engine.plan import PlannedRun, next_run_id
 from workbench.evaluation.plan import Plan
 from workbench.grading.grade import RunResult, by_run_id
 from workbench.grading.repeats import joined
+from workbench.suite.added_variants import with_variants
 from workbench.suite.model import Case
-from workbench.suite.suite_file import SuiteFile, with_variants
+from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import contender
 from workbench.trajectory.events import JsonValue, ToolDefinition, names_of_tools
 from workbench.trajectory.json_schema import properties_of, required_names

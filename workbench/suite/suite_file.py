@@ -24,7 +24,7 @@ from workbench.suite.case_rows import CaseRows, is_one_row, place_in_text, text_
 from workbench.suite.model import Case, Suite, derived_id
 from workbench.suite.positions import Positions, scan
 from workbench.suite.problems import Finding, Place, Problem, described, did_you_mean, has_error, tables, written
-from workbench.suite.render import Table, block_text, is_list_of_tables
+from workbench.suite.render import Table, is_list_of_tables
 from workbench.suite.rules import NO_CASES, cases_rules, suite_rules
 from workbench.suite.shape import nested_too_deeply, shape_findings, value_findings
 from workbench.suite.splice import COMMENTS, SpliceError, SuiteText, places_of_blocks
@@ -741,66 +741,3 @@ def _lines_of_cases(file: SuiteFile) -> Iterator[int]:
         lines.append(line)
         end = begin
     yield from [lines[table] for table in file.templates] or lines
-
-
-# Variants that are not in the suite but given for one batch: in a file of variants, or as a system prompt to try. They
-# are added to the text of the suite in memory, so that the suite that is stored with a run describes the run.
-
-
-class AddedVariantError(ValueError):
-    """Variants cannot be added to a suite; the message names their file."""
-
-
-def variants_in(file: Path) -> tuple[Mapping[str, object], ...]:
-    """Return the variants of a TOML file: its `[[variants]]`, or the whole file as one variant.
-
-    Raises AddedVariantError for a file that cannot be read, is not TOML, or has other content."""
-    try:
-        read = file.read_bytes()
-        content = toml_of(read.decode())
-    except OSError as error:
-        raise AddedVariantError(f"{file} cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise AddedVariantError(f"{file} {why_not_utf_8(read, error)[1]}: {SAVE_AS_UTF_8}") from error
-    except ValueError as error:
-        raise AddedVariantError(f"{file} is not TOML: {error}") from error
-    tables = content.pop("variants", None)
-    if tables is None:
-        tables, content = [content], {}
-    if content or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        ways = "write [[variants]] and nothing beside them, or the keys of one variant"
-        raise AddedVariantError(f"{file} must hold only variants: {ways}")
-    return tuple(tables)
-
-
-def prompt_variant(file: Path) -> Mapping[str, object]:
-    """Return a variant with the content of a file as system prompt, named after the file.
-
-    Raises AddedVariantError for a file that is empty or cannot be read."""
-    try:
-        read = file.read_bytes()
-        text = read.decode().removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n").strip()
-    except OSError as error:
-        raise AddedVariantError(f"{file} cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise AddedVariantError(f"{file} {why_not_utf_8(read, error)[1]}: {SAVE_AS_UTF_8}") from error
-    if not text:
-        raise AddedVariantError(f"{file} is empty: write a system prompt into it")
-    return {"name": file.stem, "system": text}
-
-
-def with_variants(file: SuiteFile, tables: Iterable[Mapping[str, object]], origin: str) -> SuiteFile:
-    """Return a suite with further variants, appended to its text in memory.
-
-    `origin` names their source in errors. Raises AddedVariantError with the first problem of the suite with them."""
-    text = file.text.rstrip("\n")
-    try:
-        for table in tables:
-            text += f"\n\n{block_text(('variants',), table, of_array=True)}"
-    except ValueError as error:
-        raise AddedVariantError(f"{origin}: {error}") from error
-    added = parse_suite(f"{text}\n", file.path)
-    if added.suite is None:
-        problem = added.errors[0]
-        raise AddedVariantError(f"{origin} does not fit {file.path}: {problem.message}")
-    return added

@@ -94,10 +94,10 @@ class Starter:
         """Give all suites the variants of the library of hosts, in memory."""
         # Lazy imports: few sessions need the library.
         from workbench.evaluation.options import AddedVariants
-        from workbench.suite.hosts import ORIGIN, host_variants
+        from workbench.suite.added_variants import HOSTS, host_variants
 
-        if all(added.origin != ORIGIN for added in self._added):
-            self._added = (*self._added, AddedVariants(host_variants(), ORIGIN))
+        if all(added.origin != HOSTS for added in self._added):
+            self._added = (*self._added, AddedVariants(host_variants(), HOSTS))
 
     async def begin(self, begin: Begin) -> None:
         """Run the cases selected on the command line."""
@@ -251,7 +251,7 @@ class Starter:
 
     def _with_added(self, file: SuiteFile) -> SuiteFile | str:
         """Return a suite with the variants of the command line, or why they cannot be added."""
-        from workbench.suite.suite_file import AddedVariantError, with_variants
+        from workbench.suite.added_variants import AddedVariantError, with_variants
 
         if file.suite is None:
             return file

@@ -17,7 +17,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import PlainColours
 from workbench.show.spans import EMPTY, Line, Role, Span, with_margin
 from workbench.show.visible import one_line
-from workbench.suite.hosts import HOST_NAMES
+from workbench.suite.added_variants import HOST_NAMES
 from workbench.suite.problems import tables
 from workbench.suite.render import Table
 from workbench.suite.settings import settings_of

@@ -1,0 +1,90 @@
+"""Variants that a batch adds to suites: from a file, as a system prompt, or from the library of hosts.
+
+They are added to the text of the suite in memory, so that the suite that is stored with a run describes the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from workbench.encoding import BYTE_ORDER_MARK, SAVE_AS_UTF_8, toml_of, why_not_utf_8
+from workbench.suite.render import block_text
+from workbench.suite.suite_file import SuiteFile, parse_suite
+
+
+class AddedVariantError(ValueError):
+    """Variants cannot be added to a suite; the message names their file."""
+
+
+def variants_in(file: Path) -> tuple[Mapping[str, object], ...]:
+    """Return the variants of a TOML file: its `[[variants]]`, or the whole file as one variant.
+
+    Raises AddedVariantError for a file that cannot be read, is not TOML, or has other content."""
+    try:
+        read = file.read_bytes()
+        content = toml_of(read.decode())
+    except OSError as error:
+        raise AddedVariantError(f"{file} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise AddedVariantError(f"{file} {why_not_utf_8(read, error)[1]}: {SAVE_AS_UTF_8}") from error
+    except ValueError as error:
+        raise AddedVariantError(f"{file} is not TOML: {error}") from error
+    tables = content.pop("variants", None)
+    if tables is None:
+        tables, content = [content], {}
+    if content or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        ways = "write [[variants]] and nothing beside them, or the keys of one variant"
+        raise AddedVariantError(f"{file} must hold only variants: {ways}")
+    return tuple(tables)
+
+
+def prompt_variant(file: Path) -> Mapping[str, object]:
+    """Return a variant with the content of a file as system prompt, named after the file.
+
+    Raises AddedVariantError for a file that is empty or cannot be read."""
+    try:
+        read = file.read_bytes()
+        text = read.decode().removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n").strip()
+    except OSError as error:
+        raise AddedVariantError(f"{file} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise AddedVariantError(f"{file} {why_not_utf_8(read, error)[1]}: {SAVE_AS_UTF_8}") from error
+    if not text:
+        raise AddedVariantError(f"{file} is empty: write a system prompt into it")
+    return {"name": file.stem, "system": text}
+
+
+def with_variants(file: SuiteFile, tables: Iterable[Mapping[str, object]], origin: str) -> SuiteFile:
+    """Return a suite with further variants, appended to its text in memory.
+
+    `origin` names their source in errors. Raises AddedVariantError with the first problem of the suite with them."""
+    text = file.text.rstrip("\n")
+    try:
+        for table in tables:
+            text += f"\n\n{block_text(('variants',), table, of_array=True)}"
+    except ValueError as error:
+        raise AddedVariantError(f"{origin}: {error}") from error
+    added = parse_suite(f"{text}\n", file.path)
+    if added.suite is None:
+        problem = added.errors[0]
+        raise AddedVariantError(f"{origin} does not fit {file.path}: {problem.message}")
+    return added
+
+
+# The library of hosts: prompts and tools that hosts put around the tools of a suite.
+
+HOSTS = "the library of hosts"
+"""The name of the library in messages."""
+
+HOST_NAMES = frozenset({"no prompt", "concise assistant", "coding agent", "forty tools"})
+"""The names of the variants in the library."""
+
+
+def host_variants() -> tuple[Mapping[str, object], ...]:
+    """Return the `[[variants]]` tables of the library."""
+    # Lazy import: it is slow, and few batches need the library.
+    from importlib.resources import files
+
+    text = files("workbench.suite").joinpath("hosts.toml").read_text(encoding="utf-8")
+    return tuple(toml_of(text)["variants"])
