@@ -1,8 +1,8 @@
 """Adapters for agents of other frameworks. Each agent runs its own loop; the adapter reports its calls to Workbench.
 
-import workbench
+    import workbench
 
-report = workbench.evaluate("weather.toml", model=workbench.agents.pydantic_ai(agent))
+    report = workbench.evaluate("weather.toml", model=workbench.agents.pydantic_ai(agent))
 
 An adapter turns a framework's agent into a `workbench.Agent`. If you call the agent in your own function,
 `pydantic_ai_run` and its counterparts turn the framework's result into a `workbench.AgentRun`. Each framework is

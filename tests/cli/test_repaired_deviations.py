@@ -28,7 +28,7 @@ args = { city = "Oslo" }
 """
 OSLO = '{"city": "Oslo"}'
 ARGUMENTS = "repaired: the endpoint sends the arguments once more after their end"
-THOUGHTS = "repaired: the thoughts stand in the answer: the endpoint does not tell reasoning apart"
+THOUGHTS = "repaired: the answer contains thoughts: the endpoint does not separate them as reasoning"
 SUMMARY = "▲ repaired: repeated arguments in 1 of 1 run, thoughts in the answer in 1 of 1 run\n"
 
 

@@ -196,4 +196,4 @@ def test_of_several_batches_that_go_on_it_is_asked_which(short: Path, monkeypatc
     with pytest.raises(AttachError) as refused:
         finding.found(folders_in(short), short / "history.sqlite3", None)
     there = f"--history '{short}/a b.sqlite3'"
-    assert str(refused.value).endswith(f"say which: 3 {there}, 2 {there} or 1 {there}")
+    assert str(refused.value).endswith(f"name one of them: 3 {there}, 2 {there} or 1 {there}")

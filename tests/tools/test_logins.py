@@ -336,7 +336,7 @@ FAILURES: dict[str, tuple[Pages, str]] = {
     ),
     "a registration that is none": (
         lambda _: {"/register": document({"clientId": "c"}, 201)},
-        "/register answers with something else than OAuth describes",
+        "/register does not answer as OAuth requires: check its address, or ask its operator",
     ),
     "a refusal by the person": (
         lambda _: {"/authorize": redirected("error=access_denied&error_description=Not+%1B%5B31mtoday")},
@@ -348,7 +348,7 @@ FAILURES: dict[str, tuple[Pages, str]] = {
     ),
     "a token that is none": (
         lambda _: {"/authorize": redirected("code=abc"), "/token": document({"accessToken": "tok-4711"})},
-        "/token answers with something else than OAuth describes",
+        "/token does not answer as OAuth requires: check its address, or ask its operator",
     ),
 }
 

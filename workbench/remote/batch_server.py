@@ -257,7 +257,7 @@ class Server:
             try:
                 self._take(viewer, unpacked(line))
             except WireError as error:
-                self._refuse(viewer, f"the viewer's message was not understood: {error}")
+                self._refuse(viewer, f"the viewer's message is invalid: {error}")
         if len(viewer.received) > MAX_VIEWER_LINE_BYTES:
             self._let_go(viewer)
 
@@ -458,7 +458,7 @@ class BatchBroadcast:
             try:
                 line = event_line(run.place, event_to_line(event))
             except (TypeError, ValueError, RecursionError):
-                _logger.exception("an event cannot be told")
+                _logger.exception("an event cannot be sent to viewers")
                 continue
             run.lines.append(line)
             yield line
@@ -467,7 +467,7 @@ class BatchBroadcast:
         try:
             yield done_line(place, self._lines.result(self._planned[done.result.run_id], done.result), done)
         except (TypeError, ValueError, RecursionError):
-            _logger.exception("the end of a run cannot be told")
+            _logger.exception("the end of a run cannot be sent to viewers")
 
     def _snapshot(self) -> Iterator[bytes]:
         """Yield lines that describe the state so far to a new viewer; finished runs are in the history."""

@@ -17,6 +17,9 @@ from workbench.dataclasses import dataclass
 
 COOKIE = "workbench"
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+_FROM_ANOTHER_PAGE = (
+    "the request comes from another page, and only the app's own page may send it: open the printed address"
+)
 
 
 def _random() -> str:
@@ -62,9 +65,9 @@ class Gate:
             return "this server has another name: open the address that it printed, or name yours with --public-url"
         origin = headers.get("Origin")
         if origin != self.origin(host) and (origin is not None or socket):
-            return "another page asks, and only the app's own page may"
+            return _FROM_ANOTHER_PAGE
         if not entering and headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
-            return "another page asks, and only the app's own page may"
+            return _FROM_ANOTHER_PAGE
         return None
 
     def origin(self, host: str) -> str:

@@ -334,7 +334,7 @@ def found(folders: Folders, history: Path, which: str | None) -> Found:
         here = [each for each in running if each.number == int(number)]
     if len(here) > 1:
         files = ", ".join(str(each.history) for each in here)
-        raise AttachError(f"there are several batches {number} that are running: say which with --history, of {files}")
+        raise AttachError(f"several batches {number} are running: choose one by its history, with --history: {files}")
     if here:
         return here[0]
     if stored is None:
@@ -353,11 +353,11 @@ def _only(running: list[Found], folders: Folders) -> Found:
     if running:
         *others, last_one = (f"{each.number}{history_option(each.history)}" for each in running)
         which = f"{', '.join(others)} or {last_one}"
-        raise AttachError(f"several batches run without a terminal: say which: {which}")
+        raise AttachError(f"several batches run without a terminal: name one of them: {which}")
     last = next(iter(records(folders)), None)
     if last is not None:
         attach = f"workbench attach {last.batch}{history_option(last.file)}"
-        ended = f"; the last one was batch {last.batch}: '{attach}' shows what became of it"
+        ended = f"; the last one was batch {last.batch}: '{attach}' shows its result"
     else:
         ended = ": 'workbench run PATH --detach' begins one"
     raise AttachError(f"no batch runs without a terminal{ended}")

@@ -102,7 +102,7 @@ class Connection:
         try:
             message = unpacked(line)
         except WireError as error:
-            raise AttachError(f"what the batch says was not understood: {error}") from None
+            raise AttachError(f"a message of the batch is invalid: {error}") from None
         if isinstance(why := message.get("refused"), str):
             raise AttachError(why)
         if isinstance(why := message.get("dropped"), str):
@@ -197,7 +197,7 @@ class Viewing:
             try:
                 seen = self._seen(message)
             except (ValueError, LookupError, TypeError, EventLineError) as error:
-                raise AttachError(f"what the batch says was not understood: {error}") from error
+                raise AttachError(f"a message of the batch is invalid: {error}") from error
             if seen is not None:
                 yield seen
             if isinstance(seen, Ended):
@@ -228,7 +228,7 @@ class Viewing:
     def _snapshot(self) -> int:
         over = self._connection.receive().get("over")
         if not isinstance(over, int):
-            raise AttachError("what the batch says was not understood")
+            raise AttachError("a message of the batch is invalid")
         return over
 
     def _seen(self, message: Mapping[str, Any]) -> Seen | None:

@@ -476,7 +476,7 @@ class _Requests:
             return self.last_refusal()
         # The errors of the SDK quote the answer, which may hold a token.
         if isinstance(error, OAuthTokenError | OAuthRegistrationError | ValueError):
-            return f"{where} answers with something else than OAuth describes"
+            return f"{where} does not answer as OAuth requires: check its address, or ask its operator"
         text = self._clean(first_line(error))
         for beginning, way_out in _WAYS_OUT.items():
             if text.startswith(beginning):

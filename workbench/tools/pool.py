@@ -384,7 +384,7 @@ class ServerPool:
         cannot_tell = leases is not None and server.url is not None and started.is_stateless
         if cannot_tell and self._fresh[_key(suite_file, server)].is_first_report():
             notices.append(
-                f"server {server.name!r} speaks a protocol without sessions, so it cannot tell runs apart: "
+                f"server {server.name!r} speaks a protocol without sessions, so it cannot distinguish runs: "
                 'state = "run" separates nothing behind its URL; protocol = "legacy" in its [[servers]] gives each run '
                 "a session, if the server has sessions"
             )

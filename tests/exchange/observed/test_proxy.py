@@ -359,4 +359,4 @@ async def test_only_this_machine_is_served_and_a_dead_endpoint_is_said(tmp_path:
             await Recording("http://localhost:1", tmp_path).proxy.start(listen_at(made.url.split("/")[2]))
     finally:
         await made.proxy.close()
-    assert made.save().lines[-1].startswith("no conversation can be taken")
+    assert made.save().lines[-1].startswith("no conversation can be used")

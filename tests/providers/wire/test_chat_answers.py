@@ -288,7 +288,7 @@ def test_only_the_first_choice_of_a_chunk_counts() -> None:
         (data(chunk(content="a")), "mine ended too early: neither finish_reason nor [DONE]", True),
         (data(chunk(content="a"), "{oops"), "contains something that is not JSON: '{oops'", False),
         (data("<html>\x1b[31m" + "x" * 200), "not JSON: '<html> [31m" + "x" * 68 + "…'", False),
-        (data(chunk("error")), "gave up within its answer: finish_reason error", True),
+        (data(chunk("error")), "ended its answer early: finish_reason error", True),
         (data({"error": {"message": "out of memory"}}), "mine reports: out of memory", False),
         (data({"error": "out of memory"}), "mine reports: out of memory", False),
         (data({"error": {"message": "slow down", "code": 429}}), "slow down", True),

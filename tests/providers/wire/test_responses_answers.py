@@ -197,7 +197,7 @@ def test_a_model_may_say_nothing() -> None:
             False,
         ),
         (named({"type": "error", "code": "rate_limit_exceeded", "message": "slow"}), "mine reports: slow", True),
-        (named(completed("cancelled")), "gave up within its answer: the response was cancelled", True),
+        (named(completed("cancelled")), "ended its answer early: the response was cancelled", True),
         ("data: {oops\n\n", "not JSON: '{oops'", False),
     ],
 )

@@ -310,7 +310,7 @@ class Observer:
             previous = body.text_of("previous_response_id")
             parent = self._by_response.get(previous) if previous else self._kept.get(kept)
             if previous and parent is None:
-                raise body.refused(f"continues the response {previous}, which did not pass here")
+                raise body.refused(f"continues the response {previous}, which was not recorded")
             if parent is not None:
                 messages = [*parent.messages, *parent.said, *messages]
         head: dict[str, JsonValue] = {}
@@ -756,7 +756,7 @@ def save_observed(
     cases = tuple(each.case for each in ended if each.case is not None)
     lines = [f"· {note}" for note in observer.notes]
     if not cases:
-        nothing = "no conversation can be taken: nothing is written"
+        nothing = "no conversation can be used, so nothing was written"
         return Saved(0, 0, (*_refused(ended), *lines, *merger.lines, nothing))
     path = destination.suite or Path(f"{_NAME}.toml")
     name = path.stem

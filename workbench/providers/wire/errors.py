@@ -231,7 +231,7 @@ class AnswerErrors:
 
     def gave_up(self, reason: str) -> ModelError:
         """Return the error for an answer that a failed endpoint ended early."""
-        return ModelError(f"the endpoint of {self.model} gave up within its answer: {reason}", retryable=True)
+        return ModelError(f"the endpoint of {self.model} ended its answer early: {reason}", retryable=True)
 
     @property
     def _way_out(self) -> str:

@@ -23,11 +23,11 @@ DETAILS: Mapping[str, str] = {
     CUMULATIVE: "the endpoint repeats the arguments so far in each chunk",
     REPEATED: "the endpoint sends the arguments once more after their end",
     ENCODED: "the arguments are JSON in a JSON text",
-    FENCED: "the arguments stand in a code fence",
+    FENCED: "the arguments are inside a code fence",
     MARKED: "the arguments begin with a byte order mark",
     EMPTIED: "the endpoint sends an empty object beside the arguments",
-    ENDED: "the template's mark for the end of a call stands in the arguments",
-    THOUGHTS: "the thoughts stand in the answer: the endpoint does not tell reasoning apart",
+    ENDED: "the arguments contain the template's mark for the end of a call",
+    THOUGHTS: "the answer contains thoughts: the endpoint does not separate them as reasoning",
 }
 """The description of each kind of deviation for the user."""
 
