@@ -295,7 +295,7 @@ class Plan:
         return {}
 
     def abandon(self) -> None:
-        """Release the batch for other programs to resume."""
+        """Release the claim on the batch to be resumed, so another program can resume it."""
         if self.resumed is not None:
             self.resumed.handle.release()
 

@@ -70,7 +70,7 @@ def cut_instructions(text: str) -> str:
 
 
 def too_long(text: str) -> str | None:
-    """Return a message that instructions exceed the size limit; `None` if they do not."""
+    """Return the predicate of a message about instructions above the size limit; `None` if they are within it."""
     size = len(text.strip().encode("utf-8", "replace"))
     if size <= MAX_INSTRUCTIONS_BYTES:
         return None

@@ -211,7 +211,7 @@ class Round:
 
     @property
     def answered(self) -> int:
-        """The number of calls before the first call without a result."""
+        """The number of calls before the first call that still needs a result."""
         for number, call in enumerate(self.calls):
             if call.is_open:
                 return number
