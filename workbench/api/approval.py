@@ -237,8 +237,7 @@ Approve = Callable[[SuiteNeeds], bool]
 def approve_nothing(needs: SuiteNeeds) -> bool:
     """Approve nothing: the default of `approve`.
 
-    It refuses suites that would start a process, import a file, or send anything to an address that the caller did not
-    name.
+    It refuses suites that would start a process, import a file, or contact an address that the caller did not name.
     """
     return False
 

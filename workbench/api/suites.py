@@ -60,8 +60,8 @@ SuitePath = str | os.PathLike[str]
 class SuiteError(WorkbenchError, ValueError):
     """Suite files have errors, so they cannot be used.
 
-    Each of `problems` has a `file`, a `line` (from 1, `None` for the whole file), a path in the file (`where`, such as
-    `cases[3].ordered[0].args.city`), a `message` and a `hint`.
+    Each of `problems` has a `file`, a `line`, a `where`, a `message` and a `hint`. `line` counts from 1 and is `None`
+    for the whole file. `where` is a path in the file, such as `cases[3].ordered[0].args.city`.
     """
 
     def __init__(self, problems: Iterable[Problem]) -> None:

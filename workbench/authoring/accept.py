@@ -205,9 +205,9 @@ def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
     return min(after, default=count)
 
 
-# Acceptance of several runs of a case: the loosest expectation that all of them meet. It has the calls that every run
-# has, checks that hold for all values, and only the order that all runs share. A proposal is graded before it is shown,
-# so every run passes with it.
+# Acceptance of several runs of a case: the loosest expectation that all runs meet. It has the calls of every run,
+# checks that hold for all values, and only the common order. A proposal is graded before it is shown, so every run
+# passes with it.
 
 
 @dataclass(frozen=True)
@@ -487,7 +487,7 @@ def case_table(file: SuiteFile, case: Case) -> tuple[int, Table]:
 
 def accepted_suite(file: SuiteFile, cases: Sequence[CaseToAccept], secrets: Secrets) -> AcceptedSuite:
     """Propose expectations for cases of a valid suite. All other text of the suite stays as it is."""
-    # All cases change one after another in one document, which keeps all other text and comments.
+    # All cases change one after another in one document. It keeps all other text and comments.
     document, accepted = Document.of(file.text), []
     for each in cases:
         came_to = _accepted(file, each, secrets)

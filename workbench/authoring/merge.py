@@ -336,7 +336,7 @@ def _decided(old: str | None, mine: str | None, theirs: str | None) -> tuple[str
 
 def _head(old: str, mine: str, theirs: str) -> tuple[str | None, _Texts | None]:
     """Merge the values of the head one by one. Return its text, or both texts of a conflict."""
-    # If one side changed only values, these go into the text of the other side, so that no comment is lost.
+    # If one side changed only values, the other side's text gets these values. So no comment is lost.
     text, conflict = _decided(old, mine, theirs)
     if conflict is None:
         return text, None

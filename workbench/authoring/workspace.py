@@ -34,8 +34,8 @@ RECORDINGS_FOLDER = "recordings"
 """The name of the folder where runs are saved."""
 
 LONG_CHARACTERS = 200_000
-"""The length, in characters, from which a suite is parsed for editing when it is read, because the screen would wait
-later."""
+"""The length in characters from which a suite is parsed for editing as soon as it is read. A later parse would make the
+screen wait."""
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ AGENT = "agent:"
 class KnownAgent:
     """An agent that speaks ACP.
 
-    It has the command that starts it and the command that installs it. `variables` are the variables of the user's
-    environment that the agent gets, such as keys. `mode` is the session mode in which the agent asks for permissions
-    without a model; empty if that is the default mode."""
+    It has a start command and an install command. `variables` are the variables of the user's environment that the
+    agent gets, such as keys. `mode` is the session mode in which the agent asks for permissions without a model; empty
+    if that is the default mode."""
 
     name: AgentName
     command: tuple[str, ...]

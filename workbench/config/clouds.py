@@ -232,7 +232,7 @@ def why_not_there(
     """Return why a model that needs no trust must not be asked at its place; empty if asking is allowed.
 
     `own` are the variables of the process. `environment` also has the variables of a `.env` beside the suite."""
-    # A `.env` may name a resource that gets the keys in the same file, but not one that gets the user's own keys.
+    # A `.env` may name a resource for the keys in the same file, but not for the user's own keys.
     if place.written_url or settings.resource:
         return ""
     name = _FOUNDRY_RESOURCE if settings.api == "messages" else _AZURE_ENDPOINT

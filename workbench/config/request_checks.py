@@ -38,8 +38,8 @@ IN_A_VARIABLE = "put it into an environment variable or .env, and write $NAME in
 def checked_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
     """Return the headers of a model as they are written.
 
-    Raises ValueError for a name or value that no header can have, for one that the program sets, and for a literal that
-    looks like a secret; the message quotes no value."""
+    Raises ValueError for an invalid name or value, for a header that the program sets, and for a literal that looks
+    like a secret. The message quotes no value."""
     seen = set()
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name):

@@ -17,10 +17,10 @@ from urllib.parse import quote, quote_plus, unquote
 from workbench.config.secret_forms import BEFORE_WORD, LOOKS_BACK, FormPlace, forms_in, open_form_from
 from workbench.startup import late_pattern
 
-# A value is secret by its use, its place or its look, in decreasing certainty. A value that is used as a key or a
-# header is secret unless it obviously is not. A value of a `.env` is secret unless it is ordinary. A value of the
-# environment, which contains all kinds of settings, is secret only if both its name and its look suggest so. Too much
-# redaction would blank out words in every report; too little would store a key.
+# A value is secret by its use, its place or its look, in decreasing certainty. A used key or header is secret unless it
+# obviously is not. A value of a `.env` is secret unless it is ordinary. The environment contains all kinds of settings,
+# so its values are secret only if both name and look suggest that. Too much redaction would blank out words in every
+# report; too little would store a key.
 
 MIN_DECLARED_CHARS = 4
 """The shortest used value that is secret under a name that does not suggest a secret."""
@@ -247,12 +247,12 @@ Place = tuple[int, int, str]
 """Start and end of a value in a text, and its replacement."""
 
 
-# The idea of redaction: one pattern has every form of every secret (`forms_of`) as an alternative, the longest first,
-# so one pass finds all secrets. Most texts hold no secret. So every search begins with a fast test for a few plain
-# strings (in JSON also with escapes), of which every secret contains at least one. Short values count only as whole
-# words; otherwise the password "test" would blank out half a report. A text that comes in pieces is redacted up to the
-# first position at which an incomplete secret may begin (`open_from`). Only the text from there on is held back, so
-# streamed text appears without delay.
+# The idea of redaction: one pattern contains every form of every secret (`forms_of`), the longest first, so one pass
+# finds all secrets. Most texts hold no secret. So every search begins with a fast test for a few plain strings (in JSON
+# also with escapes). Every secret contains at least one of these strings. Short values count only as whole words;
+# otherwise the password "test" would blank out half a report. A text that comes in pieces is redacted up to the first
+# possible beginning of an incomplete secret (`open_from`). Only the rest is held back, so streamed text appears without
+# delay.
 class Finder:
     """A search for secret values and for secrets of known forms.
 
@@ -411,7 +411,7 @@ def _finding_in_json(value: str) -> tuple[str, ...]:
 
 
 def _needles_of(values: Iterable[str]) -> tuple[str, ...]:
-    """Return a few strings, such that every text with one of the values contains at least one of them."""
+    """Return a few strings. Every text with one of the values contains at least one of these strings."""
     # Most forms of a secret contain another form of it, so the shortest forms are enough.
     needles: list[str] = []
     for value in sorted(values, key=len):

@@ -44,11 +44,11 @@ from workbench.version import __version__
 
 _logger = logging.getLogger(__name__)
 
-# One thread handles all sockets. The threads of the batch only append lines to queues and wake it, so they never wait
-# for a viewer. A viewer that falls too far behind is dropped.
+# One thread handles all sockets. The batch's threads only append lines to queues and wake this thread, so they never
+# wait for a viewer. A viewer that falls too far behind is dropped.
 
 SILENT_S = 10.0
-"""The time, in seconds, in which a viewer must greet, read its report, or read that it was dropped."""
+"""The time limit, in seconds, for a viewer to greet, to read its report, and to read that it was dropped."""
 
 _RECEIVED_BYTES = 1 << 16
 _LOOK_S = 1.0

@@ -12,8 +12,8 @@ from urllib.parse import SplitResult, urlsplit
 from workbench.dataclasses import dataclass
 
 # Any page in the same browser can send requests to this machine. It cannot change the headers `Host`, `Origin` and
-# `Sec-Fetch-Site`, which the browser writes, and it knows neither the token in the printed address nor the cookie that
-# a browser gets for the token. So these are checked before anything else is done with a request.
+# `Sec-Fetch-Site`, which the browser writes. It does not know the token in the printed address, nor the cookie that a
+# browser gets for the token. So headers, token and cookie are checked before anything else.
 
 COOKIE = "workbench"
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -57,7 +57,7 @@ class Gate:
         """Return why a request is refused because of its headers; `None` if it is accepted.
 
         `entering` says that the request is for the printed address; `socket` says that it opens a web socket."""
-        # A name in a stranger's DNS that points to this machine would make a foreign page "same origin" (DNS
+        # In a stranger's DNS, a name can point to this machine. A foreign page would then have the "same origin" (DNS
         # rebinding), so only known names count. Any page may link to the printed address. Browsers always send `Origin`
         # with a web socket.
         host = headers.get("Host", "")

@@ -25,10 +25,10 @@ from workbench.suite.trust import write_atomically
 from workbench.trajectory.events import RetryScheduled
 from workbench.version import __version__
 
-# The protocol: the batch greets with its version, and a viewer answers `"do": "watch"` or `"do": "stop"`. A watching
-# viewer gets `over`, the number of finished runs, which are in the history. Then it gets each run in progress with its
-# events so far, then events, ends of runs and messages as they come, and `end` with the exit code. After `end` it may
-# ask for the `report`. Secrets are redacted before a line is made here.
+# The protocol. The batch greets with its version, and a viewer answers `"do": "watch"` or `"do": "stop"`. A watching
+# viewer first gets `over`, the number of finished runs; these runs are in the history. Each run in progress follows,
+# with its events so far. Then events, ends of runs and messages follow as they come. The last message is `end` with the
+# exit code; after it, the viewer may ask for the `report`. Secrets are redacted before a line is made here.
 
 
 class WireError(ValueError):

@@ -28,7 +28,7 @@ from workbench.limits import MAX_PIPED_BYTES, MAX_TERMINAL_COLUMNS, MAX_TERMINAL
 from workbench.numerals import counted, setting_text
 from workbench.remote.gate import COOKIE, Gate
 
-# textual-serve by itself starts a process for every connection, even one that a foreign page opens, loads a font from
+# textual-serve starts a process for every connection, even for a connection from a foreign page. It loads a font from
 # another machine, and runs its command in a shell. Here every request passes `remote.gate` first, and these three
 # behaviours are replaced.
 

@@ -230,8 +230,8 @@ _STARTER = str(Path(__file__).with_name("watched_start.py"))
 class StdioTransport:
     """The process of a server, started on entry and ended on exit; a transport for `mcp.Client`.
 
-    The server's process group ends with it, and so does every process that it started outside the group, even if this
-    program is killed. A watcher in the group waits for that.
+    The server's process group ends with the server, and so do processes that it started outside the group. A watcher in
+    the group makes sure of that, even if this program is killed.
 
     On exit, its standard input is closed. A process that does not end within `polite_s` seconds gets SIGTERM, and after
     another `terminate_s` SIGKILL. With `rollback_s`, a command that has sent no message yet gets SIGTERM at once, and

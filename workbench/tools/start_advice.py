@@ -39,8 +39,8 @@ _MISSING_FILE = late_pattern(r"can't open file|No such file or directory|Cannot 
 def start_advice(environment: Mapping[str, str], given: Collection[str], output: Sequence[str], name: str) -> str:
     """Return advice on a server that did not start, "" if there is none.
 
-    `environment` are the variables of the shell and of `.env`, `given` the names of the variables that the server got,
-    `output` the end of its standard error, and `name` its name. The advice has names of variables and no values."""
+    `environment` are the variables of the shell and of `.env`. `given` are the names of the variables that the server
+    got. `output` is the end of its standard error. The advice has names of variables and no values."""
     if (cut_off := _CUT_OFF_DOWNLOAD.search("\n".join(output))) is not None:
         return f"an earlier download by npx was cut off: remove {cut_off['folder']}, and start it again"
     held_back = []

@@ -146,7 +146,7 @@ class Toolbox:
     ) -> PlannedAnswer:
         """Return the source that will answer a call; call it once for each call.
 
-        The sources are, in this order, the step's mock, the mocks of the case, those of the suite, the server, and the
+        The sources are, in this order, the step's mock, the case's mocks, the suite's mocks, the server, and the
         default answer. Invalid arguments are always answered by a tool error. Unless the step's mock answers, a tool
         error also answers calls of a provider's tool, which the provider should have run, and of a tool that is not
         offered. `judge` evaluates judged conditions of mocks."""

@@ -9,11 +9,10 @@ import os
 import sys
 
 # This process leads a process group. It leaves a watcher behind in the group and then becomes the command. The watcher
-# waits for the end of Workbench, which closes a socket that Workbench alone holds open, or for the end of Workbench's
-# process, and then kills its own group. As long as the watcher lives, the group has a member, so its number cannot mean
-# another group. The command never runs without a watcher.  Processes that left the group are found by a mark: an
-# environment variable with an id of this start. Every process that the command starts inherits the mark, and no other
-# process has it.
+# waits until Workbench's process ends, or until a socket closes that Workbench alone holds open. Then it kills its own
+# group. While the watcher lives, the group has a member, so its number cannot mean another group. The command never
+# runs without a watcher. Processes that left the group are found by a mark, an environment variable with an id of this
+# start. Every process that the command starts inherits the mark, and no other process has it.
 
 MARK = "WORKBENCH_STARTED_AS"
 """The environment variable with the mark."""

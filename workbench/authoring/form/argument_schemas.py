@@ -96,7 +96,7 @@ class _IdentityCache(Generic[_T]):
 def tool_named(tools: Iterable[ToolDefinition], name: str) -> ToolDefinition | None:
     """Return the tool of this name; `None` for an unknown name.
 
-    Without an exact match, return the first tool whose name matches by the graders' comparison, which ignores case and
+    Without an exact match, return the first tool with a matching name. Like graders, the comparison ignores case and
     treats `.`, `-` and `_` as equal.
     """
     wanted = comparable_name(name)

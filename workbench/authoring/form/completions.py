@@ -205,7 +205,10 @@ def _option_words(kind: str, option: str, models: Iterable[str]) -> Iterable[str
 
 
 def ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
-    """Return the completions that begin with the typed text, contain, resemble or describe it, in this order."""
+    """Return the completions that match the typed text, the best matches first.
+
+    A label that begins with the text is best. A label that contains it, a similar label, and a description that
+    contains it follow in this order."""
     # Of two candidates that contain the text, the candidate with the earlier match comes first. Candidates of one rank
     # keep their order.
     candidates = list(found)

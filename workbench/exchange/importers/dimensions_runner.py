@@ -265,7 +265,7 @@ def of_type(kinds: Any) -> Check:
 
 
 def validator_of(function: Any) -> dict[str, Any]:
-    """Describe a validator: its code, and its check or its import path if it has one."""
+    """Describe a validator: its code, and its check or import path, if any."""
     name = getattr(function, "__qualname__", repr(function))
     found: dict[str, Any] = {"validator": name}
     try:

@@ -114,8 +114,8 @@ def gathered_sources(
 ) -> list[Source]:
     """Return the content of each suite file, from the output or error of each Python file.
 
-    `python` is the interpreter that the user named for the files, and `cwd` the folder in which they ran, relative to
-    the suites' folder. Raises RefusedError if no file can be run."""
+    `python` is the user's interpreter for the files. `cwd` is the folder in which the files ran, relative to the
+    suites' folder. Raises RefusedError if no file can be run."""
     read = {file: source for file, source in files.items() if isinstance(source, Source)}
     problems: list[JsonValue] = []
     for file, error in files.items():

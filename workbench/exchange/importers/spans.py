@@ -30,8 +30,8 @@ from workbench.trajectory.events import JsonValue, Usage
 
 _Numbered = TypeVar("_Numbered")
 
-# Messages, tools and token counts in the attributes of a span, by the GenAI conventions or as OpenInference,
-# OpenLLMetry, Logfire with Pydantic AI, or Vercel's AI SDK write them. All are read as messages of OpenAI.
+# Messages, tools and token counts in the attributes of a span. The attributes follow the GenAI conventions,
+# OpenInference, OpenLLMetry, Logfire with Pydantic AI, or Vercel's AI SDK. All are read as messages of OpenAI.
 
 _MESSAGE = re.compile(r"llm\.(input|output)_messages\.(\d{1,6})\.message\.(.+)")
 _PROMPT = re.compile(r"gen_ai\.(prompt|completion)\.(\d{1,6})\.(.+)")

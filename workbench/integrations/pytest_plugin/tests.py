@@ -26,9 +26,9 @@ from workbench.show.spans import plain
 from workbench.show.views.gates import aggregate_demands, gate_demands
 
 # All suite tests of a session share one evaluation. It begins with the first test, and gives each test its verdict as
-# soon as its runs end. With pytest-xdist the evaluation is in the controller, and the workers request verdicts from it.
-# So there is one writer of history and reports, one start of each server and one limit per endpoint, however the tests
-# are distributed.
+# soon as the test's runs end. With pytest-xdist, the evaluation is in the controller, and the workers request verdicts.
+# So however the tests are distributed, there is one writer of history and reports, one start of each server and one
+# limit per endpoint.
 
 GATE = "gate"
 """The name of the test for a suite's gates and aggregates."""

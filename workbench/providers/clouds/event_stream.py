@@ -1,7 +1,7 @@
 """Amazon's binary event streams, `application/vnd.amazon.eventstream`, read as server-sent events.
 
-A frame consists of its length, the length of its headers, a checksum of both lengths, headers, a payload, and a
-checksum of the whole frame: https://smithy.io/2.0/aws/amazon-eventstream.html
+A frame begins with its length, the length of its headers, and a checksum of both. Headers, a payload, and a checksum of
+the whole frame follow: https://smithy.io/2.0/aws/amazon-eventstream.html
 """
 
 from __future__ import annotations

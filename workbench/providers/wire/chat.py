@@ -285,8 +285,8 @@ class ChatReader:
 
     def _provider_state(self) -> JsonValue:
         """Return the data that must be sent back with this answer; `None` without any."""
-        # OpenRouter expects its details, DeepSeek the reasoning before a call, Gemini the signature of each call,
-        # LiteLLM blocks of thinking, and Mistral its thoughts as a part of the content.
+        # Endpoints expect different data: OpenRouter its details, DeepSeek the reasoning before a call, Gemini the
+        # signature of each call, LiteLLM blocks of thinking, and Mistral its thoughts as a part of the content.
         fields: dict[str, Any] = dict(self._more)
         if self._details:
             fields["reasoning_details"] = self._details

@@ -50,8 +50,8 @@ class Repaired(NamedTuple):
 
 def repaired(pieces: Sequence[str]) -> Repaired | None:
     """Return the arguments in pieces that do not join to a JSON object; `None` if their meaning is not certain."""
-    # The order matters: `{}{"a": 1}` is an empty object followed by the arguments, while pieces that each repeat the
-    # previous one also join to several objects, but to different ones.
+    # The order matters. `{}{"a": 1}` is an empty object before the arguments. Pieces that each repeat the previous
+    # piece also join to several objects, but to different ones.
     text = "".join(pieces)
     objects = _objects_in(text)
     if len(objects) > 1 and all(same_json(objects[0], other) for other in objects):

@@ -453,8 +453,8 @@ def _include(params: dict[str, Any]) -> dict[str, Any]:
     requested: list[Any] = []
     if isinstance(include := params.get("include"), list):
         requested = list(include)
-    # The API refuses encrypted reasoning for models that do not reason. It refuses `reasoning` for these too, so a user
-    # who sets it has a model that reasons.
+    # The API refuses encrypted reasoning for models that do not reason. It also refuses `reasoning` for these models,
+    # so a user who sets `reasoning` has a model that reasons.
     if params.get("reasoning") and not params.get("store") and _ENCRYPTED_REASONING not in requested:
         requested.append(_ENCRYPTED_REASONING)
     if not requested:
