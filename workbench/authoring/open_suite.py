@@ -462,7 +462,7 @@ class OpenSuite:
         self.take_disk(summary, merged, case)
 
     def take_disk(self, summary: str, merged: Document | None = None, case: str | None = None) -> bool:
-        """Replace the document with the file on disk, or with a merge, as a step that can be undone.
+        """Replace the document with the file on disk, or with a merge, as an undoable step.
 
         Returns whether it changed.
         """

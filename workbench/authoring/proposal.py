@@ -308,7 +308,7 @@ def _expected_argument(
         return AcceptedArgument(name, value, True, choices, int(len(choices) > 2), was_expected=True)
     own_check = check if verdict is not None and verdict.holds is not False else None
     choices = choices_for(name, value, own_check, options)
-    # A check that holds only in part stays available, but one that holds in full is preselected.
+    # A check that holds only in part stays available; a check that holds in full is preselected.
     in_part = verdict is not None and bool(verdict.holds) and verdict.score < verdict.weight * _IN_FULL
     chosen = int(in_part and len(choices) > 2)
     return AcceptedArgument(name, value, True, choices, chosen, was_expected=check is not None)

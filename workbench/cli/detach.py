@@ -197,7 +197,7 @@ def say(connection: socket.socket, answer: Answer) -> None:
 
 
 def silence_descriptor(descriptor: int) -> None:
-    """Redirect a standard stream to nowhere."""
+    """Redirect a standard stream to the null device."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, descriptor)
     os.close(nowhere)

@@ -271,7 +271,7 @@ _VARIABLES = frozenset(
         *(_GOOGLE_FILE, *_VERTEX_REGIONS, *_VERTEX_PROJECTS),
     )
 )
-"""The variables that complete a model's settings, without those that redirect the SDKs."""
+"""The variables that complete a model's settings, without variables that redirect the SDKs."""
 
 
 def _azure(settings: CloudSettings, url: str, key: str | None, given: Mapping[str, str]) -> CloudPlace:

@@ -219,9 +219,9 @@ def with_listed_names(file: SuiteFile, listings: Listings) -> SuiteFile:
     return with_findings(file, unknown_in_suite(suite, range(len(suite.cases)), names, unseen))
 
 
-# Pins are the definitions that the servers of a suite listed once, in a file beside the suite. If that file exists, the
-# servers' present definitions are compared with it before every batch: a server that changes its descriptions could
-# otherwise steer the model unnoticed.
+# A pin file beside a suite holds the definitions that the suite's servers listed once. If the file exists, the servers'
+# present definitions are compared with it before every batch: a server that changes its descriptions could otherwise
+# steer the model unnoticed.
 
 PINS_FORMAT = 1
 

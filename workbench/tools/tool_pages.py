@@ -179,7 +179,7 @@ class ToolPages:
             tool = repaired
 
     def _can_be_sent(self, tool: object, version: str) -> bool:
-        """Return whether the SDK keeps a valid tool, although it may send some arguments as headers."""
+        """Return whether the SDK keeps a valid tool. It drops a tool with invalid settings for arguments in headers."""
         from mcp.shared.inbound import find_invalid_x_mcp_header
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 

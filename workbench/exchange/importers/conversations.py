@@ -102,8 +102,8 @@ class Mapped(NamedTuple):
 class ImportedUser:
     """The user of a recorded conversation.
 
-    `said` holds each message by the index of the round that answers it. `last_words` are those of the message with
-    which the user left, which nothing answers."""
+    `said` holds each message by the index of the round that answers it. `last_words` is the user's last message, which
+    has no answer."""
 
     said: Mapping[int, str]
     reason: FinishReason

@@ -291,7 +291,7 @@ def _payloads(planned: PlannedRun, run: ImportedRun) -> Iterator[EventPayload]:
 
 
 def _conversation(rounds: tuple[ExternalRound, ...], user: ImportedUser) -> Iterator[EventPayload]:
-    """Yield the events of a whole conversation: each message of its user before the request that carries it."""
+    """Yield the events of a whole conversation. Each message of the user precedes its request."""
     turn = 0
     for payload in external_payloads(rounds):
         if isinstance(payload, RequestStarted) and (text := user.said.get(payload.round - 1)) is not None:

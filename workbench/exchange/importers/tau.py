@@ -94,9 +94,9 @@ class _Action(NamedTuple):
 
 
 class _Task(NamedTuple):
-    """A task: what its user wants, and whether it is judged by the final database, by all actions, or by both.
+    """A task: its user's goal, and whether it is judged by the final database, by all actions, or by both.
 
-    `outputs` are the texts that the agent must say. `goal` is empty if the file does not have it."""
+    `outputs` are the texts that the agent must say. `goal` is empty if the file lacks it."""
 
     goal: str
     actions: tuple[_Action, ...]
@@ -155,7 +155,7 @@ def _read(source: Source) -> Imported:
 
 
 class _Trial(NamedTuple):
-    """One conversation of a file with its task, if the file has it, and its reward."""
+    """One conversation of a file, its reward, and its task if the file has it."""
 
     record: Node
     name: str
@@ -216,7 +216,7 @@ _STOP, _OTHER_STOPS = "###STOP###", ("###TRANSFER###", "###OUT-OF-SCOPE###")
 
 
 def _whole(trial: _Trial, task: _Task) -> ImportedCase:
-    """Return a task as a case with one run. Raises RefusedError for a conversation without a message of the user."""
+    """Return a task as a case with one run. Raises RefusedError for a conversation without a user's message."""
     conversation, record = trial.conversation, trial.record
     entries = conversation.messages
     begins = next(indices_of("user", entries), None)
@@ -369,7 +369,7 @@ def _is_made(action: ToolCall, call: ToolCall, *, exactly: bool) -> bool:
 
 
 def _task(record: Node, results: Node | None) -> _Task | None:
-    """Return the task of a conversation; `None` if the file does not have it."""
+    """Return the task of a conversation; `None` if the file lacks it."""
     # tau-bench repeats the task in each record; tau2 lists the tasks separately.
     task = record.at("info").at("task")
     goal = task.text_of("instruction")
@@ -410,7 +410,7 @@ def _task(record: Node, results: Node | None) -> _Task | None:
 
 
 def _goal(scenario: Node) -> str:
-    """Return what the user of a tau2 task wants, knows and is like; empty if the task does not say it."""
+    """Return the goal, the knowledge and the character of a tau2 task's user; empty without them."""
     instructions = scenario.at("instructions")
     if isinstance(instructions.value, str):
         return instructions.value
