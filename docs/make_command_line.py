@@ -46,8 +46,10 @@ _LISTED_ELSEWHERE = {
     "--kind": "only this kind of [mutant](lab.md#mutants)",
     "--preset": "a [known endpoint](models.md#known-endpoints), with its address and key",
     "--from": "the [form](importing.md#forms), if it is not recognized",
+    "--until": "stop as soon as a sequential test [decides](comparing.md#stopping-early)",
+    "--shard-by": "[divide runs](beyond-one-terminal.md#shards) in `turn` (default), or by `cost`",
 }
-"""Options whose many values another page explains."""
+"""Options whose values another page explains."""
 _PAGES = {
     "workbench grade": "[grading again](recordings.md#grading-again) and [calls](your-agent.md#calls-from-a-file)",
     "workbench attach": "[without a terminal](beyond-one-terminal.md#without-a-terminal)",
