@@ -9,6 +9,7 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import field
 from typing import Final
 
@@ -188,8 +189,16 @@ def totals_by_model(results: Iterable[RunResult]) -> tuple[Totals, dict[str, Tot
     """Return the totals of all runs, and the totals of each model in the order of the models' first runs."""
     whole, models = TotalsFold(), dict[str, TotalsFold]()
     for result in results:
+        if not models:
+            models[result.model] = whole
+        elif result.model not in models:
+            if len(models) == 1:
+                # Until now, the runs of the first model were all runs.
+                models = dict.fromkeys(models, deepcopy(whole))
+            models[result.model] = TotalsFold()
         whole.add(result)
-        models.setdefault(result.model, TotalsFold()).add(result)
+        if (of_model := models[result.model]) is not whole:
+            of_model.add(result)
     return whole.totals(), {model: fold.totals() for model, fold in models.items()}
 
 

@@ -412,6 +412,10 @@ MAX_GATHERED = 64
 """The number of results after which a silent main thread is woken: each waking delays the runs."""
 
 
+_SHOWN = (RunEvent, JudgeAsked, RequestPutOff)
+"""The events that are only shown."""
+
+
 class _Inbox:
     """The events for the main thread, from any thread and from signal handlers, in their order.
 
@@ -424,7 +428,7 @@ class _Inbox:
         self._news: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def put(self, event: BatchEvent | _Signalled) -> None:
-        if not self._shows and isinstance(event, RunEvent | JudgeAsked | RequestPutOff):
+        if not self._shows and isinstance(event, _SHOWN):
             return
         self._events.append(event)
         if self._shows or not isinstance(event, RunDone) or len(self._events) >= MAX_GATHERED:

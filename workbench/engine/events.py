@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -262,7 +261,7 @@ def timed(listener: BatchListener, now_ms: Callable[[], float] | None = None) ->
             # A run without events, such as a skipped one, begins and ends now.
             clock = now_ms or steady_clock_ms()
             began_ms, clock = began.pop(event.result.run_id, (clock(), clock))
-            event = replace(event, began_ms=began_ms, ended_ms=clock())
+            event = RunDone(event.result, began_ms, clock(), event.row)
         listener(event)
 
     return tell

@@ -71,9 +71,11 @@ class HistoryRecorder:
 
     def take(self, event: BatchEvent) -> None:
         """Record an event of the batch; this is a listener for events that `timed` has completed."""
+        if isinstance(event, RunEvent):  # first, because most events are of runs
+            happened = event.event
+            self._events.setdefault(happened.run_id, []).append(happened)
+            return
         match event:
-            case RunEvent(event=happened):
-                self._events.setdefault(happened.run_id, []).append(happened)
             case RunDone(result=result):
                 events = tuple(self._events.pop(result.run_id, ()))
                 done = event.row or done_run(event, events)

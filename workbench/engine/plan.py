@@ -20,6 +20,7 @@ from workbench.suite.settings import CaseSettings, settings_of
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import (
     NO_VARIANTS,
+    SEPARATOR,
     UnknownVariantError,
     Variants,
     contender,
@@ -67,6 +68,9 @@ class PlannedRun:
     @property
     def variant(self) -> Variant | None:
         """The variant of the run; raises UnknownVariantError."""
+        # Asked for many times in each run, and few runs have a variant.
+        if SEPARATOR not in self.model:
+            return None
         return variant_of(self.written_suite, self.model)
 
     @property

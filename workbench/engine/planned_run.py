@@ -493,8 +493,7 @@ class RunGrading:
             return result_of(planned, Status.ERROR, trajectory, error=graded)
         done, others = graded
         error = WHY_NOT_GRADED if done.status == Status.NOT_GRADED else None
-        result = result_of(planned, done.status, trajectory, done.grades, error=error, steps=done.steps)
-        result = replace(result, metrics=done.metrics, valid_arguments=done.valid_arguments)
+        result = result_of(planned, done.status, trajectory, done.grades, error, done)
         if not is_late:
             return result
         # The grades of the other graders are computed when the run is stored or shown, so that no request waits for
@@ -538,8 +537,16 @@ class RunGrading:
 
 def _is_quick(case: Case, trajectory: Trajectory) -> bool:
     """Return whether grading certainly takes less time than switching threads."""
-    # Python checks, patterns and judged values, which are looked up in a file, take an unknown time.
-    return len(trajectory.calls) <= QUICK_CALLS and all(check.cost != "unbounded" for check in case.written_checks())
+    return _has_quick_checks(case) and len(trajectory.calls) <= QUICK_CALLS
+
+
+# Python checks, patterns and judged values, which are looked up in a file, take an unknown time.
+_has_quick_checks: ByIdentity[Case, bool] = ByIdentity(
+    lambda case: all(check.cost != "unbounded" for check in case.written_checks())
+)
+
+
+_NOTHING_GRADED = GradedRun((), Status.NOT_GRADED)
 
 
 def result_of(
@@ -548,9 +555,9 @@ def result_of(
     trajectory: Trajectory,
     grades: tuple[Grade, ...] = (),
     error: str | None = None,
-    steps: tuple[StepGrade, ...] = (),
+    graded: GradedRun = _NOTHING_GRADED,
 ) -> RunResult:
-    """Return the result of a planned run."""
+    """Return the result of a planned run; `graded` has its steps, its metrics and which arguments were valid."""
     return RunResult(
         run_id=planned.run_id,
         suite=str(planned.file.path),
@@ -563,5 +570,7 @@ def result_of(
         grades=grades,
         error=error,
         grading=planned.settings.grading,
-        steps=steps,
+        steps=graded.steps,
+        metrics=graded.metrics,
+        valid_arguments=graded.valid_arguments,
     )

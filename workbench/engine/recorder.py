@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from types import TracebackType
 
 from workbench.trajectory.events import Event, EventPayload
@@ -26,22 +25,28 @@ class TimeLimit:
     ) -> None:
         await self._timeout.__aexit__(kind, error, traceback)
 
-    @asynccontextmanager
-    async def suspended(self) -> AsyncGenerator[None]:
+    def suspended(self) -> Suspension:
         """Return a context whose time does not count."""
-        deadline = self._timeout.when()
-        if deadline is None:  # already suspended by an outer context
-            yield
-            return
-        clock = asyncio.get_running_loop().time
-        left = deadline - clock()
-        self._timeout.reschedule(None)
-        try:
-            yield
-        finally:
-            # A timeout that has expired cannot be rescheduled: asyncio raises RuntimeError.
-            if not self._timeout.expired():
-                self._timeout.reschedule(clock() + left)
+        return Suspension(self._timeout)
+
+
+class Suspension:
+    """The context of `TimeLimit.suspended`, a class because it takes a fraction of a generator's time."""
+
+    def __init__(self, timeout: asyncio.Timeout) -> None:
+        self._timeout = timeout
+        self._left_s: float | None = None
+
+    async def __aenter__(self) -> None:
+        deadline_s = self._timeout.when()
+        if deadline_s is not None:  # otherwise an outer context has suspended it already
+            self._left_s = deadline_s - asyncio.get_running_loop().time()
+            self._timeout.reschedule(None)
+
+    async def __aexit__(self, *_error: object) -> None:
+        # A timeout that has expired cannot be rescheduled: asyncio raises RuntimeError.
+        if self._left_s is not None and not self._timeout.expired():
+            self._timeout.reschedule(asyncio.get_running_loop().time() + self._left_s)
 
 
 Clock = Callable[[], float]

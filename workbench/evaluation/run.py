@@ -23,6 +23,7 @@ from workbench.evaluation.plan import FinishedRun, Plan, PlannedRuns, broken_sui
 from workbench.evaluation.report import Report, recorded_as
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
+from workbench.grading.late_result import settled
 from workbench.grading.lazy import Lazy, Mapped
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.providers.model import DEFAULT_RETRIES, RetryPolicy
@@ -113,7 +114,8 @@ class Results(Lazy[RunResult]):
     def at(self, index: int) -> RunResult:
         kept = len(self._kept)
         if index < kept or self._let_go is None:
-            return self._kept[index]
+            result = self._kept[index] = settled(self._kept[index])
+            return result
         return self._let_go.result(index - kept)
 
 
@@ -182,7 +184,10 @@ class Outcome:
     @property
     def timing(self) -> Timing:
         """The timing of the batch."""
-        return timing_of(self.took_s * 1000, self.start_up_s * 1000, self.figures)
+        figures = self.figures
+        if self.results.are_in_memory:
+            figures = tuple(figures)  # they are read several times
+        return timing_of(self.took_s * 1000, self.start_up_s * 1000, figures)
 
     @property
     def figures(self) -> Sequence[RunSummary]:

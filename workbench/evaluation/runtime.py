@@ -17,7 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from workbench.config.models import ConfigError, ModelSpec
+from workbench.config.models import ConfigError, ModelSpec, Price
 from workbench.config.program import Program
 from workbench.config.read_only import refuse_if_read_only
 from workbench.engine.batch import Batch, LaneOf, Spares, lanes_of
@@ -66,8 +66,16 @@ if TYPE_CHECKING:
     from workbench.evaluation.early_stop import Sparing
     from workbench.evaluation.reruns import RerunCourse
     from workbench.evaluation.worker_pool import WorkerPool
-    from workbench.providers.http.endpoints import Endpoints
+    from workbench.providers.http.endpoints import EndpointModel, Endpoints
     from workbench.providers.http.rate_limits import Leases
+
+
+_ModelOfSuite = tuple[Path, str, bool]
+"""A suite, the name of a model with its variant, and whether the suite names the model."""
+
+
+def _model_of(planned: PlannedRun) -> _ModelOfSuite:
+    return planned.file.path, planned.model, planned.model_of_suite
 
 
 class RuntimeModels:
@@ -103,7 +111,17 @@ class RuntimeModels:
     def opening(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], Model]:
         """Return a function that opens the model of a run."""
         built_in = BuiltInModels(pace_ms=self._pace_ms, own_pace=self._own_pace)
-        return lambda planned: self._open(planned, approval, concurrency, built_in)
+        # The batch opens each endpoint's model once, because what was approved does not change.
+        opened: dict[_ModelOfSuite, EndpointModel] = {}
+
+        def open_model(planned: PlannedRun) -> Model:
+            if planned.own_model is not None:
+                return planned.own_model(planned)
+            if (model := opened.get(_model_of(planned))) is not None:
+                return self._with_pauses(planned, model)
+            return self._open(planned, approval, concurrency, built_in, opened)
+
+        return open_model
 
     def judges(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], RunJudge]:
         """Return a function that returns the judge of a run."""
@@ -182,9 +200,14 @@ class RuntimeModels:
             tell=lambda text: self._listener(EndpointSaid(text)),
         )
 
-    def _open(self, planned: PlannedRun, approval: Approval, concurrency: int, built_in: BuiltInModels) -> Model:
-        if planned.own_model is not None:
-            return planned.own_model(planned)
+    def _open(
+        self,
+        planned: PlannedRun,
+        approval: Approval,
+        concurrency: int,
+        built_in: BuiltInModels,
+        opened: dict[_ModelOfSuite, EndpointModel],
+    ) -> Model:
         specs = approval.specs
         environment: Mapping[str, str] = {}
         unread: ConfigError | None = None
@@ -208,11 +231,12 @@ class RuntimeModels:
             if unread is not None:
                 return ModelWithNotices(model, unread.problems)
             return model
+        endpoint = self._open_endpoint(planned, spec, environment, approval, concurrency)
+        opened[_model_of(planned)] = endpoint
+        return self._with_pauses(planned, endpoint)
 
-        def put_off(wait_s: float) -> None:
-            self._listener(RequestPutOff(planned.run_id, wait_s))
-
-        return self._open_endpoint(planned, spec, environment, approval, concurrency, put_off)
+    def _with_pauses(self, planned: PlannedRun, model: EndpointModel) -> Model:
+        return model.reporting(lambda wait_s: self._listener(RequestPutOff(planned.run_id, wait_s)))
 
     def _open_endpoint(
         self,
@@ -221,13 +245,12 @@ class RuntimeModels:
         environment: Mapping[str, str],
         approval: Approval,
         concurrency: int,
-        put_off: Callable[[float], object] | None = None,
-    ) -> Model:
+    ) -> EndpointModel:
         why_not = approval.why_not_asked(planned.file.path, spec)
         if why_not is not None:
             raise ModelError(why_not)
         limits = spec.shared_by(self._share, concurrency)
-        return self._endpoints.open(limits, environment, put_off)
+        return self._endpoints.open(limits, environment)
 
 
 _logger = logging.getLogger(__name__)
@@ -410,7 +433,7 @@ class Runtime:
             ask=self._ask,
             audit=AuditLog(self._program.folders.audit_log, self._program.secrets),
             retries=self._retries,
-            price_of=approval.specs.price_of,
+            price_of=_prices(approval.specs),
             judge_of=self._models.judges(approval, plan.concurrency),
             reply_of=self._models.users(approval, plan.concurrency),
             control_of=control_of,
@@ -719,6 +742,21 @@ def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], LaneOf]) -> Sparing | R
     if watch is None:
         return None
     return Sparing(plan, watch, ahead=sum(lane.concurrency for lane in lanes_of(plan.runs, lane_of)))
+
+
+def _prices(specs: Specs) -> Callable[[PlannedRun], Price | None]:
+    """Return a function that returns the price of a run's model, and finds each price once."""
+    found: dict[_ModelOfSuite, Price | None] = {}
+
+    def price_of(planned: PlannedRun) -> Price | None:
+        if planned.own_model is not None:
+            return None
+        key = _model_of(planned)
+        if key not in found:
+            found[key] = specs.price_of(planned)
+        return found[key]
+
+    return price_of
 
 
 def _lane_of(planned: PlannedRun, specs: Specs, concurrency: int) -> LaneOf:

@@ -295,6 +295,8 @@ def _in_the_run(grade: Grade, kept: Sequence[int]) -> Grade:
 
 def with_way_out(grade: Grade, case: Case, grading: Grading, trajectory: Trajectory) -> tuple[Issue, ...]:
     """Return the issues of a grade; an issue of a surplus call names the `extra_calls` value that would free it."""
+    if not any(issue.kind == "extra call" for issue in grade.issues):
+        return grade.issues
     if extra_calls_of(case, grading) is not None or not case.expected_calls() or case.steps or grading.is_compatible:
         return grade.issues
     costs = f"under `{grade.grader}` {surplus_rule(grading, grade.grader)}"

@@ -292,14 +292,18 @@ REVIEW: Final = Judged.model_construct(
 """The check by which a judge reviews the user of a failed conversation."""
 
 
+_judged_of: ByIdentity[Case, tuple[Judged, ...]] = ByIdentity(
+    lambda case: tuple([check for check in case.written_checks() if isinstance(check, Judged)])
+)
+"""Returns the judged checks of a case, which a plan asks for several times."""
+
+
 def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[Judged]:
     """Yield the judged checks that a run of a case may need.
 
     These are the case's own checks and, unless `mocks` is false, those in the conditions of the mocks and answers of
     the case and of the suite."""
-    for check in case.written_checks():
-        if isinstance(check, Judged):
-            yield check
+    yield from _judged_of(case)
     if case.conversation is not None and case.conversation.review == "failed":
         yield REVIEW
     if not mocks:

@@ -59,8 +59,18 @@ class SseParser:
         if lines and self._line_pieces:
             lines[0] = b"".join((*self._line_pieces, lines[0]))
             self._line_pieces, self._line_bytes = [], 0
-        for line in lines:
-            self._take(line, events)
+        place, last = 0, len(lines) - 1
+        while place <= last:
+            line = lines[place]
+            place += 1
+            # Nearly every event is one line of data and a blank line.
+            is_whole = line.startswith(b"data: ") and place <= last and not lines[place]
+            if is_whole and len(line) < MAX_MESSAGE_BYTES and not self._data and not self._event:
+                self._at_start = False
+                events.append(SseEvent("message", line[6:].decode("utf-8", "replace")))
+                place += 1
+            else:
+                self._take(line, events)
         if rest:
             self._line_pieces.append(rest)
             self._line_bytes += len(rest)

@@ -13,10 +13,12 @@ import os
 import ssl
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar
 from dataclasses import field
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
 from workbench.config.models import OWN_URLS, ModelSpec
 from workbench.config.request_settings import with_query
@@ -78,6 +80,10 @@ class _Connection:
     """The connection of a request; `was_open` is whether an earlier request used it."""
 
     was_open: bool = False
+
+
+_connection: ContextVar[_Connection] = ContextVar("connection")
+"""The connection of the request that the current task sends."""
 
 
 @dataclass(eq=False)
@@ -155,7 +161,6 @@ class Client:
                 yarl.URL(url, encoded=True),
                 headers={"connection": "close"},
                 allow_redirects=False,
-                trace_request_ctx=_Connection(),
             ) as response,
         ):
             if response.status != 200:
@@ -199,8 +204,9 @@ class Client:
         # once, until a new connection takes it.
         while True:
             connection = _Connection()
+            _connection.set(connection)
             try:
-                return await self._send(method, path, read_timeout_s, body, headers, connection)
+                return await self._send(method, path, read_timeout_s, body, headers)
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError) as error:
                 if connection.was_open:
                     continue
@@ -224,9 +230,7 @@ class Client:
         read_timeout_s: float,
         body: bytes | None,
         headers: Mapping[str, str],
-        connection: _Connection,
     ) -> aiohttp.ClientResponse:
-        import aiohttp
         import yarl
 
         # The read timeout of aiohttp begins after the body is written. A body that is larger than the system's buffer
@@ -245,9 +249,15 @@ class Client:
                 allow_redirects=False,
                 proxy=self.proxy,
                 # The pool is unlimited, because the rate limiter already limits requests.
-                timeout=aiohttp.ClientTimeout(connect=CONNECT_TIMEOUT_S, sock_read=read_timeout_s),
-                trace_request_ctx=connection,
+                timeout=_timeout(read_timeout_s),
             )
+
+
+@cache
+def _timeout(read_timeout_s: float) -> aiohttp.ClientTimeout:
+    import aiohttp
+
+    return aiohttp.ClientTimeout(connect=CONNECT_TIMEOUT_S, sock_read=read_timeout_s)
 
 
 class Clients:
@@ -314,12 +324,11 @@ class Clients:
             raise errors.of_settings(error) from error
         session = aiohttp.ClientSession(
             headers=headers,
-            connector=aiohttp.TCPConnector(
+            connector=_connector_class()(
                 limit=0, keepalive_timeout=KEEP_ALIVE_S, ssl=self._tls or True, resolver=aiohttp.ThreadedResolver()
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
-            trace_configs=[_connection_trace()],
             max_line_size=MAX_HEADER_BYTES,
             max_field_size=MAX_HEADER_BYTES,
         )
@@ -366,20 +375,26 @@ def _with_key(header: str, key: str) -> dict[str, str]:
     return {header: key}
 
 
-def _connection_trace() -> aiohttp.TraceConfig:
-    """Return a trace that sets `_Connection.was_open` of each request."""
+@cache
+def _connector_class() -> type[aiohttp.TCPConnector]:
+    """Return the class of connectors that set `_Connection.was_open` of each request."""
     import aiohttp
 
-    async def reused(_session: object, context: Any, _params: object) -> None:
-        context.trace_request_ctx.was_open = True
+    class Connector(aiohttp.TCPConnector):
+        # A trace of aiohttp would cost several times as much in each request.
 
-    async def made(_session: object, context: Any, _params: object) -> None:
-        context.trace_request_ctx.was_open = False
+        def __init__(self, **settings: Any) -> None:
+            super().__init__(**settings)
+            self._used: WeakSet[object] = WeakSet()
 
-    trace = aiohttp.TraceConfig()
-    trace.on_connection_reuseconn.append(reused)
-    trace.on_connection_create_start.append(made)
-    return trace
+        async def connect(self, *request: Any, **settings: Any) -> Any:
+            connection = await super().connect(*request, **settings)
+            if (current := _connection.get(None)) is not None:
+                current.was_open = connection.protocol in self._used
+            self._used.add(connection.protocol)
+            return connection
+
+    return Connector
 
 
 def _is_the_vendors(spec: ModelSpec) -> bool:

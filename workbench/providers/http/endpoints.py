@@ -8,7 +8,7 @@ import os
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclosing, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclosing, nullcontext
 from dataclasses import field, replace
 from functools import partial
 from itertools import combinations
@@ -30,7 +30,7 @@ from workbench.providers.http.checks import CheckResult, check, list_models
 from workbench.providers.http.clients import Access, Client, Clients
 from workbench.providers.http.errors import EndpointErrors, shown_url
 from workbench.providers.http.key_command import KeyCommand, KeyCommandError
-from workbench.providers.http.rate_limits import RateLimiter
+from workbench.providers.http.rate_limits import RateLimiter, Turn
 from workbench.providers.model import (
     FIRST_TOKENS,
     AnswerFinished,
@@ -112,6 +112,8 @@ class ReportedSlots:
 
         Tell the user if the settings allow more requests than the endpoint has slots. No failure of the endpoint raises
         an error."""
+        if self._is_found and not self._finding.locked():
+            return
         async with self._finding:
             # One request serves all models of the endpoint, even if it reports no slots.
             if self._is_found:
@@ -127,14 +129,16 @@ class ReportedSlots:
                 slots = "1 slot" if self.total == 1 else f"{count_text(self.total)} slots"
                 self._tell(f"{shown_url(spec.base_url)} has {slots}: no more requests are sent to it at a time")
 
-    @asynccontextmanager
-    async def held(self) -> AsyncGenerator[None]:
-        """Return a context that holds a slot, if the slots are known."""
+    async def hold(self) -> Callable[[], None]:
+        """Wait for a slot, if the slots are known, and return the function that releases it."""
         if self._gate is None:
-            yield
-            return
-        async with self._gate:
-            yield
+            return _nothing
+        await self._gate.acquire()
+        return self._gate.release
+
+
+def _nothing() -> None:
+    pass
 
 
 _HOSTED = frozenset(urlsplit(preset.base_url).hostname for preset in PRESETS if not preset.is_local)
@@ -258,8 +262,11 @@ def slots_shown_by(seen: deque[tuple[int, float]]) -> int | None:
     """Return the number of requests that an endpoint computes at a time; `None` if that does not show.
 
     For each request, `seen` pairs the number of requests ahead with the seconds to the first token."""
-    # This test comes first: comparing all pairs after each request would cost more than reading its answer.
+    # These tests come first: comparing all pairs after each request would cost more than reading its answer.
     if not seen:
+        return None
+    waits_s = [first_s for _, first_s in seen]
+    if max(waits_s) - min(waits_s) < MIN_GROWTH_SECONDS:
         return None
     middle = median(ahead for ahead, _ in seen)
     early = [first_s for ahead, first_s in seen if ahead < middle]
@@ -312,18 +319,24 @@ class EndpointModel:
         self._errors = errors
         self._slots = slots
         self._flights = flights
+        self._client: Client | None = None
 
     async def start(self) -> None:
         """Import the HTTP library, make the client, and ask for the endpoint's slots.
 
         Raises ModelError."""
-        client = await self._clients.client(self.spec, self.access, self._errors)
+        client = await self._connected()
         # The key is printed now, so the time for it counts for no run.
         if self.access.command is not None:
             await self.access.command.key()
         await self._slots.find(self.spec, client, self._limiter.allowed)
         if self._slots.is_llama_cpp:
             self._wire.expect_llama_cpp()
+
+    async def _connected(self) -> Client:
+        if self._client is None:
+            self._client = await self._clients.client(self.spec, self.access, self._errors)
+        return self._client
 
     def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
         """Return whether a tool of providers has a form for the model's API, or is offered by the endpoint itself."""
@@ -335,25 +348,25 @@ class EndpointModel:
             return self.spec.takes_images
         return self.spec.audio and self._wire.api == "chat"
 
+    def reporting(self, on_pause: Callable[[float], object]) -> Model:
+        """Return the model for one run; `on_pause` is called with the seconds of a pause that delays a request."""
+        return ModelWithPauses(self, on_pause)
+
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Return the context of one request; entering it waits until the limits allow the request."""
         return self.turn_reporting(lambda _: None)
 
-    @asynccontextmanager
-    async def turn_reporting(self, on_pause: Callable[[float], object]) -> AsyncGenerator[None]:
+    def turn_reporting(self, on_pause: Callable[[float], object]) -> AbstractAsyncContextManager[None]:
         """Return the context of one request, as `turn` does.
 
         `on_pause` is called with the seconds of a pause that delays the request."""
-        # Some models, such as a judge, have not been started; starting here does not count as latency.
-        await self.start()
-        async with self._limiter.turn(on_pause), self._slots.held():
-            yield
+        return _RequestTurn(self, self._limiter.turn(on_pause), self._slots)
 
     async def http_request(self, request: ModelRequest) -> HttpRequest:
         """Return the HTTP request that `stream` would send.
 
         Raises ModelError."""
-        client = await self._clients.client(self.spec, self.access, self._errors)
+        client = await self._connected()
         body = self._wire.body(_with_short_media(request))
         url, query = f"{client.base_url}{self._wire.path}", dict(self.spec.query)
         if client.signer is not None:
@@ -400,7 +413,7 @@ class EndpointModel:
 
     async def _stream_once(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
         """Answer one HTTP request."""
-        client = await self._clients.client(self.spec, self.access, self._errors)
+        client = await self._connected()
         path = self._wire.path
         began = False
         flight = self._flights.begin()
@@ -436,9 +449,33 @@ class EndpointModel:
             self._flights.first_token(flight)
         elif isinstance(event, PromptProgress):
             self._flights.computing(flight, event.took_ms)
-        elif isinstance(event, AnswerFinished):
-            return replace(event, waited_ms=self._flights.waited_ms(flight, event.prompt_ms))
+        elif isinstance(event, AnswerFinished) and (waited_ms := self._flights.waited_ms(flight, event.prompt_ms)):
+            return replace(event, waited_ms=waited_ms)
         return event
+
+
+class _RequestTurn:
+    """The context of one request to a model: its turn at the limits, then a slot of the endpoint."""
+
+    def __init__(self, model: EndpointModel, turn: Turn, slots: ReportedSlots) -> None:
+        self._model = model
+        self._turn = turn
+        self._slots = slots
+        self._release = _nothing
+
+    async def __aenter__(self) -> None:
+        # Some models, such as a judge, have not been started; starting here does not count as latency.
+        await self._model.start()
+        await self._turn.__aenter__()
+        try:
+            self._release = await self._slots.hold()
+        except BaseException:
+            await self._turn.__aexit__()
+            raise
+
+    async def __aexit__(self, *_error: object) -> None:
+        self._release()
+        await self._turn.__aexit__()
 
 
 def _with_short_media(request: ModelRequest) -> ModelRequest:
@@ -530,20 +567,10 @@ class Endpoints:
         self._commands: dict[tuple[tuple[str, ...], Path | None, frozenset[tuple[str, str]]], KeyCommand] = {}
         self._clients = Clients(starting, secrets)
 
-    def open(
-        self, spec: ModelSpec, environment: Mapping[str, str], on_pause: Callable[[float], object] | None = None
-    ) -> Model:
+    def open(self, spec: ModelSpec, environment: Mapping[str, str]) -> EndpointModel:
         """Return a model at its endpoint. The model connects at its start.
 
-        `on_pause` is called with the seconds of a pause that delays a request. Raises ModelError when the variable of
-        the key is not set.
-        """
-        model = self._opened(spec, environment)
-        if on_pause is None:
-            return model
-        return ModelWithPauses(model, on_pause)
-
-    def _opened(self, spec: ModelSpec, environment: Mapping[str, str]) -> EndpointModel:
+        Raises ModelError when the variable of the key is not set."""
         # A changed key or setting makes a new model under the same name.
         access = self._access(spec, environment)
         known = self._models.get(spec.name)

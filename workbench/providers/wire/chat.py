@@ -53,6 +53,9 @@ _TEXTS_OF_DETAILS = ("text", "summary")
 _AT_CALLS = ("extra_content", "provider_specific_fields")
 """Fields of a call that must be sent back with it, such as Gemini's signatures, direct or through LiteLLM."""
 
+_REASONING_FIELDS = {"reasoning_content", "reasoning", "reasoning_details", "thinking_blocks", "extra_content"}
+"""The fields of a delta that `_reasons` reads; most deltas have none of them."""
+
 _JOINED_DETAILS = {"reasoning.text", "reasoning.summary"}
 
 
@@ -154,7 +157,8 @@ class ChatReader:
         delta = choice.get("delta", choice.get("message"))
         if not isinstance(delta, dict):
             return
-        yield from self._reasons(delta)
+        if not _REASONING_FIELDS.isdisjoint(delta):
+            yield from self._reasons(delta)
         content = delta.get("content")
         if content:
             if isinstance(content, str):
@@ -165,8 +169,9 @@ class ChatReader:
             self._refused = True
             yield from self._say(refusal)
         self._before_chunk = len(self._calls.calls)
-        for position, entry in enumerate(dicts_in(delta.get("tool_calls"))):
-            yield from self._call_fragment(entry, position)
+        if fragments := delta.get("tool_calls"):
+            for position, entry in enumerate(dicts_in(fragments)):
+                yield from self._call_fragment(entry, position)
 
     def _say(self, piece: str) -> Iterator[ModelEvent]:
         if text := self._pieces.next(piece):

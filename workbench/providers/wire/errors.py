@@ -8,6 +8,8 @@ import re
 from collections.abc import Sized
 from typing import Any
 
+from pydantic_core import from_json
+
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass, json_text
 from workbench.limits import MAX_ANSWER_PARTS
@@ -88,11 +90,9 @@ def error_text(document: object) -> str | None:
 
 def reports_error(document: object) -> bool:
     """Return whether a JSON document is an error rather than an answer or a piece of one."""
-    if isinstance(document, list):
-        return bool(document) and reports_error(document[0])
-    if not isinstance(document, dict):
-        return False
-    return bool(document.get("error")) or document.get("object") == "error" or document.get("type") == "error"
+    if isinstance(document, dict):
+        return bool(document.get("error")) or document.get("object") == "error" or document.get("type") == "error"
+    return isinstance(document, list) and bool(document) and reports_error(document[0])
 
 
 def is_retryable_error(document: object) -> bool:
@@ -151,6 +151,15 @@ def _place(loc: object) -> str:
     return str(loc or "")
 
 
+def _parsed(data: str) -> object:
+    # This parser takes half the time of Python's, and refuses some JSON: lone surrogates and deep nesting.
+    try:
+        parsed: object = from_json(data, cache_strings="keys")
+    except ValueError:
+        parsed = json.loads(data)
+    return parsed
+
+
 class NotJsonError(ModelError):
     """Raised when a stream contains data that is not JSON."""
 
@@ -171,7 +180,7 @@ class AnswerErrors:
         """
         data = event.data
         try:
-            document = json.loads(data)
+            document = _parsed(data)
         except (ValueError, RecursionError):
             if event.event == "error":
                 raise self.reported(data) from None
@@ -193,6 +202,8 @@ class AnswerErrors:
         """Return the provider state of an answer.
 
         Raises ModelError when JSON cannot express it."""
+        if state is None:
+            return None
         try:
             json_text(state)
         except (ValueError, RecursionError) as error:
