@@ -46,6 +46,8 @@ class MediaStore:
 
         Content is left out if an earlier event has it or if it exceeds the limit on stored content. Content beyond the
         run's limit is not sent, and its placeholder says so."""
+        if not answer.media:
+            return answer
         content, media = answer.content, []
         for each in answer.media:
             if each.sha256 in self._data:

@@ -164,7 +164,8 @@ class ServerPool:
         servers: dict[str, RunServer] = {}
         notices: list[str] = []
         outputs: list[ServerOutput] = []
-        for server, listed in zip(suite.servers, await asyncio.gather(*listings), strict=True):
+        found = await asyncio.gather(*listings) if listings else ()
+        for server, listed in zip(suite.servers, found, strict=True):
             definitions.extend(listed.tools)
             if server.instructions == "system":
                 of_servers[server.name] = listed.instructions

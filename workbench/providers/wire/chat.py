@@ -53,6 +53,8 @@ _TEXTS_OF_DETAILS = ("text", "summary")
 _AT_CALLS = ("extra_content", "provider_specific_fields")
 """Fields of a call that must be sent back with it, such as Gemini's signatures, direct or through LiteLLM."""
 
+_SIGNING_FIELDS = {*_AT_CALLS, "type"}
+
 _REASONING_FIELDS = {"reasoning_content", "reasoning", "reasoning_details", "thinking_blocks", "extra_content"}
 """The fields of a delta that `_reasons` reads; most deltas have none of them."""
 
@@ -231,14 +233,19 @@ class ChatReader:
         if not isinstance(given_id, str) or not given_id:
             given_id = None
         call = self._open_call(index, given_id, follows=bool(name) and position > 0)
-        may_repeat = call in self._calls.calls[: self._before_chunk]
-        if call is None or _begins_another(call, given_id, name, arguments, may_repeat=may_repeat):
+        if call is None or ((name or given_id) and self._begins_another(call, given_id, name, arguments)):
             call = self._calls.begin(given_id)
             if isinstance(index, int):
                 self._by_index[index] = call
-        self._sign(call, entry)
-        yield from self._calls.name(call, name)
+        if not _SIGNING_FIELDS.isdisjoint(entry):
+            self._sign(call, entry)
+        if name:
+            yield from self._calls.name(call, name)
         yield from self._calls.add(call, arguments)
+
+    def _begins_another(self, call: OpenCall, given_id: str | None, name: object, arguments: object) -> bool:
+        may_repeat = call in self._calls.calls[: self._before_chunk]
+        return _begins_another(call, given_id, name, arguments, may_repeat=may_repeat)
 
     def _sign(self, call: OpenCall, entry: dict[str, Any]) -> None:
         """Store the fields that must be sent back with a call."""

@@ -433,7 +433,7 @@ class CallAssembly:
         """Add a fragment of the arguments' JSON text, or arguments that arrive as an object."""
         if arguments is None or arguments == "" or call.finished:
             return
-        if call.name:
+        if call.name and not call.started:
             yield from self.start(call)
         if not isinstance(arguments, str):
             call.whole = arguments  # type: ignore[assignment]
