@@ -140,7 +140,7 @@ def test_both_functions_take_each_option_as_a_keyword(folder: Path) -> None:
     options = workbench.RunOptions(model=clock_agent, cases=["small-talk"], repeats=2)
     assert len(workbench.evaluate("clock.toml", options).runs) == 2
     assert len(workbench.evaluate("clock.toml", options, repeats=3).runs) == 3
-    with pytest.raises(TypeError, match=r"is a workbench\.RunOptions, not a str: a model is given as model=…"):
+    with pytest.raises(TypeError, match=r"must be a workbench\.RunOptions, not a str: a model is given as model=…"):
         workbench.evaluate("clock.toml", "offline")  # type: ignore[arg-type]
     # Each annotation has a check, and each default fits.
     check_types(workbench.RunOptions())

@@ -164,8 +164,10 @@ def _plain(text: str) -> str:
 def _may_hold_token(text: str) -> bool:
     # Splitting at a single character is the fastest test of many prefixes.
     for sign, heads in _HEADS.items():
-        if sign in text and any(part.endswith(heads) for part in text.split(sign)):
-            return True
+        if sign in text:
+            for part in text.split(sign):
+                if part.endswith(heads):
+                    return True
     return any(each[0] in text and each[-1] in text and each in text for each in _WHOLE)
 
 

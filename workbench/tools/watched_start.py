@@ -27,7 +27,6 @@ def main() -> None:
     The arguments are the numbers of two open files: the socket to Workbench, and a pipe for the error number if the
     command cannot be started."""
     alive, failed = int(sys.argv[1]), int(sys.argv[2])
-    _close_all_but(alive, failed)
     parent = os.getppid()
     workbench = _opened_process(parent)
     # Another parent means that Workbench has ended, and the descriptor may be of another process.
@@ -47,23 +46,6 @@ def main() -> None:
     except OSError as error:
         os.write(failed, str(error.errno).encode())
     os._exit(127)
-
-
-def _close_all_but(*needed: int) -> None:
-    """Close all open files except the standard streams and the needed ones."""
-    # An event loop may leave open the descriptors of the standard streams, and a process that holds them hides the end
-    # of the command's output. pathlib is not used, because its import takes longer than all the rest. On a system
-    # without this list the descriptors stay open.
-    try:
-        names = os.listdir("/dev/fd")  # noqa: PTH208
-    except OSError:
-        return
-    for name in names:
-        if int(name) > 2 and int(name) not in needed:
-            try:
-                os.close(int(name))
-            except OSError:
-                continue  # the descriptor of the list itself is closed already
 
 
 def _become(words: list[bytes], environment: dict[bytes, bytes], alive: int, failed: int) -> None:
