@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,11 @@ from hypothesis import strategies as st
 
 import workbench
 from tests.tools.processes import becomes_true, is_running
+from workbench.config.secrets import Secrets
+from workbench.engine.agents.connection import AgentError
+from workbench.engine.agents.setup import Setup, Wanted, set_up
 from workbench.grading.grade import RunResult
+from workbench.suite.model import Subject
 from workbench.suite.render import suite_text
 from workbench.trajectory.events import AgentStarted, ResultReceived
 from workbench.trajectory.trajectory import Trajectory
@@ -231,6 +236,7 @@ def test_calls_that_never_arrived_are_shown_as_not_forwarded(tmp_path: Path) -> 
     ("actions", "options", "subject", "message"),
     [
         ([OSLO, ["crash", 3]], [], {}, "the agent subject ended with exit code 3: it fell over"),
+        ([], [], {"acp": ["false"]}, "ended with exit code 1; it opened no session, so start it in a terminal"),
         ([["say", "hi"]], ["--gone"], {"agent": "codex", "mode": "default"}, "ended with exit code 3"),
         ([["kill"]], [], {}, "the agent subject was ended by SIGKILL"),
         ([["say", "hi"]], ["--no-list"], {}, "without having listed the tools of workbench"),
@@ -341,7 +347,8 @@ def test_tokens_of_prompts_are_added_and_cost_is_that_of_the_session(
 ) -> None:
     prompts = [json.dumps([*told, ["cost", cost], ["say", "."]]) for cost in (0.25, 0.375)]
     steps = [{"user": f"Do {prompt}"} for prompt in prompts]
-    preset = {} if agent is None else {"agent": agent, "mode": "default"}
+    config = json.dumps({"model": "shop/large"})
+    preset = {} if agent is None else {"agent": agent, "mode": "default", "env": {"OPENCODE_CONFIG_CONTENT": config}}
     path = suite_of(tmp_path, subject=preset, user="", steps=steps)
     path.write_text(path.read_text(encoding="utf-8").replace('user = ""\n', ""), encoding="utf-8")
     [result] = workbench.evaluate(path, approve=workbench.ALL).results
@@ -457,3 +464,51 @@ def test_keys_are_redacted_in_all_that_an_agent_tells(tmp_path: Path, monkeypatc
     assert len(report.results) == 1
     text = recording.read_text(encoding="utf-8").partition("\n")[2]
     assert (key in text, text.count("$AGENT_KEY") > 5) == (False, True)
+
+
+def setup_of(folder: Path, agent: Any, environment: dict[str, str], secrets: Secrets | None = None) -> Setup:
+    wanted = Wanted(Subject(agent=agent), None, ("office",), folder)
+    return set_up(wanted, folder / "home", environment, (), secrets or Secrets())
+
+
+@pytest.mark.parametrize(
+    ("environment", "url", "key"),
+    [
+        ({"OPENAI_API_KEY": "sk-1"}, "https://api.openai.com/v1", "OPENAI_API_KEY"),
+        ({"CODEX_API_KEY": "sk-1", "OPENAI_BASE_URL": "http://here/v1"}, "http://here/v1", "CODEX_API_KEY"),
+    ],
+)
+def test_codex_takes_a_key_of_the_environment_for_its_login(
+    tmp_path: Path, environment: dict[str, str], url: str, key: str
+) -> None:
+    setup_of(tmp_path, "codex", environment)
+    written = tomllib.loads((tmp_path / "home/.codex/config.toml").read_text(encoding="utf-8"))
+    provider = written["model_providers"][written["model_provider"]]
+    assert (provider["base_url"], provider["env_key"]) == (url, key)
+
+
+def test_opencode_sends_nothing_to_models_that_the_user_has_not_chosen(tmp_path: Path) -> None:
+    with pytest.raises(AgentError, match="has no model: set the key of a provider, such as ANTHROPIC_API_KEY"):
+        setup_of(tmp_path, "opencode", {})
+
+    def config_of(**environment: str) -> Any:
+        return json.loads(setup_of(tmp_path, "opencode", environment).environment["OPENCODE_CONFIG_CONTENT"])
+
+    assert config_of(ANTHROPIC_API_KEY="sk-1")["disabled_providers"] == ["opencode"]
+    chosen = json.dumps({"model": "opencode/big-pickle"})
+    assert "disabled_providers" not in config_of(OPENCODE_CONFIG_CONTENT=chosen)
+
+
+def test_keys_are_secret_and_models_and_addresses_are_not(tmp_path: Path) -> None:
+    options = {"apiKey": "key-4711-a", "headers": {"Authorization": "Bearer key-4711-b"}, "baseURL": "http://here/v1"}
+    config = json.dumps({"model": "shop/large", "provider": {"shop": {"options": options}}})
+    secrets = Secrets()
+    environment = {
+        "OPENCODE_CONFIG_CONTENT": config,
+        "OPENAI_API_KEY": "key-4711-c",
+        "OPENAI_BASE_URL": "http://here/v1",
+    }
+    setup_of(tmp_path, "opencode", environment, secrets)
+    said = "key-4711-a key-4711-b key-4711-c shop/large http://here/v1"
+    shown = "$OPENCODE_CONFIG_CONTENT $OPENCODE_CONFIG_CONTENT $OPENAI_API_KEY shop/large http://here/v1"
+    assert secrets.redact(said) == shown

@@ -89,7 +89,7 @@ _STOP_REASONS: Mapping[str, StopReason] = {
 _NUMBERED_ANSWERS = ("codex",)
 """Agents that number the messages of their model; their own warnings, which come in the same way, have no number."""
 
-_LISTS_MEANWHILE = ("codex",)
+_LISTS_MEANWHILE = ("codex", "qwen")
 """Agents that ask their model while their servers may still be starting, so that it would have no tools."""
 
 LISTING_S = 30.0
@@ -231,6 +231,7 @@ class AgentModel:
         if not isinstance(number := session.get("sessionId"), str):
             raise AgentError(f"{self._who} opened a session without an id")
         self._session = number
+        self._connection.has_session = True
         mode = await self._set_mode(_object(session.get("modes")))
         info = _object(told.get("agentInfo"))
         self._started = AgentStarted(

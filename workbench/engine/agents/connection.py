@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import shlex
 import shutil
 import signal
 import socket
@@ -108,6 +109,9 @@ class AgentConnection:
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._why_lost = ""
         self._closing = False
+        self._command = ""
+        self.has_session = False
+        """Is set by the owner when the agent has opened a session."""
         self.lost = asyncio.Event()
         """Is set when the agent has ended, or broken the limit of a message."""
 
@@ -115,6 +119,7 @@ class AgentConnection:
         """Start the agent's command in a process group of its own.
 
         Raises OSError and ValueError."""
+        self._command = shlex.join(command)
         self._process, self._watcher = await started_process(
             command, folder=folder, environment=environment, limit=MAX_MESSAGE_BYTES, mark=self._mark
         )
@@ -165,7 +170,10 @@ class AgentConnection:
 
     def lost_error(self) -> AgentError:
         """Return the error of an agent that has ended."""
-        return self.error(f"the agent {self._name} {self._why_lost or 'has ended'}{self._said}")
+        advice = ""
+        if not self.has_session:
+            advice = f"; it opened no session, so start it in a terminal to see what it lacks: {self._command}"
+        return self.error(f"the agent {self._name} {self._why_lost or 'has ended'}{self._said}{advice}")
 
     @property
     def output(self) -> ServerOutput | None:

@@ -205,12 +205,18 @@ def _set_up_claude(wanted: Wanted, home: Path, setup: Setup) -> None:
     }
 
 
+_OPENAI_URL = "https://api.openai.com/v1"
+
+
 def _set_up_codex(wanted: Wanted, home: Path, setup: Setup) -> None:
     config: dict[str, Any] = {"web_search": "disabled", "sandbox_mode": "read-only"}
     if model := setup.environment.get("OPENAI_MODEL"):
         config["model"] = model
-    if url := setup.environment.get("OPENAI_BASE_URL"):
-        provider = {"name": "endpoint", "base_url": url, "wire_api": "responses", "env_key": "OPENAI_API_KEY"}
+    # Without a provider of its own, Codex asks for a login even where the key is set.
+    keys = [name for name in ("OPENAI_API_KEY", "CODEX_API_KEY") if setup.environment.get(name)]
+    url = setup.environment.get("OPENAI_BASE_URL") or _OPENAI_URL
+    if keys:
+        provider = {"name": "endpoint", "base_url": url, "wire_api": "responses", "env_key": keys[0]}
         config |= {"model_provider": "endpoint", "model_providers": {"endpoint": provider}}
     if wanted.system is not None:
         config["model_instructions_file"] = _written(home / "system.md", wanted.system)
@@ -267,6 +273,14 @@ def _set_up_opencode(wanted: Wanted, home: Path, setup: Setup) -> None:
         config["permission"] = {"*": "deny", **asked}
     elif wanted.builtin == "forbid":
         config["permission"] = {"*": "ask"}
+    if not any(map(names_a_secret, setup.environment)) and not config.get("provider") and not config.get("model"):
+        raise AgentError(
+            f"the agent {wanted.subject.name} has no model: set the key of a provider, such as ANTHROPIC_API_KEY, or "
+            "name a provider and a model in OPENCODE_CONFIG_CONTENT"
+        )
+    # OpenCode would send prompts to free models of its own service, which the user has not chosen.
+    if not str(config.get("model", "")).startswith("opencode/"):
+        config["disabled_providers"] = [*config.get("disabled_providers", ()), "opencode"]
     config |= {"autoupdate": False, "share": "disabled", "agent": {**config.get("agent", {}), **agents}}
     setup.environment |= {
         "OPENCODE_CONFIG_CONTENT": json_text(config),
