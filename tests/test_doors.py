@@ -412,7 +412,7 @@ def test_arguments_arrive_byte_for_byte_and_ordinary_words_change_nothing(left: 
     assert f"from postgres: {SAID}" in answers
     assert "query_postgres" in left.out["text"]
     assert "✓ passed" in left.out["plain"]
-    report = json.loads(next(text for text in left.texts["report files"] if text.startswith('{\n  "report"')))
+    report = json.loads(next(text for text in left.texts["report files"] if text.startswith('{\n"report"')))
     assert [run["status"] for run in report["runs"]] == ["passed", "passed", "error"]
 
 
