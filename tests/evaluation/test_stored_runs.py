@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gc
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ from workbench.analysis.batch_diff import batch_diff
 from workbench.cli.main import main
 from workbench.config.secrets import Secrets
 from workbench.evaluation.report import Report
-from workbench.evaluation.stored_runs import Columns, StoredResult, stored_report
+from workbench.evaluation.stored_runs import Columns, StoredResult, StoredRows, stored_report
 from workbench.grading.grade import RunResult
 from workbench.grading.repeats import case_result, case_results, runs_by_case
 from workbench.grading.run_summary import RunSummary
@@ -34,6 +35,7 @@ from workbench.history.history import History
 from workbench.history.records import HistoryError
 from workbench.history.run_table import RunTable
 from workbench.show import forms
+from workbench.show.csv_rows import rows_of_runs
 from workbench.show.forms import forms_of
 from workbench.trajectory.events import Usage
 from workbench.trajectory.trajectory import Round, Trajectory
@@ -85,17 +87,30 @@ def test_rows_of_runs_that_are_read_once_are_those_of_runs_whose_figures_were_re
     file.write_bytes(kept.read_bytes())
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("DELETE FROM details WHERE run = 2")
-    found = []
-    for at_once in (True, False):
-        said: list[str] = []
-        with History(file) as history:
-            runs = history.runs(1)
-            report = stored_report(history, history.batch("1"), runs, None, Secrets(), said.append, at_once=at_once)
-            assert len(said) == at_once
-            found.append(["".join(report.pieces(form)) for form in ("csv", "records", "csv")])
-        assert len(said) == 1 and "run 2 of batch 1" in said[0]
-    assert found[0] == found[1]
-    assert found[0][0] == found[0][2] and found[0][0].count("\r\n") == 2 * REPEATS
+    said: list[str] = []
+    with History(file) as history:
+        runs = history.runs(1)
+        once = "".join(rows_of_runs(StoredRows(history, runs, None, Secrets(), said.append)))
+        report = stored_report(history, history.batch("1"), runs, None, Secrets(), said.append)
+        assert once == "".join(report.pieces("csv"))
+    assert once.count("\r\n") == 2 * REPEATS
+    assert len(said) == 2 and said[0] == said[1] and "run 2 of batch 1" in said[0]
+
+
+@pytest.mark.parametrize("without", ["", "UPDATE suites SET blocks = NULL"])
+def test_rows_name_the_lines_of_cases_whether_or_not_their_places_are_stored(tmp_path: Path, without: str) -> None:
+    file = tmp_path / "history.sqlite3"
+    run_kept(tmp_path, file, suite=f"# The suite of a city\n{SUITE}\n".replace("[[cases]]", "\n# A case.\n[[cases]]"))
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(without)
+    with History(file) as history:
+        rows = rows_of_runs(StoredRows(history, history.runs(1), None, Secrets(), pytest.fail))
+        report = stored_report(history, history.batch("1"), history.runs(1), None, Secrets(), pytest.fail)
+        found = "".join(rows)
+        assert found == "".join(report.pieces("csv"))
+        lines = [int(row["line"]) for row in csv.DictReader(found.splitlines())]
+        text = history.suite_text(history.batch("1").suites[0]).splitlines()
+    assert lines and {text[line - 1] for line in lines} == {"[[cases]]"}
 
 
 def test_odd_ids_and_counts_come_out_of_columns_as_they_went_in(tmp_path: Path) -> None:

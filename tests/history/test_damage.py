@@ -129,7 +129,13 @@ def test_a_damaged_run_is_named_and_left_out(three: Path, statement: str, value:
 
 @pytest.mark.parametrize(
     ("column", "value", "why"),
-    [("outcome", zlib.compress(b"{}"), "status is missing"), ("events", b"", "cannot be unpacked")],
+    [
+        ("outcome", zlib.compress(b"{}"), "status is missing"),
+        ("outcome", zlib.compress(b'{"status":"passed","steps":[{"x":1e999}]}'), "1e999 is too large a number"),
+        ("outcome", zlib.compress(b'{"status":"passed","score":' + b"1" * 400 + b".0}"), "1111"),
+        ("events", b"", "cannot be unpacked"),
+        ("events", zlib.compress(b'{"event":"a"},{"event":"b"}'), "the lines of its events are not one event each"),
+    ],
 )
 def test_a_damaged_run_of_an_earlier_version_is_named_and_left_out(
     three: Path, column: str, value: bytes, why: str

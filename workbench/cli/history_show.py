@@ -111,10 +111,7 @@ def _show_batch(
     def report() -> Report:
         from workbench.evaluation.stored_runs import stored_report
 
-        # Rows of CSV need no figures of other runs. So each run is read once, while its row is written.
-        at_once = any(output.form != "csv" for output in (options.output, *options.output.beside))
-        secrets = command.program.secrets
-        return stored_report(history, batch, runs, grading, secrets, missing.append, at_once=at_once)
+        return stored_report(history, batch, runs, grading, command.program.secrets, missing.append)
 
     def pieces(output: Output) -> Iterator[str]:
         if output.form == "text":
@@ -123,12 +120,17 @@ def _show_batch(
             from workbench.show.json.history import shown_batch
 
             return iter((json_report(shown_batch(batch, gradings, grading, runs, reached)),))
+        if output.form == "csv":
+            from workbench.evaluation.stored_runs import StoredRows
+            from workbench.show.csv_rows import rows_of_runs
+
+            return rows_of_runs(StoredRows(history, runs, grading, command.program.secrets, missing.append))
         return report().pieces(str(output.form))
 
     # The list is filled while a report is written, so it is complete only after `deliver`.
     missing: list[str] = []
     code = command.deliver(options.output, pieces)
-    command.warn_of_damage(each for each in missing if each not in damaged)
+    command.warn_of_damage(each for each in dict.fromkeys(missing) if each not in damaged)
     return USAGE if missing else code
 
 

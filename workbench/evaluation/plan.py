@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -130,10 +130,6 @@ class LazyRuns(Lazy[FinishedRun]):
     def case_of(self, result: RunResult) -> Case | None:
         """Return the case that graded a run."""
         raise NotImplementedError
-
-    def each(self) -> Iterator[FinishedRun]:
-        """Yield the runs once, each with the parts that will be needed."""
-        return iter(self)
 
 
 class PlannedRuns(LazyRuns):

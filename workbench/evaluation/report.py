@@ -423,8 +423,7 @@ class Report:
         """Yield the runs one by one, redacted, for a writer of reports."""
         from workbench.show.views.runs_report import ShownRun
 
-        runs = iter(self.runs) if isinstance(self.runs, tuple) else self.runs.each()
-        for run in runs:
+        for run in self.runs:
             line = self.line_of(run.result.suite, run.result.case_id)
             yield ShownRun(self.secrets.redacted(run.result), self.secrets.redacted(run.case), line)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from workbench.analysis.early_stop import stored_watch
 from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
 from workbench.engine.recordings import result_of_recording
 from workbench.evaluation.plan import FinishedRun, LazyRuns, gates_of
 from workbench.evaluation.report import Report
@@ -25,14 +26,14 @@ from workbench.grading.run_summary import is_cost_limited
 from workbench.grading.status import Status
 from workbench.history.database import Say
 from workbench.history.history import History
-from workbench.history.records import BatchRow, DamagedError, HistoryError, Regrade, RunRow
+from workbench.history.records import BatchRow, DamagedError, HistoryError, Regrade, RunRow, SuiteRef
 from workbench.history.writer import BatchHandle
 from workbench.show.views.baseline import AgainstBaseline
 from workbench.show.views.batch_list import called
-from workbench.show.views.runs_report import MissingRuns
+from workbench.show.views.runs_report import MissingRuns, ShownRun
 from workbench.suite.grading_model import GraderName
 from workbench.suite.model import Case
-from workbench.suite.suite_file import SuiteFile, cases_by_id, lines_of, parse_suite, suites_of
+from workbench.suite.suite_file import SuiteFile, cases_by_id, lines_of, lines_of_blocks, parse_suite, suites_of
 from workbench.trajectory.events import Usage
 from workbench.trajectory.recording import Recording
 
@@ -183,63 +184,83 @@ class StoredRuns(Columns, LazyRuns):
         cases: Mapping[str, Mapping[str, Case]],
         damaged: Say,
     ) -> None:
-        """Read no run yet.
+        """Read the figures of each run.
 
-        `damaged` is called once for each omitted run. `cases` are the cases of the suites, by path and id. Reading a
-        run raises HistoryError, and RecordingError for a result that cannot be read.
+        `damaged` is called for each omitted run. `cases` are the cases of the suites, by path and id. Raises
+        HistoryError, and RecordingError for a result that cannot be read.
         """
         super().__init__(history.file)
-        self._history, self._rows, self._grading, self._cases = history, rows, grading, cases
-        self._damaged, self._named = damaged, set[str]()
-        self._places: array[int] | None = None
-        """The indices of the rows whose figures are in the columns; `None` before they are read."""
-
-    def __len__(self) -> int:
-        self.read_figures()
-        return super().__len__()
+        self._rows, self._grading, self._cases = rows, grading, cases
+        self._places = array("L")
+        """The indices of the rows whose figures are in the columns."""
+        for place, result in _whole_results(history, rows, grading, damaged):
+            self._places.append(place)
+            self.add(result)
 
     def at(self, index: int) -> FinishedRun:
-        return self._finished(self.read_figures()[index], self.result(index))
+        result = self.result(index)
+        return FinishedRun(self._rows[self._places[index]].place, self.case_of(result), result)
 
     def case_of(self, result: RunResult) -> Case | None:
         return self._cases.get(result.suite, {}).get(result.case_id)
 
-    def each(self) -> Iterator[FinishedRun]:
-        # If a report needs every run only once and its figures were not read before, each run is read only once.
-        if self._places is not None:
-            yield from self
-            return
-        for place, result in self._whole_results():
-            yield self._finished(place, result)
-
-    def _finished(self, place: int, result: RunResult) -> FinishedRun:
-        return FinishedRun(self._rows[place].place, self.case_of(result), result)
-
-    def read_figures(self) -> array[int]:
-        """Read the figures of all runs into the columns, unless already read; return the places of the runs."""
-        if self._places is None:
-            # Set first because adding a run reads the number of runs so far.
-            self._places = array("L")
-            for place, result in self._whole_results():
-                self._places.append(place)
-                self.add(result)
-        return self._places
-
-    def _whole_results(self) -> Iterator[tuple[int, RunResult]]:
-        for place, row in enumerate(self._rows):
-            if row.figures is not None:
-                try:
-                    result = result_of_row(row, *self._history.recording_and_outcome(row, self._grading))
-                except DamagedError as error:
-                    if str(error) not in self._named:
-                        self._named.add(str(error))
-                        self._damaged(str(error))
-                else:
-                    yield place, result
-
     def _read(self, history: History, index: int) -> RunResult:
-        row = self._rows[self.read_figures()[index]]
+        row = self._rows[self._places[index]]
         return result_of_row(row, *history.recording_and_outcome(row, self._grading))
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """The finished runs of a stored batch, for rows of CSV: each run is read once, and no suite is parsed.
+
+    `damaged` is called for each run and each suite that cannot be read.
+    """
+
+    history: History
+    rows: Sequence[RunRow]
+    grading: Regrade | None
+    secrets: Secrets
+    damaged: Say
+
+    def shown_runs(self) -> Iterator[ShownRun]:
+        """Yield the runs one by one, without secrets."""
+        lines: dict[SuiteRef, Mapping[str, int]] = {}
+        for place, result in _whole_results(self.history, self.rows, self.grading, self.damaged):
+            suite = self.rows[place].suite
+            if suite not in lines:
+                lines[suite] = self._lines(suite)
+            yield ShownRun(self.secrets.redacted(result), None, lines[suite].get(result.case_id))
+
+    def _lines(self, suite: SuiteRef) -> Mapping[str, int]:
+        """Return the lines of a suite's cases in its stored text, by their ids."""
+        try:
+            text, blocks = self.history.suite_text(suite), self.history.case_blocks(suite)
+        except DamagedError as error:
+            self.damaged(str(error))
+            return {}
+        if blocks:
+            starts = [first for _, first, _ in blocks]
+            return dict(zip([case for case, _, _ in blocks], lines_of_blocks(text, starts), strict=True))
+        file = parse_suite(text, suite.file)
+        line_of, lines = lines_of((file,)), {}
+        for case in file.suite.cases if file.suite is not None else ():
+            if (line := line_of(str(file.path), case.id)) is not None:
+                lines[case.id] = line
+        return lines
+
+
+def _whole_results(
+    history: History, rows: Sequence[RunRow], grading: Regrade | None, damaged: Say
+) -> Iterator[tuple[int, RunResult]]:
+    """Yield the index and the whole result of each finished run; `damaged` is called for each omitted run."""
+    for place, row in enumerate(rows):
+        if row.figures is not None:
+            try:
+                result = result_of_row(row, *history.recording_and_outcome(row, grading))
+            except DamagedError as error:
+                damaged(str(error))
+            else:
+                yield place, result
 
 
 class LetGo(Columns):
@@ -322,25 +343,19 @@ def stored_report(
     grading: Regrade | None,
     secrets: Secrets,
     damaged: Say,
-    *,
-    at_once: bool = True,
 ) -> Report:
     """Return the report on the finished runs among `runs` of a batch, by one of its gradings.
 
-    Each run is read once for its figures, and again when more of it is needed. With `at_once`, the figures are read
-    now, otherwise when they are needed, while `history` is open. Lines refer to the earlier suites. `damaged` is called
-    for each omitted run.
+    Each run is read once for its figures, and again when more of it is needed. Lines refer to the earlier suites.
+    `damaged` is called for each omitted run.
     """
     files = _suites(history, batch, damaged)
     suites = suites_of(files)
     cases = {path: cases_by_id(suite) for path, suite in suites.items()}
     # Runs skipped by the cost limit are missing too, but they do not mean that the batch was interrupted.
     cost_limited = sum(run.figures is not None and is_cost_limited(run.figures) for run in runs)
-    stored = StoredRuns(history, runs, grading, cases, damaged)
-    if at_once:
-        stored.read_figures()
     return Report(
-        runs=stored,
+        runs=StoredRuns(history, runs, grading, cases, damaged),
         suites=suites,
         started_at=batch.started_at,
         min_score=batch.min_score,

@@ -178,8 +178,10 @@ def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
 
 def _check_quantities(grade: Grade | PublishedGrade, grader: str) -> None:
     """Raise ValueError if a quantity of a grade is not a number."""
-    for quantities in (grade.numbers, *(pairing.parts for pairing in grade.pairings)):
+    for quantities in (grade.numbers, *[pairing.parts for pairing in grade.pairings]):
         for name, value in quantities.items():
+            if type(value) is float and -_MAX_NUMBER <= value <= _MAX_NUMBER:
+                continue
             try:
                 _NUMBER(value)
             except ValueError as error:

@@ -38,6 +38,7 @@ from workbench.history.records import (
 )
 from workbench.history.rows import DAMAGE, TEXTS, StoredRows, values_in
 from workbench.history.run_table import RunTable
+from workbench.suite.excerpts import Blocks
 from workbench.suite.grading_model import Gate
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.recording import Header, RecordedSuite, Recording
@@ -563,17 +564,18 @@ class History(StoredBatches):
         rows = self._rows(f"the {column} of runs", wanted, statement, ())
         return {(path, case_id, model): mean for path, case_id, model, mean in rows}
 
+    def case_blocks(self, suite: SuiteRef) -> Blocks:
+        """Return the positions of the cases in the stored text of a suite; none if they were not known."""
+        rows = self._stored("SELECT blocks FROM suites WHERE id = ?", (suite.id,))
+        with self._damage_of(f"the suite {suite.path}"):
+            return unpacked_blocks(rows[0][0]) if rows[0][0] else ()
+
     def case_texts(self, suite: SuiteRef) -> Mapping[str, str]:
         """Return the stored, redacted text of each case of a suite by its id.
 
         Empty if the cases of the suite could not be cut out of its text when it was stored."""
-        rows = self._stored("SELECT text, blocks FROM suites WHERE id = ?", (suite.id,))
-        with self._damage_of(f"the suite {suite.path}"):
-            text, blocks = rows[0]
-            whole = unpacked(text)
-            if blocks:
-                return {case: whole[first:end] for case, first, end in unpacked_blocks(blocks)}
-            return {}
+        whole = self.suite_text(suite)
+        return {case: whole[first:end] for case, first, end in self.case_blocks(suite)}
 
     def regraded_texts(self, grading: Regrade) -> CaseTexts:
         """Return the texts of the cases that a regrade graded by a text other than that of the run."""

@@ -6,6 +6,7 @@ import hashlib
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -314,7 +315,13 @@ class SuiteRef:
     @property
     def file(self) -> Path:
         """The path of its file."""
-        return Path(self.project) / self.path
+        return _file_of(self.project, self.path)
+
+
+# A report asks for the file of each run, and runs have few suites.
+@lru_cache(maxsize=64)
+def _file_of(project: str, path: str) -> Path:
+    return Path(project) / path
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from workbench.dataclasses import compact_json
 from workbench.grading.argument_counts import valid_arguments_of
@@ -15,16 +15,22 @@ from workbench.show.json.comparison import ComparisonReport, cells_of
 from workbench.show.json.history import DiffReport
 from workbench.show.json.records import dumped
 from workbench.show.views.grades import issue_text
-from workbench.show.views.runs_report import RunsReport
+from workbench.show.views.runs_report import ShownRun
 from workbench.suite.files import from_here
 
 
-def rows_of_runs(report: RunsReport) -> Iterator[str]:
+class ShownRuns(Protocol):
+    """Runs without secrets, which are read one by one."""
+
+    def shown_runs(self) -> Iterator[ShownRun]: ...
+
+
+def rows_of_runs(report: ShownRuns) -> Iterator[str]:
     """Yield a row for each run."""
     return csv_rows(records_of_runs(report))
 
 
-def records_of_runs(report: RunsReport) -> Iterator[dict[str, Any]]:
+def records_of_runs(report: ShownRuns) -> Iterator[dict[str, Any]]:
     """Yield a record for each run, without secrets: numbers and texts, and lists of texts for calls and issues."""
     return (_run(run.result, run.line) for run in report.shown_runs())
 

@@ -732,12 +732,17 @@ def _lines_of_cases(file: SuiteFile) -> Iterator[int]:
             for index in range(len(file.suite.cases)):
                 yield positions.line(place_in_text(("cases", index), file.templates))
         return
-    lines, line, end = [], 1, 0
-    for first, _ in file.case_places:
-        # Above its header, a block has only comments.
-        comments = COMMENTS.match(file.text, first)
-        begin = comments.end() if comments is not None else first
-        line += file.text.count("\n", end, begin)
-        lines.append(line)
-        end = begin
+    lines = [*lines_of_blocks(file.text, [first for first, _ in file.case_places])]
     yield from [lines[table] for table in file.templates] or lines
+
+
+def lines_of_blocks(text: str, starts: Iterable[int]) -> Iterator[int]:
+    """Yield the line of each case's header; `starts` are the first characters of the cases' blocks in the text."""
+    line, end = 1, 0
+    for first in starts:
+        # Above its header, a block has only comments.
+        comments = COMMENTS.match(text, first)
+        begin = comments.end() if comments is not None else first
+        line += text.count("\n", end, begin)
+        yield line
+        end = begin

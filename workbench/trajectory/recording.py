@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from workbench.dataclasses import (
     Milliseconds,
+    Reader,
     compact_json,
     dataclass,
     escape_lone_surrogates,
@@ -170,11 +171,13 @@ def event_from_json(data: object) -> Event:
     if not isinstance(data, dict) or "event" not in data:
         raise EventLineError("not an event: it must be a JSON object with the key 'event'")
     name = data["event"]
-    cls = _CLASSES.get(name) if isinstance(name, str) else None
-    if cls is None:
-        raise EventLineError(f"this version knows no event {name!r:.80}")
+    read = _READERS.get(name) if isinstance(name, str) else None
+    if read is None:
+        if not isinstance(name, str) or name not in _CLASSES:
+            raise EventLineError(f"this version knows no event {name!r:.80}")
+        read = _READERS[name] = reader_of(_CLASSES[name])
     try:
-        payload = reader_of(cls)(data)
+        payload = read(data)
         run_id, sequence, time_ms = _ENVELOPE(data)
         return Event(run_id, sequence, time_ms, payload)
     except ValueError as error:
@@ -208,6 +211,8 @@ class _Envelope(NamedTuple):
 
 
 _ENVELOPE = reader_of(_Envelope)
+_READERS: dict[str, Reader] = {}
+"""The reader of each event that was read, by its name."""
 
 
 VERSION = 1
