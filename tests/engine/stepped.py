@@ -83,6 +83,14 @@ class Person:
                     return run.run_id
                 self._act(said.event, [])
 
+    def finished(self) -> list[RunResult]:
+        """Wait for the end of the batch; gives the results that came until then."""
+        results = []
+        while not isinstance(said := self.said.get(timeout=30), BatchDone):
+            if isinstance(said, RunDone):
+                results.append(said.result)
+        return results
+
     def _act(self, held: Event, commands: Sequence[Command]) -> None:
         """Do what is to be done at once, as quick fingers do, and go on unless the last of it does."""
         refusals = [self.session.do(held.run_id, command, held.sequence) for command in commands]
