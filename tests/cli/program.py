@@ -109,6 +109,10 @@ class Dialogue(ForkedProgram):
         """Type a line."""
         os.write(self._terminal, f"{line}\n".encode())
 
+    def press(self, key: str) -> None:
+        """Press a key, such as Ctrl+D (`\\x04`)."""
+        os.write(self._terminal, key.encode())
+
     def end(self) -> str:
         """Read until the program has ended. Returns all that was on the terminal."""
         with killed_in_time(self):

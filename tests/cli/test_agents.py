@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -15,7 +16,10 @@ from tests.engine.agents.test_agents import AGENT, OSLO, SUITE
 from tests.history.foreign import foreign_history
 from tests.schemas import fits
 from tests.show.html_page import Page
+from tests.tools.processes import becomes_true, is_running
+from workbench.suite.model import Case
 from workbench.suite.render import suite_text
+from workbench.suite.suite_file import load_suite
 
 TOLD: list[list[Any]] = [
     ["ask", "rm -rf /"],
@@ -140,3 +144,116 @@ def test_the_last_words_of_an_agent_are_in_the_report_without_keys(program: Prog
     [output] = run["server_outputs"]
     assert (output["server"], output["lines"]) == ("agent:gemini", ["my key is $GEMINI_API_KEY"])
     assert "my key is $GEMINI_API_KEY" in done.stdout
+
+
+SERVER = """
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("shop")
+
+@server.tool(annotations={"readOnlyHint": True})
+def stock(item: str) -> str:
+    return f"3 of {item}"
+
+server.run("stdio")
+"""
+CTRL_C, CTRL_D = "\x03", "\x04"
+
+
+def asking(*actions: list[Any]) -> str:
+    return f"Do {json.dumps(actions)}"
+
+
+def kept_case(program: Program) -> Case:
+    suite = load_suite(program.folder / "weather.toml").suite
+    assert suite is not None
+    return suite.cases[-1]
+
+
+def test_a_talk_with_an_agent_becomes_a_case_that_passes(program: Program) -> None:
+    before = program.write("weather.toml", f"# mine\n{suite_text({**SUITE, 'cases': [CASE]})}").read_text("utf-8")
+    with program.ask("record", "--agent", "gemini", "-o", "weather.toml") as asked:
+        asked.wait_for("one message a line; Ctrl+D ends the conversation")
+        asked.answer(asking(["say", "Let me look.\n"], OSLO, ["ask", "rm -rf /"], ["result"]))
+        asked.wait_for("Let me look.")
+        asked.wait_for("rain in Oslo")
+        asked.answer("")
+        asked.answer(asking(["say", "You are welcome"]))
+        asked.wait_for("You are welcome")
+        asked.press(CTRL_D)
+        screen = asked.end()
+    assert '→ get_weather(city="Oslo")' in screen
+    assert "permission refused: rm -rf /" in screen
+    assert "kept 2 messages with 1 call as the case" in screen
+    assert (program.folder / "weather.toml").read_text("utf-8").startswith(before.rstrip())
+    case = kept_case(program)
+    assert case.conversation is not None
+    first, second = case.conversation.messages
+    assert [call.tool for _, call in first.placed_calls()] == ["get_weather"]
+    assert second.say == asking(["say", "You are welcome"])
+    done = program.run("run", "weather.toml", "--model", "agent:gemini", "--case", case.id)
+    assert "1 passed" in done.stdout
+
+
+def test_results_of_servers_become_mocks_and_secrets_are_not_written(program: Program) -> None:
+    program = Program(program.folder, {**program.variables, "SHOP_KEY": "key-4711-of-shop"})
+    program.write("server.py", SERVER)
+    server = {"name": "shop", "command": [sys.executable, "server.py"], "env": {"SHOP_KEY": "$SHOP_KEY"}}
+    small = {"name": "Small talk", "user": "Hi", "expect_no_calls": True}
+    program.write("weather.toml", suite_text({"format": 1, "name": "Shop", "servers": [server], "cases": [small]}))
+    refused = program.run("record", "--agent", "gemini", "-o", "weather.toml")
+    assert (refused.returncode, "not trusted, nothing was started" in refused.stderr) == (USAGE, True)
+    with program.ask("record", "--agent", "gemini", "-o", "weather.toml", "--execute", "--trust") as asked:
+        asked.wait_for("Ctrl+D")
+        asked.answer(f"My key is key-4711-of-shop. {asking(['call', 'stock', {'item': 'pens'}], ['result'])}")
+        asked.wait_for("3 of pens")
+        asked.press(CTRL_D)
+        assert "with 1 call as the case" in asked.end()
+    case = kept_case(program)
+    assert [(mock.tool, mock.result) for mock in case.mocks] == [("stock", "3 of pens")]
+    assert "key-4711" not in (program.folder / "weather.toml").read_text("utf-8")
+
+
+def test_a_talk_that_is_interrupted_keeps_what_was_answered(program: Program) -> None:
+    with program.ask("record", "--agent", "gemini", "-o", "weather.toml") as asked:
+        asked.wait_for("Ctrl+D")
+        asked.answer(asking(OSLO, ["result"]))
+        pids = program.folder / "pids"
+        asked.answer(asking(["spawn", str(pids)], ["hang"]))
+        asyncio.run(becomes_true(pids.exists, within_s=30))
+        asked.press(CTRL_C)
+        assert "kept 1 message with 1 call as the case" in asked.end()
+    assert not [pid for pid in pids.read_text("utf-8").split() if is_running(int(pid))]
+
+
+def test_ctrl_c_at_the_prompt_keeps_what_was_answered(program: Program) -> None:
+    with program.ask("record", "--agent", "gemini", "-o", "weather.toml") as asked:
+        asked.wait_for("Ctrl+D")
+        asked.answer(asking(OSLO))
+        asked.wait_for("rain in Oslo\r\n> ")
+        asked.press(CTRL_C)
+        assert "kept 1 message with 1 call as the case" in asked.end()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--agent", "gemni", "-o", "weather.toml"], "there is no agent 'gemni': there are claude-code, codex"),
+        (["--agent", "gemini"], "--agent needs the suite with the tools"),
+        (
+            ["--agent", "gemini", "-o", "weather.toml", "--kept", "x"],
+            "--agent takes only --output, --execute and --trust",
+        ),
+        (["--upstream", "openai", "-o", "x.toml", "--execute"], "--execute and --trust need --agent"),
+        (["--agent", "gemini", "-o", "gone.toml"], "gone.toml"),
+    ],
+)
+def test_what_cannot_be_recorded_says_why(program: Program, words: list[str], message: str) -> None:
+    done = program.run("record", *words)
+    assert (done.returncode, message in done.stderr) == (USAGE, True), done.stderr
+
+
+def test_an_agent_that_is_not_installed_keeps_nothing(program: Program) -> None:
+    done = program.run("record", "--agent", "qwen", "-o", "weather.toml")
+    assert done.returncode == INFRASTRUCTURE
+    assert "install it with `npm install -g @qwen-code/qwen-code`" in done.stderr
+    assert "nothing was answered, so no case is kept" in done.stderr

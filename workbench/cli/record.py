@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from workbench.config.program import Program
     from workbench.exchange.observed.conversations import Keeper, Observation, Observer, ServerLog
 
+_OF_TRAFFIC = ("upstream", "recordings", "server_log", "kept", "force")
+"""Options about recorded traffic, which a talk with an agent does not have."""
+
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -36,7 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help="write the conversations as a new suite; with --server, the traffic as JSON lines",
+        help="write the conversations as a new suite; with --server, the traffic as JSON lines; "
+        "with --agent, the suite that has the tools and gets the case",
     )
     parser.add_argument("--recordings", type=Path, metavar="DIR", help="write the conversations as recordings")
     parser.add_argument(
@@ -47,6 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="merge results and schemas from this file of --server; repeatable",
     )
+    parser.add_argument(
+        "--agent", metavar="NAME", help="talk with this agent, and keep the conversation as a case of --output"
+    )
+    parser.add_argument("--execute", action="store_true", help="with --agent: let servers answer calls, not mocks")
+    parser.add_argument("--trust", action="store_true", help="with --agent: let the suite start what it names")
     parser.add_argument("--force", action="store_true", help="replace the suite, and add to recordings in the folder")
     parser.add_argument(
         "--kept",
@@ -78,6 +87,10 @@ def execute(arguments: argparse.Namespace) -> int:
         # The commands that use these settings report their errors.
         with suppress(ConfigError):
             learn_secrets(program, folder)
+    if arguments.agent is not None:
+        from workbench.cli.record_agent import talk
+
+        return talk(arguments.agent, arguments.output, program, execute=arguments.execute, trust=arguments.trust)
     if arguments.server:
         from workbench.exchange.observed.tee import run_tee
 
@@ -87,6 +100,14 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _misused(arguments: argparse.Namespace) -> str | None:
     """Return the problem of contradictory options; `None` without one."""
+    if arguments.agent is not None:
+        if arguments.output is None:
+            return "--agent needs the suite with the tools: workbench record --agent NAME --output FILE"
+        if arguments.server or arguments.command or any(getattr(arguments, name) for name in _OF_TRAFFIC):
+            return "--agent takes only --output, --execute and --trust"
+        return None
+    if arguments.execute or arguments.trust:
+        return "--execute and --trust need --agent"
     if arguments.server:
         if not arguments.command or arguments.output is None:
             return "--server needs a command and a file: workbench record --server --output FILE -- COMMAND"

@@ -271,7 +271,7 @@ class Runtime:
     speed. `own_pace` plays recordings at the original pace. With `asks`, the event `ExecutionAsked` asks about
     executions without permission; otherwise, they are refused. With `judge_anew`, judges are asked again about values
     that they have already judged. `history` is the file that records all batches. Without `hears_events`, the listener
-    receives no events of runs in other processes.
+    receives no events of runs in other processes. `speaks` is a person in place of the users of all conversations.
 
     In a worker process, `share` is the number of workers that divide the limits of endpoints, or `leases` holds the
     worker's part of each limit. `on_hold` is called with base URL, model and seconds when an endpoint asks for a pause.
@@ -292,12 +292,14 @@ class Runtime:
         share: int = 1,
         on_hold: Callable[[str, str, float], object] = lambda _url, _model, _seconds: None,
         leases: Leases | None = None,
+        speaks: NextReply | None = None,
     ) -> None:
         refuse_if_read_only("runs are made or servers are started")
         self._listener = listener
         self._hears_events = hears_events
         self._program = program
         self._retries = retries
+        self._speaks = speaks
         self._ask = None
         if asks:
             self._ask = self._asked
@@ -435,12 +437,17 @@ class Runtime:
             retries=self._retries,
             price_of=_prices(approval.specs),
             judge_of=self._models.judges(approval, plan.concurrency),
-            reply_of=self._models.users(approval, plan.concurrency),
+            reply_of=self._users(plan, approval),
             control_of=control_of,
             instructions=plan.instructions,
             environment_of=approval.specs.environment_at,
             passed_variables=approval.specs.passed_variables,
         )
+
+    def _users(self, plan: Plan, approval: Approval) -> Callable[[PlannedRun, Recorder, Decisions], NextReply | None]:
+        if (speaks := self._speaks) is not None:
+            return lambda _planned, _recorder, _decisions: speaks
+        return self._models.users(approval, plan.concurrency)
 
     def _spending(self, plan: Plan, name: str) -> Spending | None:
         """Return the guard of a plan's cost limit. It asks an interactive user to raise the limit."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ from workbench.engine.checkpoint import (
 )
 from workbench.suite.suite_file import load_suite
 
-CALL = [OSLO, ["result"]]
+CALL: list[list[Any]] = [OSLO, ["result"]]
 
 
 @pytest.fixture
