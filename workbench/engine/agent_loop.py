@@ -1,4 +1,4 @@
-"""The agent loop of one run: request by request, call by call, from the beginning or from the point of a fork."""
+"""The agent loop of one run: its requests and calls in order, from the beginning or from a fork point."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ async def _ask_once(model: Model, request: ModelRequest, recorder: Recorder) -> 
 
 
 StepFailed = Callable[[Trajectory, int], Awaitable[bool]]
-"""Returns whether a step of a chain, counted from 1, has failed in the run so far. Raises StepNotJudgedError."""
+"""A function that returns whether a step of a chain, counted from 1, has failed so far. Raises StepNotJudgedError."""
 
 
 class StepNotJudgedError(Exception):
@@ -203,7 +203,8 @@ class AgentLoop:
                 return RunFinished(turn)
             if turn.asks_user:
                 assert self._user is not None
-                # The model that plays the user and judges of conditions have time limits of their own.
+                # The time limit of the run excludes the simulated user and the judges of conditions, which have time
+                # limits of their own.
                 async with self._limit.suspended():
                     said = await self._user.next_message()
                 if isinstance(said, RunFinished):
@@ -244,7 +245,7 @@ class AgentLoop:
     async def _take(self, turn: Turn) -> RunFinished | None:
         """Make one request and answer its calls.
 
-        Returns the reason if the run ends with this round."""
+        Returns the reason why the run ends with this round, `None` if it continues."""
         if turn.step is not None:
             self._recorder.emit(StepStarted(turn.step, self._system(turn), turn.user))
         await self._checkpoint.reach("request", self._rounds + 1, request=lambda: self._pending_request(turn))
@@ -254,10 +255,10 @@ class AgentLoop:
     async def _go_on_from(
         self, turn: Turn, answer: Round | ExternalRun, answered: int = 0, *, to_result: bool = False
     ) -> RunFinished | None:
-        """Answer the calls of a round, except the first `answered`, and return the end of the run if it ends there.
+        """Answer the calls of a round, and return the reason if the run ends with them.
 
-        With `to_result`, the run is held again after the last of these first calls. A person may have the answer
-        regenerated any number of times."""
+        The first `answered` calls already have results. With `to_result`, the run is held again after the last of these
+        results. A person may have the answer regenerated any number of times."""
         while True:
             if isinstance(answer, ExternalRun):
                 return await self._add_run(turn, answer)
@@ -274,9 +275,9 @@ class AgentLoop:
         return await self._stopped_by(done)
 
     async def _add_run(self, turn: Turn, run: ExternalRun) -> RunFinished | None:
-        """Add the rounds of an agent with a loop of its own, and return the end of the run if it ends with them.
+        """Add the rounds of an agent that has its own loop, and return the reason if the run ends with them.
 
-        In a chain, they belong to the steps before the next message of the user."""
+        In a chain, these rounds belong to the steps up to the next user message."""
         from workbench.engine.external_run import external_payloads  # on use: models need none of it
 
         rounds, steps = run.rounds, range(0)
@@ -312,9 +313,10 @@ class AgentLoop:
         return RunFinished("steps done" if self._case.steps else "answered")
 
     async def _stopped_by(self, done: Round | None) -> RunFinished | None:
-        """Return the end of a conversation or of a chain that stops after `done`.
+        """Return the reason if a conversation or a chain stops after the round `done`.
 
-        A conversation stops when its `stop` holds, a chain with `stop_on_failure` when its latest step has failed."""
+        A conversation stops when its `stop` condition holds. A chain with `stop_on_failure` stops when its latest step
+        failed."""
         if self._user is not None:
             async with self._limit.suspended():
                 return await self._user.stopped()
@@ -407,12 +409,12 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RunRequest:
-    """One run to make: a case under its settings on a model.
+    """One run to make: a case with its settings, on a model.
 
-    With `fork`, the run starts as another run did. `images` are those of the case, with their content. `clock` is the
-    time that the model is given. `time_limit` is the suite's key for the run's time limit, for messages. `agent_output`
-    returns the end of an agent's standard error; it is given if an agent runs the case: each of its calls is a round,
-    and it cannot be asked again."""
+    With `fork`, the run starts from a point of another run. `images` are the images of the case, with their content.
+    `clock` is the time that the model sees. Messages name the run's time limit by `time_limit`, its key in the suite.
+    `agent_output` is set if an agent runs the case, and returns the end of the agent's standard error. Each call of an
+    agent is a round of its own, and the agent cannot be asked again."""
 
     case: Case
     settings: CaseSettings
@@ -447,12 +449,12 @@ async def run_case(
 ) -> Trajectory:
     """Make one run and return its trajectory.
 
-    Without `audit`, no tool is executed on a server. `judge` judges conditions of mocks. `control` may hold the run and
-    change it. `step_failed` grades the steps of a chain that stops on failure. `own_calls` are those that the suite
-    itself makes before and after the run. `user` is the user of a conversation.
+    Without `audit`, no tool is executed on a server. `judge` judges conditions of mocks. `control` can hold the run and
+    change it. `step_failed` grades the steps of a chain that stops on failure. `own_calls` are the calls of the suite
+    before and after the run. `user` is the user of a conversation.
 
     Cancelling the task stops the run, which then ends with the reason `stopped`. Infrastructure errors end the run with
-    `error` or `timed out` and are not raised.
+    `error` or `timed out`; they are not raised.
     """
     limits = request.settings.limits
     definitions = tuple([tool for tool in tools.definitions if _is_offered(tool, model, tools)])
@@ -546,7 +548,7 @@ def start(
     clock = request.clock
     if tools is not None:
         server_outputs, instructions = tools.server_outputs, tools.instructions
-    # A fork sends the system prompt of the run that it forks.
+    # A fork keeps the instructions and the clock of the original run.
     if request.fork is not None and request.fork.origin.start is not None:
         instructions, clock = request.fork.origin.start.instructions, request.fork.origin.start.clock
     started = RunStarted(
@@ -568,7 +570,7 @@ def start(
 
 
 def _opening(request: RunRequest) -> tuple[str | None, tuple[Message, ...]]:
-    """Return the system prompt and the opening messages; a fork has those of the run it forks."""
+    """Return the system prompt and the opening messages. A fork takes both from the original run."""
     fork = request.fork
     if fork is None or fork.origin.start is None:
         return request.settings.system, opening_messages(request.case, request.images)

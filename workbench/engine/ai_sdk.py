@@ -1,8 +1,8 @@
-"""Runs in the shapes of Vercel's AI SDK, rewritten to the keys of `external_run.RunDocument`.
+"""Runs in the shapes of Vercel's AI SDK, converted to `external_run.RunDocument`.
 
 The SDK writes a call as `{toolName, input}` (`args` in version 4): alone, among the `toolCalls` of a result or of one
 of its `steps`, or as a part of a message (`tool-call`) or of a UI message (`tool-NAME`). Values in other shapes stay
-unchanged, so that the reader of the document reports their mistakes."""
+unchanged; the reader of the document reports them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 Document = dict[str, Any]
 
 _KEPT = ("case", "started_at", "answer", "error", "latency_ms")
-"""The keys of a run document that may occur beside those of the SDK."""
+"""The keys of a run document that may stand beside the SDK's keys."""
 
 _USAGE = {
     "inputTokens": "input_tokens",
@@ -26,7 +26,7 @@ _USAGE = {
 
 
 def native_call(value: object) -> object:
-    """Return a call of the SDK as a call of a run document, a list of them as the calls of one answer.
+    """Convert a call of the SDK to a call of a run document, or a list of calls to the calls of one answer.
 
     Example: `{"toolName": "a", "input": {"x": 1}}` becomes `{"tool": "a", "arguments": {"x": 1}}`."""
     if isinstance(value, list):
@@ -90,7 +90,7 @@ def _is_step(value: object) -> bool:
 
 
 def _are_parts(value: object) -> bool:
-    """Return whether a value is a list of parts, of which each call names its tool; `None` has no parts."""
+    """Return whether a value is `None` or a list of parts in which every call names its tool."""
     if value is None:
         return True
     return isinstance(value, list) and all(
@@ -100,7 +100,7 @@ def _are_parts(value: object) -> bool:
 
 
 def _of_steps(steps: list[Any]) -> Document:
-    """Return the run of a list of steps, each of which is one answer."""
+    """Convert a list of steps to a run with one answer for each step."""
     calls: list[list[Document]] = []
     run: Document = {"calls": calls}
     for step in filter(_is_table, steps):
@@ -179,7 +179,7 @@ _RESULTS = ("output", "result", "error", "errorText")
 
 
 def _add_result(call: Document, part: Mapping[str, Any]) -> None:
-    """Add the result that a part holds to its call; `{type, value}` is the SDK's form of an output."""
+    """Add the result in a part to its call. The SDK may wrap an output as `{type, value}`."""
     kind = str(part.get("type", ""))
     for key in _RESULTS:
         if part.get(key) is not None:

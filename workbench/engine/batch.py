@@ -1,4 +1,4 @@
-"""A batch: it makes many planned runs, a limited number at a time for each model, and stops them on request."""
+"""A batch of planned runs. It limits how many runs each model makes at a time, and can stop them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass
 class Lane:
-    """The queue of runs for one model at one endpoint; at most `concurrency` of them are in progress at a time."""
+    """The queue of runs for one model at one endpoint. At most `concurrency` of its runs are in progress at a time."""
 
     concurrency: int
     waiting: deque[PlannedRun] = field(default_factory=deque)
@@ -30,7 +30,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class LaneOf:
-    """The lane of a run: the model and its endpoint as `key`, and how many of its runs may be in progress."""
+    """The lane to which a run belongs: `key` is the model with its endpoint, `concurrency` the limit of its runs."""
 
     key: str
     concurrency: int
@@ -50,11 +50,11 @@ def lanes_of(runs: Iterable[PlannedRun], lane_of: Callable[[PlannedRun], LaneOf]
 
 
 MakeRun = Callable[[PlannedRun, RunContext], Awaitable[None]]
-"""Makes one run and sends its events to the context's listener, as `make_run` does."""
+"""A function that makes one run and sends its events to the context's listener, like `make_run`."""
 
 
 class Spares(Protocol):
-    """A rule that decides, while a batch is running, which of its runs are skipped."""
+    """A rule that skips runs while a batch is running."""
 
     @property
     def status(self) -> Status:
@@ -91,7 +91,7 @@ class Batch:
         self._running: dict[str, asyncio.Future[None]] = {}
 
     async def run(self) -> None:
-        """Execute all runs; each ends in exactly one `RunDone`, even if it is stopped or fails unexpectedly."""
+        """Make all runs. Each ends with exactly one `RunDone`, even if it is stopped or fails unexpectedly."""
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await asyncio.gather(self._context.servers.renew(), self._context.ready())
@@ -108,7 +108,7 @@ class Batch:
     def stop(self, run_id: str | None = None) -> None:
         """Stop one run, or all of them.
 
-        Finished runs keep their results. Call it on the engine's loop."""
+        Finished runs keep their results. Call this method on the engine's loop."""
         for lane in self._lanes:
             for planned in tuple(lane.waiting):
                 if run_id in (None, planned.run_id):
@@ -126,8 +126,8 @@ class Batch:
                 await self._context.stored()
 
     async def make(self, planned: PlannedRun) -> None:
-        """Make one run to its end: exactly one `RunDone`, even if it is stopped or fails unexpectedly."""
-        # The run is a task of its own, so that `stop` cancels it and not the worker, which continues with the next run.
+        """Make one run, which ends with exactly one `RunDone`, even if it is stopped or fails unexpectedly."""
+        # The run is its own task: `stop` cancels the run, and the worker continues with the next one.
         task = asyncio.ensure_future(self._make_if_needed(planned))
         self._running[planned.run_id] = task
         # `wait` does not raise the task's errors, which are handled below.
@@ -150,6 +150,6 @@ class Batch:
     def _without_trajectory(self, planned: PlannedRun, status: Status, error: str | None = None) -> None:
         trajectory = Trajectory(planned.run_id)
         result = result_of(planned, status, trajectory, error=error)
-        # A run that failed unexpectedly may have sent requests whose tokens are lost, so its cost is unknown.
+        # A run that failed unexpectedly may have used tokens that no event counts, so its cost is unknown.
         cost_usd = None if status == Status.ERROR else cost_of(trajectory, None)
         self._context.listener(RunDone(replace(result, cost_usd=cost_usd)))

@@ -1,4 +1,4 @@
-"""Breakpoints: the places and conditions at which a run is held, their notation, and whether one applies."""
+"""Breakpoints: the conditions that hold a run, their notation, and their evaluation."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Breakpoint:
         )
 
 
-# A breakpoint is one line of text, in the same notation on the command line, in the app's list and in a project's file.
+# A breakpoint is one line of text. The command line, the app and project files share the notation.
 KINDS: Mapping[BreakOn, str] = {
     "tool": "before calls of a tool: tool NAME, or tool NAME when { argument = check }",
     "error": "after a result that is an error: error, or error NAME for one tool",
@@ -58,7 +58,7 @@ KINDS: Mapping[BreakOn, str] = {
     "round": "before the request of a round: round N, counted from 1",
     "not-read-only": "before calls of tools that are not marked read-only: not-read-only",
 }
-"""Every kind of breakpoint: when it holds a run, and how it is written."""
+"""Each kind of breakpoint, with a description of when it holds a run and of its notation."""
 
 _NAME = late_pattern(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|\S+")
 _WHEN = late_pattern(r"when(?=[\s{]|$)")
@@ -73,8 +73,7 @@ cases = [{{ name = "none", user = "none" }}]
 tool = "none"
 result = ""
 {when}"""
-"""A suite with one mock that has the condition, so that a breakpoint allows the same checks and reports the same
-mistakes as a mock."""
+"""A suite with one mock that has the condition. Parsing it gives breakpoints the same checks and errors as mocks."""
 
 
 class BreakpointError(Exception):
@@ -84,7 +83,7 @@ class BreakpointError(Exception):
 
 
 def breakpoint_of(line: str) -> Breakpoint:
-    """Return the breakpoint that a line describes, such as `tool book when { city = "Oslo" }`.
+    """Parse a breakpoint, such as `tool book when { city = "Oslo" }`.
 
     Raises BreakpointError."""
     if len(line.splitlines()) > 1:
@@ -111,7 +110,7 @@ def breakpoint_of(line: str) -> Breakpoint:
 
 
 def breakpoint_line(point: Breakpoint) -> str:
-    """Return a breakpoint in its notation, regardless of whether it is enabled.
+    """Return a breakpoint in its notation, whether it is enabled or not.
 
     Raises ValueError for a value that TOML cannot express."""
     if point.round is not None:
@@ -133,7 +132,7 @@ def _written(name: str) -> str:
 
 
 def _word(line: str, at: int) -> tuple[str, int, int]:
-    """Return the next word, the column where it begins, and the index where it ends."""
+    """Return the next word, its column, and the index of its end."""
     found = re.compile(r"\S+").search(line, at)
     if found:
         return (found[0], found.start() + 1, found.end())
@@ -141,7 +140,7 @@ def _word(line: str, at: int) -> tuple[str, int, int]:
 
 
 def _tool(line: str, at: int) -> tuple[str | None, int]:
-    """Return the name of a tool, if there is one, and where it ends."""
+    """Return the next name of a tool, `None` without one, and the index of its end."""
     _, start, end = _word(line, at)
     found = _NAME.match(line, start - 1)
     if found is None:
@@ -291,10 +290,10 @@ async def _why(each: Breakpoint, point: HoldPoint, holds: Holds, failing: Failin
 
 
 def doubt_about(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | None:
-    """Return the reason why a breakpoint may never hold a run: an unknown tool or argument, or a misspelt check.
+    """Return the reason why a breakpoint may never hold a run; `None` if there is none.
 
-    `tools` are those of the open suites; if there are none, every name is accepted. `None` if there is no such
-    reason."""
+    Reasons are an unknown tool, an unknown argument or a misspelt check. `tools` are the tools of the open suites.
+    Without any, every name is accepted."""
     if point.tool is None:
         return None
     known = tuple(tools)
@@ -336,7 +335,7 @@ def _arguments(tool: ToolDefinition) -> Mapping[str, JsonValue] | None:
 
 
 def _is_object(schema: JsonValue) -> bool:
-    """Return whether an argument may be an object, so that a table in a condition is compared with it."""
+    """Return whether an argument may be an object. A condition's table is then compared with the object."""
     return isinstance(schema, Mapping) and "object" in (type_names(schema) or ())
 
 

@@ -60,17 +60,18 @@ from workbench.trajectory.events import (
 from workbench.trajectory.media import Media
 
 START_S = 120.0
-"""Seconds that an agent has to start and to open its session: some start servers and models of their own."""
+"""The time limit, in seconds, for an agent to start and open its session. Some agents first start servers and
+models."""
 
 _QUEUE = 1_000
 """The most messages of an agent that wait; then the agent waits."""
 
 _SUITE_SERVER = "workbench"
-"""The name of the server that offers the tools which the suite itself defines."""
+"""The name of the server for tools that the suite defines itself."""
 
 _LOGIN_NEEDED = -32000
 _SETTLING = 3
-"""The turns of the event loop after which all that the agent wrote before a call has been read."""
+"""The number of event loop turns that suffice to read everything the agent wrote before a call."""
 
 _IGNORED = (
     *("user_message_chunk", "available_commands_update", "current_mode_update", "config_option_update"),
@@ -87,20 +88,21 @@ _STOP_REASONS: Mapping[str, StopReason] = {
 }
 
 _NUMBERED_ANSWERS = ("codex",)
-"""Agents that number the messages of their model; their own warnings, which come in the same way, have no number."""
+"""Agents that number their model's messages. Their own warnings arrive as messages without a number."""
 
 _LISTS_MEANWHILE = ("codex", "qwen")
-"""Agents that ask their model while their servers may still be starting, so that it would have no tools."""
+"""Agents that may ask their model before their servers have started. The model would then see no tools."""
 
 LISTING_S = 30.0
-"""Seconds that such an agent has to list the tools before its first prompt is sent."""
+"""The time limit, in seconds, for such an agent to list the tools. Its first prompt is sent after that."""
 
 
 class AgentModel:
-    """An agent in one run, in the place of a model.
+    """An agent that takes the place of a model in one run.
 
-    A request with a message of the user is a prompt; one with results answers the calls that wait for them. `folder` is
-    that of the suite, `environment` that of the user, of which the agent gets what its preset and `passed` name."""
+    A request with a user message becomes a prompt. A request with results answers the waiting calls. `folder` is the
+    suite's folder. `environment` is the user's environment; the agent gets only the variables that its preset and
+    `passed` name."""
 
     seed = None
     notices: tuple[str, ...] = ()
@@ -159,7 +161,6 @@ class AgentModel:
         return media.is_image and self._takes_images
 
     def output(self) -> ServerOutput | None:
-        """Return the end of the agent's standard error; `None` if it wrote nothing there."""
         return self._connection.output
 
     async def begin(self, tools: Toolbox) -> None:
@@ -247,7 +248,7 @@ class AgentModel:
             self._waiting_notes.append(("message", note))
 
     async def _set_mode(self, modes: Mapping[str, Any]) -> str:
-        """Set the mode of the session, and return the one that it has."""
+        """Set the wanted mode of the session, and return the session's mode."""
         known = KNOWN_AGENTS.get(self._subject.agent or "")
         wanted = self._subject.mode or ("" if known is None else known.mode)
         there = [str(mode["id"]) for mode in _objects(modes.get("availableModes")) if "id" in mode]
@@ -347,7 +348,7 @@ class AgentModel:
         self._prompt = self._connection.sent_request("session/prompt", {"sessionId": self._session, "prompt": blocks})
 
     async def _next(self) -> Incoming | ForwardedCall | None:
-        """Return what comes next from the agent; `None` when its prompt has ended and all before it was taken."""
+        """Return the agent's next message or call; `None` once its prompt has ended and everything before was taken."""
         if not self._queue.empty():
             return self._queue.get_nowait()
         assert self._prompt is not None
@@ -373,7 +374,7 @@ class AgentModel:
                 yield from self._events(number, incoming)
 
     async def _make_call(self, number: int, call: ForwardedCall) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Yield a call that reached Workbench, which ends an answer."""
+        """Yield a call of an offered tool, and end the answer with it."""
         self._calls += 1
         call_id = f"call-{self._calls}"
         arguments = call.arguments if isinstance(call.arguments, dict) else json_text(call.arguments)
@@ -427,7 +428,7 @@ class AgentModel:
                 yield from self._once(number, f"an unknown update: {kind}")
 
     def _shown(self, number: int, *, at_end: bool) -> Iterator[ModelEvent]:
-        """Yield calls of the agent's own tools, which are graded only where the suite allows these tools."""
+        """Yield the calls of the agent's own tools. They are graded only if the suite allows these tools."""
         for call in self._reported.own(at_end=at_end):
             self._own_calls += 1
             call_id = f"own-{self._own_calls}"
@@ -509,7 +510,7 @@ class AgentModel:
             yield AgentNoted(number, "message", f"{MAX_AGENT_LINES} notes; further ones are left out")
 
     async def close(self) -> None:
-        """Cancel the prompt, end the agent and all its processes, and remove its folders; harmless if it has ended."""
+        """Cancel the prompt, end all processes of the agent, and remove its folders. Closing it twice is harmless."""
         if self._closed:
             return
         self._closed = True
@@ -518,7 +519,7 @@ class AgentModel:
             cancelled = self._prompt
             self._connection.notify("session/cancel", {"sessionId": self._session})
         closing = asyncio.ensure_future(self._connection.close(cancelled))
-        # The agent may wait until its messages are taken, and for permissions that nobody gives now.
+        # The agent may be waiting for its messages to be read, or for permissions, which nobody grants any more.
         while not self._queue.empty():
             incoming = self._queue.get_nowait()
             if isinstance(incoming, Asked):
@@ -536,7 +537,7 @@ class AgentModel:
 
 
 def _offered_servers(tools: Toolbox) -> tuple[OfferedServer, ...]:
-    """Return the servers of a run as the agent sees them: those of the suite, and one for tools without a server."""
+    """Return the servers that the agent sees: the suite's servers, and one for the tools without a server."""
     by_server: dict[str, list[ToolDefinition]] = {}
     for tool in tools.definitions:
         # Tools that providers of models run are not for agents.
@@ -548,12 +549,12 @@ def _offered_servers(tools: Toolbox) -> tuple[OfferedServer, ...]:
 
 
 def _is_of_protocol(method: str) -> bool:
-    """Return whether a method is one of ACP; agents have others of their own, which clients may leave alone."""
+    """Return whether a method belongs to ACP. Agents also send methods of their own, which clients may ignore."""
     return method.startswith(("session/", "fs/", "terminal/", "elicitation/"))
 
 
 def _option(options: object, kinds: Sequence[str]) -> str | None:
-    """Return the id of the first option of these kinds, in the order of the kinds; `None` without one."""
+    """Return the id of the first option of one of these kinds. Earlier kinds take precedence."""
     for kind in kinds:
         for option in _objects(options):
             if option.get("kind") == kind and isinstance(option.get("optionId"), str):

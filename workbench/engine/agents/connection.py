@@ -35,12 +35,12 @@ _logger = logging.getLogger(__name__)
 _CHUNK_BYTES = 1 << 16
 _NO_METHOD = -32601
 _SHOWN_CHARS = 120
-"""The most characters of a line that is no message, and of an error, that a text quotes."""
+"""The number of characters that a message quotes from an invalid line or an error."""
 
 CANCEL_S = 5.0
 """Seconds that an agent has to end a cancelled prompt."""
 EXIT_S = 2.0
-"""Seconds that an agent has to end after its input was closed, and again after SIGTERM."""
+"""The time limit, in seconds, for an agent to end after its input is closed, and again after SIGTERM."""
 _REAP_S = 1.0
 
 
@@ -91,9 +91,9 @@ Incoming = Told | Asked | Malformed | AgentLost
 
 
 class AgentConnection:
-    """An agent's process, and the messages with it.
+    """An agent's process and its connection.
 
-    `take` gets everything that the agent sends by itself, in order, and may wait, which makes the agent wait."""
+    `take` receives the agent's requests and notifications in order. The agent waits while `take` waits."""
 
     def __init__(self, name: str, take: Callable[[Incoming], Awaitable[None]], redacting: Secrets) -> None:
         self._name = name
@@ -138,7 +138,7 @@ class AgentConnection:
         return await answer
 
     def sent_request(self, method: str, params: Mapping[str, Any]) -> asyncio.Future[Any]:
-        """Send a request and return its future result, which raises as `request` does."""
+        """Send a request and return a future of its result. The future raises the errors of `request`."""
         self._number += 1
         number = self._number
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -160,7 +160,7 @@ class AgentConnection:
         self._send({"id": asked.number, "result": result})
 
     def refuse(self, asked: Asked) -> None:
-        """Answer a request that this client does not know with an error."""
+        """Answer an unknown request with an error."""
         error = {"code": _NO_METHOD, "message": f"{asked.method} is not offered by this client"}
         self._send({"id": asked.number, "error": error})
 
@@ -239,7 +239,8 @@ class AgentConnection:
             await self._pass_on(Malformed(_beginning(line.decode("utf-8", "replace"))))
 
     async def _pass_on(self, incoming: Incoming) -> None:
-        # Nobody takes messages of an agent that is being ended, but it may wait for its pipe to be read.
+        # While the agent is being ended, nothing takes its messages. They are still read, because it may be blocked on
+        # a full pipe.
         if not self._closing:
             await self._take(incoming)
 
@@ -264,7 +265,7 @@ class AgentConnection:
         return f"ended with exit code {process.returncode}"
 
     async def close(self, cancelled: asyncio.Future[Any] | None = None) -> None:
-        """End the agent and every process that it started; wait first for the answer to a `cancelled` prompt."""
+        """End the agent and every process that it started, after waiting for a `cancelled` prompt to be answered."""
         process = self._process
         self._closing = True
         if process is None:
@@ -278,7 +279,7 @@ class AgentConnection:
                 signal_group(process, hard=False)
                 await ends_within(process, EXIT_S)
         finally:
-            # Some agents leave servers and models of theirs behind, in their group or outside of it.
+            # Some agents leave servers and models running, inside or outside their process group.
             signal_group(process, hard=True)
             for pid, left in left_behind(process, self._mark):
                 _logger.warning("process %d was left behind by the agent %s, and killed: %s", pid, self._name, left)
@@ -316,7 +317,7 @@ def _beginning(text: str) -> str:
 def found_program(command: Sequence[str], path: str | None) -> tuple[str, ...] | None:
     """Return a command with the full path of its program; `None` if there is no such program.
 
-    `python` is the interpreter of this program, as for other commands of suites."""
+    `python` means this program's interpreter, as in all commands of suites."""
     if command[0] == "python":
         return (sys.executable, *command[1:])
     program = shutil.which(command[0], path=path)

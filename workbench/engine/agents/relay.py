@@ -1,9 +1,9 @@
-"""Passes the messages of an MCP client on to Workbench; an agent starts this file as if it were an MCP server."""
+"""Relays messages between an MCP client and Workbench. An agent starts this file as an MCP server."""
 
 from __future__ import annotations
 
-# Agents start it for each run and each server, so it imports only what the standard library has and starts in about
-# 0.04 s of CPU.
+# Agents start this file for each run and server. It imports only the standard library, so it starts in about 0.04 s of
+# CPU.
 import os
 import socket
 import sys
@@ -16,7 +16,7 @@ _CHUNK_BYTES = 1 << 16
 
 
 def main() -> None:
-    """Connect to the socket of the first argument as the server of the second one, and pass on everything."""
+    """Connect to the socket (first argument) as a server (second argument), and relay all messages."""
     path, server = sys.argv[1:3]
     workbench = socket.socket(socket.AF_UNIX)
     try:

@@ -1,4 +1,4 @@
-"""The tool calls that an agent reports, merged from its messages, and which of them are calls of the suite's tools."""
+"""The tool calls that an agent reports: merged from its messages and matched to the suite's tools."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _FORMS = (
     "mcp__{server}/{tool}",
     "{tool} ({server} MCP Server)",
 )
-"""The names under which agents report the tool of a server. Each is compared as a whole: a shell command that only
-holds such a name is no call of the tool."""
+"""The forms in which agents name a server's tool. A name must match a whole form: a shell command may contain such a
+name."""
 
 _PREFIX = re.compile(r"(?:Tool|MCP|mcp): ")
 
 
 @dataclass
 class ReportedCall:
-    """A call as the agent has reported it so far; later messages add to it and replace what they repeat."""
+    """A call as the agent has reported it so far. Later messages add values to the call or replace its values."""
 
     id: str
     said: dict[str, Any] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class OfferedTool:
 
 
 class ReportedCalls:
-    """The calls that an agent reports in one session, in the order of their first messages."""
+    """The calls that an agent reports in one session, ordered by their first messages."""
 
     def __init__(self, servers: Sequence[OfferedServer]) -> None:
         self._offered: dict[str, OfferedTool] = {}
@@ -136,15 +136,15 @@ class ReportedCalls:
             name = _PREFIX.sub("", name, count=1)
             if (found := self._offered.get(name)) is not None:
                 return found
-            # A bare name is enough where the agent says that it is of a server.
+            # A bare name is enough if the agent reports the call as a server's.
             if (found := self._bare.get(name)) is not None and _is_of_server(call, found):
                 return found
         return None
 
     def own(self, *, at_end: bool) -> Iterator[ReportedCall]:
-        """Yield each call of the agent's own tools once: those that have ended, and at the end of a prompt all.
+        """Yield each new call of the agent's own tools that has ended; at the end of a prompt, every new one.
 
-        Calls whose permission was refused are left out: a note names them."""
+        Calls whose permission was refused are left out, because a note names them."""
         for call in self._calls.values():
             if call.refused or call.id in self._shown:
                 continue
@@ -153,10 +153,10 @@ class ReportedCalls:
                 yield call
 
     def not_forwarded(self, forwarded: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[tuple[str, ReportedCall]]:
-        """Yield the calls of offered tools that are not among the forwarded ones, each once, with the tool's name.
+        """Yield each reported call of an offered tool that was not forwarded, with the tool's name.
 
-        A call is looked for by its tool and arguments, and then by its tool alone, because agents may report fewer
-        arguments than they send."""
+        Calls are matched by tool and arguments first, then by tool alone, because agents may report fewer arguments
+        than they send."""
         left = [(tool, dict(arguments)) for tool, arguments in forwarded]
         reported = []
         for call in self._calls.values():

@@ -1,4 +1,4 @@
-"""How an agent is set up for one run: its home, working folder, environment, configuration files and session."""
+"""The setup of an agent for one run: home, working folder, environment, configuration files and session."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from workbench.suite.model import Subject
 from workbench.tools.connection import MissingVariableError, filled, inherited_variables
 
 _SOCKET_BYTES = 8
-"""Bytes of a path that the name of the socket takes in the folder of a run."""
+"""The bytes that the socket's name adds to the path of a run's folder."""
 
 _LOCALE = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
 
 
 @dataclass(frozen=True, slots=True)
 class RunFolders:
-    """The folders of one run, which end with it: the agent's home, its working folder, and one for the socket."""
+    """The temporary folders of one run: the agent's home, its working folder, and one for the socket."""
 
     root: Path
 
@@ -84,9 +84,9 @@ class Wanted:
 
 @dataclass
 class Setup:
-    """An agent, ready to be started: its command, its environment, and the `_meta` of its session.
+    """The command, the environment and the session's `_meta` with which an agent is started.
 
-    `notes` say what could not be set up."""
+    `notes` name what could not be set up."""
 
     command: tuple[str, ...]
     environment: dict[str, str]
@@ -97,9 +97,9 @@ class Setup:
 def set_up(
     wanted: Wanted, home: Path, environment: Mapping[str, str], passed: Sequence[str], secrets: Secrets
 ) -> Setup:
-    """Write the files of an agent into its home, and return how it is started.
+    """Write the files of an agent into its home, and return its setup.
 
-    Raises AgentError if the agent cannot be given what the run wants, and OSError."""
+    Raises AgentError if the agent does not support what the run needs, and OSError."""
     subject = wanted.subject
     who = f"the agent {subject.name}"
     variables = inherited_variables(environment, passed, secrets)
@@ -153,7 +153,7 @@ def _learn_settings(variable: str, key: str, value: object, secrets: Secrets) ->
 
 
 def _places(home: Path) -> dict[str, str]:
-    """Return the variables that keep an agent in its home, and make the folders that they name."""
+    """Return the variables that keep an agent's files in its home, and create their folders."""
     places = {
         "HOME": home,
         "XDG_CONFIG_HOME": home / ".config",
@@ -168,7 +168,7 @@ def _places(home: Path) -> dict[str, str]:
 
 
 def _with_files(command: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """Return a command whose words that are files beside the suite are full paths: the agent works elsewhere."""
+    """Return a command with full paths for files beside the suite, because the agent has another working folder."""
     words = []
     for place, word in enumerate(command):
         # A program without a folder is looked for on the path, as in a shell.
@@ -278,7 +278,7 @@ def _set_up_opencode(wanted: Wanted, home: Path, setup: Setup) -> None:
             f"the agent {wanted.subject.name} has no model: set the key of a provider, such as ANTHROPIC_API_KEY, or "
             "name a provider and a model in OPENCODE_CONFIG_CONTENT"
         )
-    # OpenCode would send prompts to free models of its own service, which the user has not chosen.
+    # Without this, OpenCode would send prompts to free models of its own service, which the user has not chosen.
     if not str(config.get("model", "")).startswith("opencode/"):
         config["disabled_providers"] = [*config.get("disabled_providers", ()), "opencode"]
     config |= {"autoupdate": False, "share": "disabled", "agent": {**config.get("agent", {}), **agents}}
@@ -352,7 +352,7 @@ def _written(file: Path, text: str) -> str:
 
 
 def not_installed(subject: Subject) -> str:
-    """Return the message for an agent whose program does not exist, with the command that installs it."""
+    """Return the message for a missing agent program, with the command that installs it."""
     command = subject.started_command
     assert command is not None
     missing = f"the agent {subject.name} is not installed: there is no program {command[0]!r}"

@@ -1,4 +1,4 @@
-"""The suite's tools as MCP servers for an agent: relays that the agent starts pass its messages on to this program."""
+"""Offers the suite's tools to an agent as MCP servers. The agent starts relays, which connect to this program."""
 
 from __future__ import annotations
 
@@ -22,19 +22,17 @@ _logger = logging.getLogger(__name__)
 
 _RELAY = str(Path(__file__).with_name("relay.py"))
 _VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
-"""The versions of MCP whose messages about tools are those that are written here, the newest first."""
+"""The MCP versions whose tool messages this module writes, the newest first."""
 
 _INVALID_PARAMS = -32602
 _NO_METHOD = -32601
 
 PROGRESS_S = 5.0
-"""Seconds between two progress notices of a call that waits, so that the agent does not give it up."""
+"""The seconds between progress notices of a waiting call. They keep the agent from giving up."""
 
 
 @dataclass(frozen=True)
 class OfferedServer:
-    """A server as the agent sees it: its name, its tools and its instructions."""
-
     name: str
     tools: tuple[ToolDefinition, ...]
     instructions: str = ""
@@ -67,7 +65,7 @@ class ForwardedCall:
 class ToolServer:
     """Listens on a private socket in `folder` for the relays of one run.
 
-    `forward` takes each call in the order of arrival."""
+    `forward` gets the calls in their order of arrival."""
 
     def __init__(
         self, servers: Sequence[OfferedServer], folder: Path, forward: Callable[[ForwardedCall], Awaitable[None]]
@@ -132,7 +130,7 @@ class ToolServer:
             while line := await reader.readline():
                 await session.take(line)
         except (OSError, ValueError) as error:
-            # A message beyond the limit is a ValueError; the agent sees that its server is gone.
+            # A message beyond the limit raises ValueError. The agent then sees that its server is gone.
             _logger.warning("the relay of an agent is closed: %s", error)
         finally:
             writer.close()
@@ -169,7 +167,7 @@ class _Session:
             params = {}
         number = message.get("id")
         if method == "notifications/cancelled":
-            # Some agents cancel requests that are answered already, which means nothing.
+            # Some agents cancel requests that are already answered. Such a cancellation is ignored.
             if isinstance(given_up := params.get("requestId"), str | int) and given_up in self._waiting:
                 self._waiting[given_up].cancel()
             return
@@ -235,7 +233,7 @@ class _Session:
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
     """Return a tool as MCP lists it."""
-    # Without a schema of its results: agents refuse a mocked text where there is one.
+    # The output schema is left out: with it, agents refuse the plain text of a mock.
     described: dict[str, Any] = {"name": tool.name, "inputSchema": dict(tool.parameters)}
     if tool.description:
         described["description"] = tool.description

@@ -8,14 +8,14 @@ from typing import Any
 from workbench.trajectory.events import Usage
 
 _USAGE_OF_LAST_REQUEST = ("opencode",)
-"""Agents whose usage is that of their last request alone, so that the tokens of a run are unknown."""
+"""Agents that report the usage of their last request only. The tokens of their runs are unknown."""
 
 
 class PromptUsage:
-    """What the prompts since the last `take` used.
+    """The usage of the prompts since the last `take`.
 
-    The answer to a prompt has its tokens in `usage`; Gemini has them in `_meta`, and Qwen tells those of each request
-    of its model with a piece of text. The cost that updates tell is that of the session so far."""
+    Most agents report tokens in `usage` of the answer to a prompt, Gemini in `_meta`. Qwen reports the tokens of each
+    model request with a piece of text. The cost in updates is the total of the session so far."""
 
     def __init__(self, agent: str | None) -> None:
         self._tells_tokens = agent not in _USAGE_OF_LAST_REQUEST
@@ -56,7 +56,7 @@ def _tokens(told: Mapping[str, Any]) -> Usage | None:
     ]
     if not read + written:
         return None
-    # ACP counts cached tokens and those of thoughts beside the others; some agents count them among these.
+    # In ACP, input and output exclude cached and thought tokens. Some agents include them.
     if total != read + written:
         read, written = read + cached + cached_anew, written + thought
     return Usage(read, written, cached, thought)
