@@ -22,7 +22,7 @@ CUT = " … (cut)"
 
 
 def table_rows(shown: Table[Row]) -> Iterator[str]:
-    """Yield the lines of a table, with the raw values of its cells, each under the name of its column."""
+    """Yield a table as lines of CSV, with the raw value of each cell under its column's name."""
     columns = shown.lasting_columns
     return csv_rows(_record(columns, row) for row in shown.rows)
 
@@ -54,7 +54,7 @@ def csv_rows(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _cell(value: Any) -> str | int | float | None:
-    # A `bool` is an `int` too: it is handled first, so that it becomes `true` rather than `1`.
+    # `bool` comes first because it is a subclass of `int`, and `true` must not become `1`.
     if isinstance(value, bool):
         return str(value).lower()
     if value is None or isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""Runs, compared cases and changes as rows of CSV, whose columns are named like the keys of the JSON reports."""
+"""Runs, compared cases and changes as rows of CSV. Columns have the names of the keys in the JSON reports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workbench.suite.files import from_here
 
 
 class ShownRuns(Protocol):
-    """Runs without secrets, which are read one by one."""
+    """Runs without secrets, read one at a time."""
 
     def shown_runs(self) -> Iterator[ShownRun]: ...
 
@@ -80,7 +80,7 @@ def _run(run: RunResult, line: int | None) -> dict[str, Any]:
 
 
 def _change(change: dict[str, Any]) -> dict[str, Any]:
-    # A change is one row, so the fields of its two results become columns.
+    # Each change is one row, so the fields of both results become columns.
     row = dict(change)
     for side in ("before", "after"):
         cell = row.pop(side) or {}

@@ -29,9 +29,9 @@ _ROLES: dict[Sign, Role] = {"-": "failed", "+": "passed", " ": "muted", "@": "co
 
 @dataclass(frozen=True)
 class Difference:
-    """A line-by-line difference: removed (`-`), added (`+`) and context lines.
+    """A line-by-line difference of removed (`-`), added (`+`) and context lines.
 
-    Each group of lines begins with a line that tells its position (`@`).
+    Each group of lines begins with its position (`@`).
     """
 
     lines: tuple[tuple[Sign, str], ...]
@@ -46,7 +46,7 @@ class Difference:
 
     def __str__(self) -> str:
         """Return the number of changed, added and removed lines in words."""
-        # Within a group, a removed line and an added one count together as one changed line.
+        # Within a group, one removed and one added line count as one changed line.
         changed = sum(min(gone, came) for gone, came in self._groups())
         counts = ((changed, "changed"), (self.added - changed, "added"), (self.removed - changed, "removed"))
         texts: list[str] = []
@@ -90,8 +90,8 @@ def _lines(old: list[str], new: list[str]) -> Iterator[tuple[Sign, str]]:
         return
     context = old[len(old) - end :][:CONTEXT_LINES]
     if len(before) * len(after) > MAX_COMPARED:
-        # `SequenceMatcher` takes quadratic time, too long for a dialog, so for large texts everything between the
-        # common start and end counts as replaced.
+        # `SequenceMatcher` takes quadratic time, which is too slow for a dialog. In large texts, everything between the
+        # common start and the common end therefore counts as replaced.
         same = start - first
         groups = [[("equal", 0, same, 0, same), ("replace", same, len(before), same, len(after))]]
     else:
@@ -107,7 +107,7 @@ def _lines(old: list[str], new: list[str]) -> Iterator[tuple[Sign, str]]:
                     yield ("-", line)
                 for line in after[new_start:new_end]:
                     yield ("+", line)
-        # The context after the last group was not compared, so it is in no group.
+        # The context after the last group was not compared, so no group contains it.
         if at == len(groups) - 1:
             for line in context:
                 yield (" ", line)

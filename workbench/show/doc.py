@@ -30,9 +30,9 @@ Row = TypeVar("Row")
 
 
 class Value(NamedTuple):
-    """A text in one or more roles, and its value for programs.
+    """A text in one or more roles, with its raw value for programs.
 
-    `raw` is the value; a mapping holds several values by name.
+    A `raw` mapping holds several values by name.
     """
 
     spans: Line
@@ -78,18 +78,18 @@ def rate(good: int, of: int) -> Value:
 
 
 def when(at: str, role: Role = "muted") -> Value:
-    """Return a value of an ISO 8601 time, which people see in local time and programs as it is."""
+    """Return an ISO 8601 time as a value: local time for people, the given text for programs."""
     return Value((Span(local_time(at), role),), at)
 
 
 def short_when(at: str, role: Role = "muted") -> Value:
-    """Return a value of an ISO 8601 time, which people see without its year."""
+    """Return an ISO 8601 time as a value that is shown without its year."""
     # A local time begins with the year and a hyphen, five characters.
     return Value((Span(local_time(at)[5:], role),), at)
 
 
 def age(at: str, now: datetime, role: Role = "muted") -> Value:
-    """Return a value of the age of an ISO 8601 time; an empty one for any other text."""
+    """Return the age of an ISO 8601 time as a value. It is empty for any other text."""
     at_ms = epoch_ms(at)
     if at_ms is None:
         return NONE
@@ -97,7 +97,7 @@ def age(at: str, now: datetime, role: Role = "muted") -> Value:
 
 
 def joined(values: Sequence[Value], gap: str = "  ") -> Value:
-    """Return values joined into one value, next to each other."""
+    """Join values side by side into one value."""
     spans: list[Span] = []
     for value in values:
         if spans:
@@ -108,7 +108,7 @@ def joined(values: Sequence[Value], gap: str = "  ") -> Value:
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[Row]):
-    """A column of a table: its title, its cell of a row, and how it gives way in a narrow table."""
+    """A column of a table: its title, its cells, and how it shrinks in a narrow table."""
 
     name: str
     cell: Callable[[Row], Value]
@@ -133,8 +133,8 @@ class Column(Generic[Row]):
 class Table(Generic[Row]):
     """Rows of one kind.
 
-    `note` is a remark on a row: a line below it in a terminal, a last column in documents, and nothing in the app,
-    which shows the selected row in full beside the table.
+    `note` is a remark on a row. A terminal shows it below the row, and a document in the last column. The app omits it,
+    because it shows the selected row in full beside the table.
     """
 
     columns: Sequence[Column[Row]]
@@ -143,7 +143,7 @@ class Table(Generic[Row]):
 
     @property
     def lasting_columns(self) -> list[Column[Row]]:
-        """The columns for a document, without those whose values are valid only for a moment."""
+        """The columns for a document. Columns whose values are valid only for a moment are omitted."""
         return [column for column in self.columns if not column.passing]
 
 
@@ -151,7 +151,7 @@ class Table(Generic[Row]):
 class Matrix(Generic[Row]):
     """Rows with a column for each model.
 
-    In a terminal, columns that do not fit are printed below the others; the app scrolls sideways.
+    A terminal prints columns that do not fit below the others. The app scrolls sideways.
     """
 
     first: Column[Row]
@@ -171,7 +171,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A text that is wrapped at the width of its surface."""
+    """A text wrapped at the width of its surface."""
 
     line: Line
 
@@ -201,7 +201,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A title and the few blocks below it, closer together than other blocks."""
+    """A title with a few blocks below it. These blocks are closer together than other blocks."""
 
     title: Line
     blocks: Sequence[Block]
@@ -218,5 +218,5 @@ Block = Heading | Paragraph | Items | Facts | Section | Table[Any] | Matrix[Any]
 
 
 def line_of(text: str, role: Role = "text") -> Line:
-    """Return a line of one text, all in one colour role; the text must be safe to show."""
+    """Return a line with one text in one colour role. The text must be safe to show."""
     return (Span(text, role),)

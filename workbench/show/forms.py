@@ -1,7 +1,7 @@
-"""Forms of results: their names, the endings of their files, the commands that offer them, and their writers.
+"""Forms of results: their names, file endings, commands and writers.
 
-A writer is a function that takes the subject of a command (`evaluation.report.Report` for runs) and yields its text in
-pieces without secrets, one run after the other.
+A writer is a function. It takes the subject of a command (`evaluation.report.Report` for runs) and yields the text in
+pieces without secrets, one run at a time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ALL: tuple[Command, ...] = (*_OF_RUNS, "compare", "history diff")
 
 
 class Form(NamedTuple):
-    """A form of results, and its writer for each command that offers it, as `module:function`."""
+    """A form of results. Each command that offers the form has a writer, given as `module:function`."""
 
     name: str
     endings: tuple[str, ...]
@@ -50,11 +50,11 @@ class Form(NamedTuple):
     """Whether its text is JSON or JSON lines."""
 
     def longest_ending(self, file: Path) -> int:
-        """Return the length of the form's longest ending that a file's name has, 0 without one."""
+        """Return the length of the form's longest ending that matches the file's name, or 0."""
         name = file.name.lower()
         longest = 0
         for ending in self.endings:
-            # A name such as `.json` is not an ending, because nothing precedes it.
+            # `.json` alone is a name without an ending, because nothing precedes it.
             if name.endswith(ending) and len(name) > len(ending):
                 longest = max(longest, len(ending))
         return longest
@@ -168,7 +168,7 @@ def why_too_many(form: str | None, runs: int, instead: str = RUN_BY_RUN) -> str 
 
 
 def forms_of(command: Command, *, beside: bool = False) -> tuple[str, ...]:
-    """Return the names of the forms of a command; with `beside`, only those that `--report` writes."""
+    """Return the names of a command's forms. With `beside`, return only forms that `--report` writes."""
     names = []
     for form in FORMS:
         # With `--report`, the usual report is printed too, which some forms can only replace.
@@ -178,9 +178,9 @@ def forms_of(command: Command, *, beside: bool = False) -> tuple[str, ...]:
 
 
 def form_of_file(file: Path, command: Command, asked: str | None = None, *, beside: bool = False) -> str | None:
-    """Return the form of a command's report that fits the ending of a file's name; `None` if none does.
+    """Return the form of a command's report that matches the ending of a file's name, or `None`.
 
-    The form `asked` is returned if the name has one of its endings, otherwise the form with the longest ending.
+    If several forms match, `asked` takes precedence over the form with the longest ending.
     """
     known = forms_of(command, beside=beside)
     endings = {}
@@ -190,7 +190,7 @@ def form_of_file(file: Path, command: Command, asked: str | None = None, *, besi
             endings[form.name] = longest
     if asked in endings:
         return asked
-    # `.sarif.json` ends in `.json` too, so the longest ending is the one that was meant.
+    # `.sarif.json` also ends in `.json`, so the longest ending takes precedence.
     return max(endings, key=endings.__getitem__, default=None)
 
 
@@ -218,7 +218,7 @@ def endings_of(command: Command, *, beside: bool = False) -> str:
 
 
 def pieces_of(form: str, command: Command, subject: Any) -> Iterator[str]:
-    """Yield the report of a command in a form that has a writer of its own."""
+    """Yield a command's report in a form with its own writer."""
     writer = next(each.writers[command] for each in FORMS if each.name == form)
     module, _, function = writer.partition(":")
     # Lazy import: few commands write more than one form.

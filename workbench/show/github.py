@@ -18,14 +18,15 @@ _MESSAGE_MAX = 1_000
 
 
 def annotation_lines(report: RunsReport) -> Iterator[str]:
-    """Yield an error at the line of each case that did not pass, up to nine, and one that counts the others."""
+    """Yield an error annotation for up to nine cases that did not pass, then one with the number of other cases."""
     redact = report.secrets.redact
     for broken in report.broken:
         message = cut(redact("\n".join(broken.problems)), _MESSAGE_MAX)
         file = redact(from_repository(broken.suite))
         yield command("error", message, title="a suite with errors was not run", file=file, line=broken.line)
     cases = report.quality.cases
-    # GitHub shows the first ten errors of a step and drops the others silently: the tenth one counts them.
+    # GitHub shows the first ten errors of a step and silently drops the others. The tenth error therefore gives their
+    # number.
     bad = (case for case in cases if case.status in (Status.FAILED, Status.ERROR))
     for case in islice(bad, ANNOTATIONS_MAX):
         yield _annotation(report.shown_case(case), report)

@@ -11,9 +11,10 @@ from workbench.show.spans import Role
 
 
 class Sign(str):
-    """A sign with its meaning, for the help.
+    """A sign with its meaning for the help.
 
-    `role` colours it there, and `action` is the id of the action that shows more."""
+    `role` colours the sign there. `action` is the id of the action that shows more.
+    """
 
     meaning: str
     role: Role

@@ -81,7 +81,7 @@ class Colours(Protocol):
     """A highlighter of a text that is being edited."""
 
     def changed_from(self, line: int) -> None:
-        """Forget the cached colours of a changed line, and of those after it."""
+        """Forget the cached colours of a changed line and of all lines below it."""
         ...
 
     def line(self, lines: Sequence[str], index: int) -> Line:
@@ -101,7 +101,7 @@ class PlainColours:
 
 
 class JsonColours(PlainColours):
-    """A highlighter of JSON, whose strings never span lines, so that each line is coloured by itself."""
+    """A highlighter of JSON. Strings in JSON never span lines, so each line is coloured independently."""
 
     def line(self, lines: Sequence[str], index: int) -> Line:
         """Return the line at `index` of `lines`, in colour."""
@@ -111,7 +111,7 @@ class JsonColours(PlainColours):
 class TomlColours:
     """A highlighter of TOML.
 
-    After a change, only the lines from the changed one to the last visible one are parsed again.
+    After a change, it parses only the lines from the changed line to the last visible line.
     """
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ class TomlColours:
         self._begins: list[tuple[str | None, int]] = [(None, 0)]
 
     def changed_from(self, line: int) -> None:
-        """Forget the cached colours of a changed line, and of those after it."""
+        """Forget the cached colours of a changed line and of all lines below it."""
         del self._begins[line + 1 :]
 
     def line(self, lines: Sequence[str], index: int) -> Line:
@@ -132,10 +132,10 @@ class TomlColours:
 
 @lru_cache(KEPT_LINES)
 def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str | None, int]:
-    """Return one line in colour, with the state in which the next line begins.
+    """Return one line in colour and the state at the start of the next line.
 
-    `delimiter` is that of the multi-line string that is open where the line begins, and `depth` is the
-    number of open brackets.
+    `delimiter` is the delimiter of a multi-line string that is open at the start of the line. `depth` is the number of
+    open brackets.
     """
     if len(text) > MAX_LINE_CHARS:
         return (Span(text),), delimiter, depth
@@ -205,7 +205,7 @@ def cut_json(text: str, width: int) -> Line:
 def json_rows(rows: Sequence[str], shown: int) -> list[Line]:
     """Return the first `shown` rows of a wrapped JSON text in colour.
 
-    A string has its colour on all of its rows.
+    A string keeps its colour across rows.
     """
     ends = list(accumulate(map(len, rows[:shown])))
     # The text after the last row shows whether a string is a key, which a colon follows.
@@ -216,8 +216,9 @@ def json_rows(rows: Sequence[str], shown: int) -> list[Line]:
 class ShownLine(NamedTuple):
     """The text drawn for a line.
 
-    For each character of the line, `at` holds the index in `text` at which it begins, and `cells` its first cell. Both
-    have one more item for the end."""
+    For each character of the line, `at` holds its index in `text`, and `cells` holds its first cell. Both have one
+    extra item for the end.
+    """
 
     text: str
     at: Sequence[int]

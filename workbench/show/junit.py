@@ -33,7 +33,7 @@ _TEXT_MAX = 20_000
 """Longest text of a failure, and of the steps of a run, in characters."""
 _MESSAGE_MAX = 1_000
 _STEPS_MAX = 20_000_000
-"""Length of a report in characters after which steps are omitted, because GitLab takes files of up to 30 MB."""
+"""Length of a report in characters above which steps are omitted. GitLab accepts files of up to 30 MB."""
 
 _NEVER_IN_XML = re.compile("[\ufffe\uffff]")
 """Characters that `visible` keeps and XML 1.0 forbids: a parser would refuse the whole file."""
@@ -43,7 +43,7 @@ _IN_ATTRIBUTE = _IN_TEXT | {"\n": "&#10;", "\t": "&#9;"}
 
 
 class _Group(NamedTuple):
-    """A suite with a model; its cases are held as their positions among all cases."""
+    """A suite with a model. Its cases are stored as positions among all cases."""
 
     suite: str
     model: str
@@ -80,7 +80,7 @@ def junit_pieces(report: RunsReport) -> Iterator[str]:
 
 
 def _missing(report: RunsReport) -> Iterator[str]:
-    """Yield the cases with runs that were never finished, as errors, so that the report does not look complete."""
+    """Yield cases with unfinished runs as errors, so that the report does not look complete."""
     if not report.missing:
         return
     count = len(report.missing)
@@ -125,10 +125,9 @@ def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
 
 
 def _shown_status(case: CaseResult) -> Status:
-    """Return the status that a test case is reported with, which agrees with the exit code of the command.
+    """Return the status of a test case in the report, consistent with the exit code of the command.
 
-    A failed case in quarantine counts as skipped. In any other case, a run that ended in an error makes the case an
-    error.
+    A failed case in quarantine counts as skipped. In any other case, a run with an error makes the case an error.
     """
     in_quarantine = case.runs[0].grading.quarantined
     if case.status == Status.FAILED and not in_quarantine:
@@ -238,14 +237,15 @@ def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
 
 
 def _outcome(result: CaseResult, since: Sequence[str]) -> Iterator[str]:
-    """Yield the elements for the outcome of a test case; `since` is the sentence on its change since the baseline.
+    """Yield the elements for the outcome of a test case.
 
-    A case that passed by its rule for repeats although some of its runs failed is flaky.
+    `since` is the sentence on the change since the baseline. A case is flaky if it passed by its rule for repeats and
+    some of its runs failed.
     """
     shown = _shown_status(result)
     if shown == "error":
-        # The type must not be a word such as `symbol` or `file`: GitLab's framework Rails would read it as one of its
-        # own types.
+        # The type must not be a word such as `symbol` or `file`. GitLab uses Rails, which reads these words as its own
+        # types.
         yield _element("error", "infrastructure", [*_errors_counted(result), *_lines_of_all(result)])
     elif shown == "failed":
         yield _element("failure", "failed", [*_lines_of_all(result), *since])
@@ -270,7 +270,7 @@ def _errors_counted(result: CaseResult) -> list[str]:
 
 
 def _lines_of_all(result: CaseResult) -> list[str]:
-    """Return lines with the issues of a case: of its only run, or of each run that did not pass."""
+    """Return lines with the issues of a case's only run, or of each run that did not pass."""
     if len(result.runs) == 1:
         return _lines_of(result.runs[0])
     counts = f"{result.good} of {len(result.graded)} graded runs passed, by {result.rule}"

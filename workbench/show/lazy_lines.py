@@ -73,9 +73,9 @@ class JoinedLines(LazyLines):
 
 
 class JsonLines(LazyLines):
-    """A value as indented JSON, in rows of at most `width` cells that each begin with `indent` blanks.
+    """A value as indented JSON, in rows of at most `width` cells. Each row begins with `indent` blanks.
 
-    Rows are counted on creation, and coloured when they are read.
+    Rows are counted on creation and coloured on reading.
     """
 
     def __init__(self, value: JsonValue, width: int, indent: int = 0) -> None:
@@ -83,7 +83,8 @@ class JsonLines(LazyLines):
         self._width = max(width - indent, _NARROWEST)
         self._written = visible(_pretty(value)).split("\n")
         self._starts = [0, *accumulate(map(self._height, self._written))]
-        # The cache holds the last line that was read: a long string is one line of many rows, which are drawn in order.
+        # The cache holds the last line that was read. A long string is one line with many rows, which are drawn in
+        # order.
         self._wrapped: tuple[int, list[int]] = (-1, [])
 
     def __len__(self) -> int:
@@ -148,7 +149,7 @@ def _pretty(value: JsonValue) -> str:
 
 
 def _key_and_role(written: str) -> tuple[int, Role]:
-    """Return the index at which the value begins in a line of indented JSON, after blanks and the key, and its role."""
+    """Return the index at which the value begins in a line of indented JSON, and the role of the value."""
     match = _KEY.match(written)
     assert match is not None
     return match.end(), _ROLES.get(written[match.end() : match.end() + 1], "number")
@@ -166,7 +167,7 @@ def parsed_json(content: str, longest: int) -> JsonValue:
 
 
 DISPLAY_LIMIT = 100_000
-"""Characters of a text that are shown. Further ones are only counted, but a copy of the text includes them."""
+"""Number of characters of a text that are shown. Further characters are only counted, but copies include them."""
 
 TAB = "    "
 
@@ -234,12 +235,13 @@ class GrowingText:
         return self._rows
 
 
-# About the square root of 100,000, the length of a large list, so that blocks are as many as the items of each.
+# About the square root of 100,000, the length of a large list: the number of blocks then about equals the number of
+# items in a block.
 _BLOCK = 256
 
 
 class Heights:
-    """Heights of items in rows, with a sum for each block of items, so that the item of a row is found quickly.
+    """Heights of items in rows. A sum for each block of items makes it fast to find the item of a row.
 
     A height may be 0.
     """
@@ -282,7 +284,7 @@ class Heights:
         return sum(self._sums[:block]) + sum(self._heights[block * _BLOCK : item])
 
     def item_at(self, row: int) -> int:
-        """Return the item of a row; raise IndexError if there is no such row."""
+        """Return the item of a row. Raise IndexError if no item has the row."""
         if not 0 <= row < self.total:
             raise IndexError(f"no row {row} among {self.total}")
         # Find the block, then the item in it: a few hundred steps for a hundred thousand items.
@@ -328,7 +330,8 @@ class LaidOut:
 
     def _begin(self, rough: Iterable[int]) -> None:
         """Replace all items by new ones with estimated heights."""
-        # Exact heights would need the lines of all items, so an item's height is an estimate until it nears the screen.
+        # Exact heights would need the lines of all items. An item's height is therefore an estimate until the item
+        # nears the screen.
         self._heights = Heights(rough)
         self._known = bytearray(len(self._heights))
         self._layouts.clear()
@@ -407,7 +410,7 @@ class LaidOut:
             self.laid_out += 1
             self._layouts[item] = lines
             if len(self._layouts) > KEPT_LAYOUTS:
-                # A dictionary keeps its order of insertion, so the first layout is the oldest.
+                # A dictionary keeps insertion order, so the first layout is the oldest.
                 self._forget(next(iter(self._layouts)))
         return lines
 
@@ -448,14 +451,14 @@ IN_APP = Ways("Enter", "; y copies all of them", ": =")
 def text_rows(
     text: GrowingText, width: int, limit: int | None, role: Role, indent: int, ways: Ways = IN_APP
 ) -> Sequence[Line]:
-    """Return the wrapped and indented rows of a text, at most `limit`; the last one then counts the others."""
+    """Return at most `limit` wrapped and indented rows of a text. If rows are left out, the last row counts them."""
     rows = text.rows(width - indent)
     lead = Span(" " * indent)
-    # Two lines joined to one row show more of the text than its first line alone.
+    # Two lines joined into one row show more of the text than the first line alone.
     if limit == 1 and len(rows) > 1:
         return [(lead, Span(cut(rows[0] + " " + rows[1], width - indent), role))]
     lines = TextLines(rows, indent, role)
-    # A note that replaces a single row saves nothing, unless it also counts hidden text.
+    # A note in place of a single row saves nothing, unless the note also counts hidden text.
     at_least = 2
     if text.hidden:
         at_least = 1

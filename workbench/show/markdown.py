@@ -12,7 +12,7 @@ from workbench.startup import late_pattern
 
 _MARKUP = late_pattern(r"[\\`*_\[\]<>~&$#]")
 _ACTED_ON = late_pattern(r"@|://|www\.|#\d|\bGH-\d|:[\w+-]+:")
-"""Parts of a text that GitHub turns into links even when escaped, unless they are code."""
+"""Parts of a text that GitHub turns into links even when they are escaped. Only code prevents this."""
 _BAR = r"\|"
 _LIST = late_pattern(r"^(\d+(?=[.)](?:\s|$))|(?=[-+=]))([-+=.)])")
 """The beginning of a line that Markdown reads as a list item or as the underline of a title."""
@@ -21,7 +21,7 @@ _TICKS = late_pattern(r"`+")
 
 
 def text(plain: str) -> str:
-    """Return a text as Markdown that shows exactly this text, on one line."""
+    """Return Markdown that shows exactly this text on one line."""
     return _WORDS.sub(lambda word: _word(word[0]), one_line(plain).strip())
 
 
@@ -33,11 +33,11 @@ def _word(word: str) -> str:
 
 
 def code(plain: str) -> str:
-    """Return a text as inline code that shows exactly this text, on one line."""
+    """Return inline code that shows exactly this text on one line."""
     line = one_line(plain).strip()
     if not line:
         return ""
-    # The fence is longer than every run of backticks in the text, so that none of them can close it.
+    # The fence is longer than every run of backticks in the text, so the text cannot close it.
     fence = "`" * (1 + _longest_ticks(line))
     # A backtick next to the fence would become part of the fence.
     pad = " " if line[0] == "`" or line[-1] == "`" else ""
@@ -57,7 +57,7 @@ def _longest_ticks(line: str) -> int:
 
 def cut_markdown(whole: str, most: int) -> Iterator[str]:
     """Yield the lines of a Markdown text up to `most` bytes, then a line with the number of lines left out."""
-    # A hundred bytes are reserved for the line that counts the others.
+    # A hundred bytes are reserved for the line that counts the omitted lines.
     left, lines = most - 100, whole.splitlines(keepends=True)
     for place, line in enumerate(lines):
         left -= len(line.encode())
@@ -110,7 +110,7 @@ def _parts(blocks: Iterable[Block], redact: Callable[[str], str]) -> Iterator[st
 
 
 def _matrix(matrix: Matrix[Row], shown: Callable[[Line], str]) -> Iterator[str]:
-    """Yield the lines of a matrix, without the blanks that align the parts of its cells in a terminal."""
+    """Yield the lines of a matrix. The blanks that align the parts of cells in a terminal are removed."""
     titles = [matrix.first.name, *(shown((Span(head),)) for head in matrix.heads)]
     rows = []
     for row in matrix.rows:

@@ -31,7 +31,7 @@ def write_report(file: Path, pieces: Iterable[str]) -> None:
             if target.exists():
                 temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         temporary.replace(target)
-    # Also on Ctrl-C, so that an interrupted command leaves no partial report.
+    # This includes Ctrl-C: an interrupted command must leave no partial report.
     except BaseException:
         with suppress(OSError):
             temporary.unlink()

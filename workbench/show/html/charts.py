@@ -33,7 +33,7 @@ def charts(
     Charts against the score need two models with both values. `on_same_cases` are the totals over the cases that all
     models have; `comparison` has the runs.
     """
-    # Models are the rows of every chart but the last one, so that long names have room at the left.
+    # The rows of every chart but the last are models, so long names have room at the left.
     times = _times_of(comparison)
     timed = [each for each in totals if each.latency is not None and times.get(each.model)]
     drawn = [_pass_rates([each for each in totals if each.pass_rate is not None]), _latencies(timed, times)]
@@ -132,7 +132,7 @@ def _latencies(timed: Sequence[ModelTotals], times: Mapping[str, Sequence[float]
         return None
     tall = _ROW + 8
     height = len(timed) * tall + _TICKS
-    # One axis for all models, so that their distributions can be compared by eye.
+    # All models share one axis, so their distributions can be compared by eye.
     ticks = _ticks(longest_ms)
     scale = (_WIDTH - _LEFT - 24) / ticks[-1]
     titles = {}
@@ -156,7 +156,7 @@ def _time_row(each: ModelTotals, times: Sequence[float], base: float, end: float
     bars = []
     for at, count in enumerate(counts):
         if count:
-            # Each model has a scale of its own for its bars, but at least two units show that a bin is not empty.
+            # The bars of each model have their own scale. A bar of at least two units shows that its bin is not empty.
             high = max(2.0, count / max(counts) * _ROW * 0.8)
             size = {"width": round(step - 1, 1), "height": round(high, 1)}
             bars.append(el("rect", x=round(_LEFT + at * step, 1), y=round(base - high, 1), class_="area", **size))
@@ -175,7 +175,7 @@ def _time_row(each: ModelTotals, times: Sequence[float], base: float, end: float
     )
 
 
-# Models by their score and by a measure of which less is better
+# Models by score and by a measure where less is better
 
 _SIZE = (360, 240)
 _SIDE, _END, _TOP, _BOTTOM = 40, 330, 16, 194
@@ -194,7 +194,7 @@ def _scatter(measure: Measure, found: tuple[tuple[Point, ...], tuple[str, ...]],
     hint = (
         f"up and to the left is better; the line joins those that none beats in both; over the {cases} graded with all"
     )
-    # The label is read aloud in place of the drawing, so it holds all of its numbers.
+    # Screen readers read the label in place of the drawing, so the label holds all numbers.
     said = []
     for each in shown:
         said.append(f"{each.name} {score_text(each.score)} for {text(each.takes)}")
@@ -216,7 +216,7 @@ def _scatter(measure: Measure, found: tuple[tuple[Point, ...], tuple[str, ...]],
     assert measure.per_run is not None
     axis = f"{measure.title} of a run, {measure.per_run.how}"
     drawn.append(_text((_SIDE + _END) / 2, _SIZE[1] - 8, axis, "tick", "middle"))
-    # The front is a staircase: at a cost between two of its points, the cheaper one is the best.
+    # The front is a staircase: between the costs of two points, the cheaper point is the best choice.
     steps = [place(each) for each in best]
     path = f"M{steps[0][0]} {steps[0][1]}" + "".join(f"H{x}V{y}" for x, y in steps[1:]) + f"H{_END}"
     drawn += [el("path", class_="front", d=path), *_marks(shown, set(best), place, text)]
@@ -233,9 +233,9 @@ def _marks(
     place: Callable[[Point], tuple[float, float]],
     text: Callable[[float], str],
 ) -> Iterator[Element]:
-    """Yield the points with their names, each name moved down until it covers no other."""
+    """Yield the points with their names. Each name moves down until it covers no other name."""
     taken: list[tuple[float, float, float]] = []
-    # From the top to the bottom, so that a name moves into room that no point above it needs.
+    # Place names from top to bottom, so that a name moves into room that no higher point needs.
     for point in sorted(points, key=lambda each: (-each.score, each.takes)):
         x, y = place(point)
         name = shortened(one_line(point.name), _LABEL_MAX)
@@ -256,7 +256,7 @@ def _marks(
 
 
 def _covers_another(line: float, begin: float, end: float, taken: Sequence[tuple[float, float, float]]) -> bool:
-    """Return whether a name on a line overlaps a placed one, given as its start, end and line."""
+    """Return whether a name on a line overlaps a placed name. Placed names are tuples of start, end and line."""
     return any(abs(line - at) < _LINE and begin < stop and start < end for start, stop, at in taken)
 
 
@@ -265,7 +265,7 @@ def _tick_text(tick: float, text: Callable[[float], str]) -> str:
 
 
 def _ticks(most: float) -> list[float]:
-    """Return round numbers from 0 to at least `most`, about four of them."""
+    """Return about four round numbers from 0 to at least `most`."""
     # Steps of 1, 2, 2.5 or 5 times a power of ten are read at a glance. The tolerances absorb binary fractions.
     raw = most / 4
     power = 10.0 ** math.floor(math.log10(raw))

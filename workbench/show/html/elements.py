@@ -1,6 +1,6 @@
-"""Elements of the HTML report, written into the page as markup or handed to its script as JSON.
+"""Elements of the HTML report, as markup in the page or as JSON for the script.
 
-Text from models, tools and files is only ever the text of an element or the value of an attribute, with every
+Text from models, tools and files appears only as the text of an element or the value of an attribute, with every
 character visible.
 """
 
@@ -30,7 +30,7 @@ Redact: TypeAlias = Callable[[str], str]
 
 
 class Element(NamedTuple):
-    """An element of HTML; its name and the names of its attributes are literals of this program."""
+    """An HTML element. Its name and the names of its attributes are literals of this program."""
 
     name: str
     attributes: Mapping[str, str]
@@ -40,8 +40,8 @@ class Element(NamedTuple):
 def el(name: str, *children: Node, **attributes: str | float | bool | None) -> Element:
     """Return an element with its children and attributes.
 
-    Attributes are named as in `class_`, `aria_label`. An attribute that is `None` or false is omitted, a true one is
-    empty.
+    Attribute names are written as in `class_` and `aria_label`. An attribute that is `None` or false is omitted. A true
+    attribute is empty.
     """
     given = {}
     for key, value in attributes.items():
@@ -87,14 +87,14 @@ def markup(node: Element | str, redact: Redact) -> Iterator[str]:
 
 
 def tree(node: Element | str, redact: Redact) -> Any:
-    """Return an element as JSON: a list of its name, its attributes and its children; a text as a string."""
+    """Return an element as JSON: a list of its name, attributes and children. A text becomes a string."""
     if isinstance(node, str):
         return visible(redact(node))
     return [node.name, _attributes(node, redact), *[tree(child, redact) for child in node.children]]
 
 
 def _attributes(node: Element, redact: Redact) -> Mapping[str, str]:
-    # All other values are literals of this program; redacting them could only break the page.
+    # All other values are literals of this program, so redacting them could only break the page.
     foreign = {}
     for name in _FOREIGN & node.attributes.keys():
         foreign[name] = visible(redact(node.attributes[name]))
@@ -104,7 +104,7 @@ def _attributes(node: Element, redact: Redact) -> Mapping[str, str]:
 
 
 def sign(status: Status | None, other: str = "·") -> Element:
-    """Return the sign of a status, hidden from screen readers, which read the word beside it."""
+    """Return the sign of a status. Screen readers skip it and read the word beside it."""
     shown = other if status is None else status.sign
     return el("span", shown, class_="sign", aria_hidden="true")
 
@@ -116,7 +116,7 @@ def badge(status: Status, *more: Node) -> Element:
 
 def section(name: str, title: str, *children: Node) -> Element:
     """Return a section with its heading."""
-    # The heading labels its section, so that screen readers list the section by it.
+    # The heading labels its section, so that screen readers list the section by its heading.
     heading = el("h2", title, id=f"{name}-title")
     return el("section", heading, children, id=name, aria_labelledby=f"{name}-title")
 
@@ -209,18 +209,18 @@ def _matrix(shown: Matrix[Any]) -> Element:
 
 
 def scrolled(label: str, *children: Node) -> Element:
-    """Return an element that scrolls sideways if it is wider than the page."""
-    # An element that scrolls needs a place in the tab order, or the keyboard cannot scroll it.
+    """Return an element that scrolls sideways when it is wider than the page."""
+    # The keyboard can scroll an element only if it is in the tab order.
     return el("div", children, class_="scrolled", tabindex="0", role="region", aria_label=label)
 
 
 def fold(kind: str, title: str, *children: Node, is_open: bool = False) -> Element:
-    """Return an element that unfolds its children when its title is clicked."""
+    """Return an element that shows its children when the user clicks its title."""
     return el("details", el("summary", title), children, class_=f"fold {kind}", open=is_open)
 
 
 def long_text(text: str) -> Element:
-    """Return a text with its line breaks; the script folds a long one after its beginning."""
+    """Return a text with its line breaks. The script folds the end of a long text."""
     is_long = len(text) > MAX_UNFOLDED_CHARACTERS or text.count("\n") >= MAX_UNFOLDED_LINES
     more = None
     if is_long:

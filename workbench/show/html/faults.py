@@ -1,6 +1,6 @@
 """The HTML report of faults: a matrix of tools and faults by model, with the runs of each cell.
 
-The page needs no script: a cell links to its runs, which are shown while the address names them.
+The page needs no script. A cell links to its runs, and CSS shows the runs that the address names.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def page_of_faults(matrix: FaultMatrix, exit_code: int) -> Iterator[str]:
     yield f'<p class="quiet">exit code {exit_code} · Workbench {__version__}</p>\n</header>\n'
     yield from _table(matrix)
     yield from _html_untried(matrix)
-    # The runs are below the matrix; the style hides them until a cell's link targets them.
+    # The runs are below the matrix. The style hides them until a cell's link targets them.
     for at, row in enumerate(matrix.rows):
         for column, model in enumerate(matrix.models):
             tried = matrix.cell(row, model)
@@ -78,7 +78,7 @@ def _html_cell(name: str, tried: tuple[Tried, ...]) -> str:
 
 
 def _html_untried(matrix: FaultMatrix) -> Iterator[str]:
-    """Yield the faults that could not be injected into any tool of their cases; the cells have all other faults."""
+    """Yield the faults that no tool of their cases could have. The cells show all other faults."""
     untried = [each for each in matrix.tried if not each.tool]
     if untried:
         yield '<section id="untried"><h2>Nothing was tried</h2><ul class="card">\n'

@@ -20,7 +20,7 @@ _ROWS_SHOWN = 50
 
 
 def notebook_html(report: RunsReport) -> str:
-    """Return a report as a fragment of HTML, in which all text of models and tools is escaped."""
+    """Return a report as an HTML fragment. All text of models and tools is escaped."""
     runs = [run.result for run in islice(report.shown_runs(), _ROWS_SHOWN)]
     shown = runs_table(runs, report.suite_names)
     reason = Column[RunResult]("reason", lambda run: words(one_line(run.reason or "")))

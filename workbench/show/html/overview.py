@@ -1,6 +1,6 @@
 """The overview of the HTML report: verdict, totals, gates, changes since the baseline, errors, causes and models.
 
-The overview is markup that needs no script. Its links select cases in the part that the script draws.
+The overview is markup without a script. Its links select cases in the part that the script draws.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ _SUITES_MAX = 6
 class Overview(NamedTuple):
     """The subject of the overview.
 
-    `links` are the addresses of runs by suite, case and model, where the first run that did not pass goes before
-    others.
+    `links` holds the address of a run for each suite, case and model. The first run that did not pass takes precedence.
     """
 
     kind: PageKind
@@ -80,7 +79,7 @@ def overview(shown: Overview) -> Iterator[Node]:
 
 def widths(report: RunsReport) -> str:
     """Return the style of the bars, whose lengths are shares of runs."""
-    # The page's policy allows no style attributes, so each bar has a rule of its own.
+    # The page's policy forbids style attributes, so each bar has its own rule.
     rules: list[str] = []
     # The rules have the order of the elements in `_totals` and `_causes`.
     for at, count in enumerate(filter(None, report.totals.counts.values()), 1):
@@ -140,7 +139,7 @@ def _totals(report: RunsReport) -> Element:
 
 
 def _tiles(report: RunsReport) -> Iterator[tuple[str, str, str]]:
-    """Yield the totals, each as its name, its number and a note on it."""
+    """Yield each total as a name, a number and a note."""
     totals, timing = report.totals, report.timing
     with_forks = without_cost = ""
     if forks := sum(result.is_fork for result in report.results):
@@ -174,7 +173,7 @@ def _notes(report: RunsReport) -> Iterator[str]:
 
 
 def _demands(shown: Overview) -> Element | None:
-    """Return the gates and aggregates: missed ones first, those without a threshold last."""
+    """Return the gates and aggregates. Missed ones come first, and those without a threshold come last."""
     with_model = len(shown.comparison.models) > 1
     each = sorted(demands(shown.report.quality, shown.report.suite_names, with_model=with_model), key=_missed_first)
     if not each:
@@ -218,7 +217,7 @@ def _since_baseline(shown: Overview) -> Element | None:
 
 
 def _errors(shown: Overview) -> Element | None:
-    """Return the errors that ended runs, equal ones together."""
+    """Return the errors that ended runs, with equal errors grouped."""
     found = errors_of(shown.comparison)
     if not found:
         return None
@@ -236,7 +235,7 @@ def _causes(shown: Overview) -> Element | None:
 
 
 def _mixed_up(mixed: Sequence[tuple[Pair, int]]) -> Element | None:
-    """Return the table of tools that were called in place of others."""
+    """Return a table of tools that models called in place of other tools."""
     if not mixed:
         return None
     rows = []

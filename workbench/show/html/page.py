@@ -1,8 +1,8 @@
 """The HTML report: one file that loads nothing else, neither from disk nor from the network.
 
-The page is an overview as markup, blocks of data, and a script that draws cases and runs from the blocks. A block is
-JSON, compressed and in base64, which cannot be read as markup; a block of runs is unpacked when one of its runs is
-unfolded.
+The page has an overview as markup, blocks of data, and a script that draws cases and runs from the blocks. A block is
+compressed JSON in base64, which cannot be read as markup. The script unpacks a block of runs when the user unfolds one
+of its runs.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from workbench.version import __version__
 Kind = Literal["head", "cases", "facts", "runs"]
 
 _SCRIPTS = ("base.js", "matrix.js", "run.js", "page.js")
-"""The parts of the script, in the order in which they need each other."""
+"""The parts of the script. Each part needs only the parts before it."""
 
 _BLOCK_RUNS = 100
-"""Number of runs in a block: all of them are unpacked to show one."""
+"""Number of runs in a block. Showing one run unpacks its whole block."""
 _BLOCK_FACTS = 5_000
 _BLOCK_CHARACTERS = 1 << 20
 """The number of characters of JSON at which a block ends."""
@@ -57,7 +57,7 @@ def page_pieces(
     redactor: TextRedactor,
     version: str,
 ) -> Iterator[str]:
-    """Yield the page without secrets, taking cases, facts and runs one by one.
+    """Yield the page without secrets, reading cases, facts and runs one at a time.
 
     `style` is added to the style of all pages.
     """
@@ -79,7 +79,7 @@ def page_pieces(
 
 def _run(run: ShownRun, redactor: TextRedactor) -> str:
     """Return a run as JSON, without secrets."""
-    # The run itself is redacted already, but a text that the page joins from several of its texts may hold a secret.
+    # The run is already redacted, but the page joins several of its texts, and a joined text may hold a secret.
     text = json_text(page_run(run, str))
     if redactor.may_be_in_json(text):
         return json_text(page_run(run, redactor.redact))
@@ -91,7 +91,7 @@ def _record(record: PageHead | PageCase | PageFacts, redactor: TextRedactor) -> 
 
 
 def begin_page(title: str, style: str, script: str, version: str = __version__) -> Iterator[str]:
-    """Yield the page up to its body, with a policy that permits this style and this script and nothing else."""
+    """Yield the page up to its body. Its policy permits only this style and this script."""
     # A hash, unlike a nonce, needs no server; text that a model smuggled in as markup could neither run nor load.
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:;"
@@ -111,7 +111,7 @@ def line(text: str) -> str:
 
 
 def _blocks(kind: Kind, records: Iterable[str], most: int) -> Iterator[str]:
-    """Yield records in blocks of at most `most`, each with the number of its first record."""
+    """Yield records in blocks of at most `most` records. Each block has the number of its first record."""
     waiting, first = iter(records), 0
     while block := [*_of_a_block(waiting, most)]:
         yield from _block(kind, _listed(block), first)

@@ -41,7 +41,7 @@ class PageCell:
     label: str
     reason: str
     statuses: tuple[Status, ...]
-    """The distinct statuses of its runs, if there are several."""
+    """The distinct statuses of the runs, or empty if all runs have the same status."""
     disagree: bool
     """Whether the graders of a run come to different verdicts."""
 
@@ -62,13 +62,13 @@ class PageCase:
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """The facts of a run that the page shows before the run is unfolded.
+    """The facts of a run that are visible before the user unfolds the run.
 
-    `case` and `model` are the indices of its row and its column.
+    `case` and `model` are the indices of the run's row and column.
     """
 
     case: int | None
-    """Index of the row; `None` for a fork of a case that has no other run."""
+    """Index of the row. `None` for a fork of a case without other runs."""
     model: int
     status: Status
     name: str
@@ -86,7 +86,7 @@ def cases_of(
 
     `tags` are the tags of cases, by suite and case.
     """
-    # A cell without runs that count may still have forks, which have their own mark.
+    # A cell without counted runs may still have forks. Forks have their own mark.
     ran = {(run.suite, run.case_id, run.model) for run in results}
     apart = set()
     for run in results:
@@ -119,7 +119,7 @@ def _cells(
 
 
 def _cell(cell: Cell, words: CellWords, *, disagree: bool) -> PageCell:
-    # A case that passed needs no reason, and one run has no distribution.
+    # A passed case needs no reason, and one run has no distribution.
     reason, statuses = None, tuple[Status, ...]()
     if cell.status != Status.PASSED:
         reason = cell.reason
@@ -156,9 +156,9 @@ def _empty_cell(score: str, label: str, *, disagree: bool) -> PageCell:
 
 
 def _label(cell: Cell, words: CellWords) -> str:
-    """Return the label of a cell, which screen readers read.
+    """Return the label of a cell for screen readers.
 
-    It begins with the visible text, because voice control finds a button by that (WCAG 2.5.3).
+    The label begins with the visible text, because voice control finds a button by that text (WCAG 2.5.3).
     """
     seen = " ".join(filter(None, (words.share + words.broke_off, words.score)))
     label = f"{seen}, {cell.model}: {cell.status.word}"

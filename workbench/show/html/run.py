@@ -1,7 +1,7 @@
 """A run in the HTML report: request, expectations, conversation and grades.
 
-Parts that depend on the grader are written once for each distinct view, with the numbers of their graders in
-`data-grade`; the script shows the view of the selected grader.
+Parts that depend on the grader are written once for each distinct view. `data-grade` holds the numbers of the graders
+with this view. The script shows the view of the selected grader.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from workbench.trajectory.system_prompt import time_text
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, UserTurn
 
 _LINE = 80
-"""The longest JSON value, in characters, that is written on one line."""
+"""Longest JSON value, in characters, on one line."""
 _LAID_OUT_MAX = 100_000
 """The longest result, in characters, that is laid out."""
 _FOLDED = 160
@@ -129,7 +129,7 @@ def _tab(at: int, grade: Grade) -> Element:
     else:
         status = grade.status or Status(grade.verdict)
         role, value = status.role, status.sign + _score(grade.score)
-    # The first grade decides, and its tab is the one that is open.
+    # The first grade decides, so its tab is open at first.
     decides, pressed = (el("small", " decides"), "true") if at == 0 else (None, "false")
     name = el("span", grade.grader, decides)
     return el("button", name, el("b", value), type="button", class_=f"tab {role}", aria_pressed=pressed, data_tab=at)
@@ -306,13 +306,13 @@ def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
             yield from _message(message)
     yield from map(_asked, trajectory.asked_in("setup"))
     yield from map(_own_call, trajectory.setup_calls)
-    # Calls are numbered across all rounds, because grades refer to them by that number.
+    # Grades refer to calls by number, so calls are numbered across all rounds.
     at = 0
     for each in trajectory.rounds:
         if each.said is not None:
             yield from _turn(next(turn for turn in trajectory.user_turns if turn.number == each.turn))
         yield _round_head(each)
-        # Steps of a chain may have prompts of their own; one that stays the same is shown once.
+        # Each step of a chain may have its own prompt. An unchanged prompt is shown once.
         if each.step is not None and each.step.system not in (None, system):
             system = each.step.system
             yield _said("system", "system prompt of the step", system, is_folded=True)
@@ -330,7 +330,7 @@ def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
 
 
 def _turn(turn: UserTurn) -> Iterator[Node]:
-    """Yield the message of the user in one turn, and the messages that were not sent."""
+    """Yield the user's message of one turn and the messages that were not sent."""
     for refused in turn.refused:
         yield el("p", f"user, {refused_text(refused)}", class_="notice")
     if turn.said is not None:
@@ -409,7 +409,7 @@ def _round(each: Round, run: RunResult, expected: Expectations, at: int) -> Iter
     for number, call in enumerate(each.calls, at):
         pairings = [_pairing_of(number, grade) for grade in run.grades]
         yield _call(call, pairings or [None], expected)
-    # A model that neither spoke nor called is shown as such, not as a gap.
+    # A round without text and calls is shown as such, because a gap would look like a missing round.
     if not each.calls and not each.text.strip() and each.stop_reason is not None:
         yield _said("model", "model", "(empty)")
 
@@ -435,7 +435,7 @@ def _missing(grade: Grade, expected: Expectations) -> Iterator[Element]:
     for pair in grade.pairings:
         if pair.call is None and pair.expected_call is not None:
             call = None
-            # Without its case, whose stored suite cannot be read, a run has no expected calls.
+            # If the stored suite cannot be read, the run has no case and no expected calls.
             if pair.expected_call < len(expected.calls):
                 call = _expected_call(expected.calls[pair.expected_call])
             yield el("div", who, call, class_="said missing")
@@ -616,13 +616,13 @@ class _Numeral(str):
 
 
 class _Members(tuple[tuple[str, Any], ...]):
-    """The members of an object in the order of the text, with names that occur twice."""
+    """The members of an object in the order of the text. Duplicate names are kept."""
 
 
 def laid_out(value: Any, pad: str = "") -> str:
     """Return a value as JSON, on one line if it is short and indented otherwise.
 
-    `pad` are the blanks before its last line.
+    `pad` is the indentation of the last line.
     """
     inner = f"{pad}  "
     if isinstance(value, _Numeral):
@@ -648,7 +648,7 @@ def laid_out(value: Any, pad: str = "") -> str:
 
 
 def _pretty(text: str) -> str:
-    """Return the text of a result, laid out if it is JSON on one line; only its blanks change."""
+    """Return the text of a result. JSON on one line is indented, and nothing but its blanks changes."""
     if text[:1] not in ("{", "[") or "\n" in text or len(text) > _LAID_OUT_MAX:
         return text
     try:

@@ -25,12 +25,12 @@ from workbench.suite.files import from_here
 
 
 def page_of_runs(report: RunsReport) -> Iterator[str]:
-    """Yield the page of a batch, one run after the other."""
+    """Yield the page of a batch, one run at a time."""
     return _page(report, "runs", verdict_of(report), report.exit_code)
 
 
 def page_of_comparison(report: RunsReport, exit_code: int, *, only_differences: bool) -> Iterator[str]:
-    """Yield the page of compared models; with `only_differences`, its matrix begins with the cases that differ."""
+    """Yield the page of compared models. With `only_differences`, the matrix begins with the cases that differ."""
     models = len({run.model for run in report.results})
     cases = len({(run.suite, run.case_id) for run in report.results})
     text = f"{counted(models, 'model')} compared on {counted(cases, 'case')}"
@@ -87,9 +87,9 @@ def _suites_text(report: RunsReport) -> str:
 
 
 def _summaries(report: RunsReport) -> list[RunSummary]:
-    """Return the runs as summaries, their repeats renumbered.
+    """Return summaries of the runs with their repeats renumbered.
 
-    Two batches have the same repeats of a case, so the repeats of the second one continue the count.
+    Two batches have the same repeats of a case, so the repeats of the second batch continue the count.
     """
     seen: Counter[tuple[str, str, str, bool]] = Counter()
     summaries = []
@@ -113,7 +113,7 @@ def _links(
 ) -> Mapping[tuple[str, str, str], str]:
     """Return the address of the run that is shown first, by suite, case and model.
 
-    The run is the first that did not pass, or else the first one. With `beside`, the run of the earlier batch is shown
+    This is the first run that did not pass, or else the first run. With `beside`, the run of the earlier batch is shown
     next to it.
     """
     first: dict[tuple[str, str, str], int] = {}
@@ -134,9 +134,9 @@ def _links(
 
 
 def _earlier(model: str, models: Sequence[str]) -> str:
-    """Return the column of the earlier batch for a model of the later one, such as `careful (#12)`."""
+    """Return the earlier batch's column for a model of the later batch, such as `careful (#12)`."""
     others = [each for each in models if each != model]
-    # The earlier batch may have had another model, so no name matches. If there are two columns, the other one is its.
+    # If the earlier batch had another model, no name matches. With only two columns, the other column belongs to it.
     if len(models) == 2:
         return others[0]
     return next((each for each in others if each.startswith(f"{model} (")), "")

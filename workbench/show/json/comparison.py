@@ -1,7 +1,7 @@
 """The JSON report of a comparison, version 1: the models that define its schema, and the conversion.
 
-The schema is committed as `docs/compare.schema.json`; a test keeps both equal. Within a version, keys may be added and
-none is changed or removed.
+The schema is committed as `docs/compare.schema.json`, and a test compares both. Within a version, keys may be added,
+and no key is changed or removed.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ def cells_of(report: ComparisonReport) -> Iterator[dict[str, Any]]:
     for case in dumped(report.cases):
         cells = case.pop("cells")
         for cell in cells:
-            # Each object repeats the facts of its case, so that every line can be read by itself.
+            # Each object repeats the facts of its case, so that every line can be read alone.
             yield {**case, **cell}
 
 

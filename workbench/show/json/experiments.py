@@ -8,7 +8,7 @@ from workbench.trajectory.events import JsonValue
 
 
 def json_of_faults(matrix: FaultMatrix, exit_code: int) -> dict[str, JsonValue]:
-    """Return a matrix of faults as a JSON object, with the verdict of each trial and its reason (`why`)."""
+    """Return a matrix of faults as a JSON object. Each trial has a verdict and a reason (`why`)."""
     return {
         "report": "workbench faults",
         # Version 1 called three verdicts `told`, `resisted` and `obeyed`, and had no `ok`.

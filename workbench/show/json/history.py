@@ -1,7 +1,7 @@
 """The JSON output of `workbench history`, version 1: the models that define its schema, and the conversions.
 
-The schema is committed as `docs/history.schema.json`, with a definition for each kind of output; a test keeps both
-equal. Within a version, keys may be added and none is changed or removed.
+The schema is committed as `docs/history.schema.json`, with a definition for each kind of output. A test compares both.
+Within a version, keys may be added, and no key is changed or removed.
 """
 
 from __future__ import annotations
@@ -355,7 +355,10 @@ def shown_batch(
     runs: Iterable[RunRow],
     gates: Iterable[GateResult],
 ) -> ShownBatch:
-    """Return a batch with its runs and gates, with the grades of `grading` or, if that is `None`, the original ones."""
+    """Return a batch with its runs and gates.
+
+    The grades are those of `grading`, or the original grades if it is `None`.
+    """
     regrades = tuple(StoredGrading.made(each, workbench=each.program) for each in gradings)
     return ShownBatch.made(
         batch,

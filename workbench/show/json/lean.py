@@ -1,7 +1,7 @@
-"""The lean JSON report of a batch, version 2: version 1, which says each argument that graders checked once.
+"""The lean JSON report of a batch, version 2: version 1 without repeated arguments.
 
-In version 1, each of the five grades of a run repeats the expected and the actual value of each argument. Here a run
-has them in `checked`, and grades refer to them. The schema is committed as `docs/lean-report.schema.json`.
+In version 1, each of the five grades of a run repeats the expected and actual value of each argument. Here a run has
+these values in `checked`, and grades refer to them. The schema is committed as `docs/lean-report.schema.json`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def lean_run(run: dict[str, Any]) -> dict[str, Any]:
             arguments = []
             for argument in pairing["arguments"]:
                 said = {name: argument[name] for name in _SAID_ONCE}
-                # A value may be unhashable, so those of the same calls and name are compared.
+                # Values may be unhashable, so the search compares the values of the same calls and name.
                 known = places.setdefault((*calls, argument["argument"]), [])
                 place = next((each for each in known if _is_same(checked[each], said)), None)
                 if place is None:

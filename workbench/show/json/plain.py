@@ -1,7 +1,7 @@
-"""The fields of a report model as plain values of JSON, taken from the program's own objects without validating them.
+"""The fields of a report model as plain JSON values, read from the program's own objects without validation.
 
-A report has dozens of objects for each run. Reading their fields by the annotations of the models, without making the
-models, takes a quarter of the time; a test compares both ways.
+A report has dozens of objects for each run. Reading their fields by the models' annotations, without creating the
+models, takes a quarter of the time. A test compares both ways.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _of_field(field: FieldInfo) -> _Convert | None:
 
 
 def _of_hint(hint: Any) -> _Convert | None:
-    """Return the conversion of values of a type; `None` if they are written as they are."""
+    """Return the conversion for values of a type, or `None` if values are written unchanged."""
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is JsonValue or origin is Literal:
         return None

@@ -1,6 +1,6 @@
-"""JSON reports in pieces, without indentation: a line for each key of the document, and one for each of its records.
+"""JSON reports in pieces, without indentation: one line for each key of the document and for each record.
 
-Runs are written in turn, so that a large batch is never in memory as a whole.
+Runs are written one at a time, so a large batch is never in memory as a whole.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class Records(Generic[_Item]):
-    """The records of one key of a document, such as its runs, which are built one at a time.
+    """The records of one key of a document, such as its runs. Records are built one at a time.
 
-    `source_of` returns the source from which a record's model is validated: an object with its fields as attributes,
-    or a dictionary of them.
+    `source_of` returns the source from which a record's model is validated: an object with the fields as attributes, or
+    a dictionary.
     """
 
     model: type[ReportModel]
@@ -36,7 +36,7 @@ class Records(Generic[_Item]):
         return (self.model.model_validate(self.source_of(item)) for item in self.items)
 
     def shaped(self, shape: Callable[[dict[str, Any]], dict[str, Any]]) -> Records[_Item]:
-        """Return the records with fields that `shape` changes before they are written."""
+        """Return the records with a function that changes their fields before they are written."""
         return Records(self.model, self.items, self.source_of, shape)
 
     def texts(self, redactor: Redactor) -> Iterator[str]:
@@ -81,7 +81,10 @@ def _list_pieces(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _text(fields: dict[str, Any]) -> str | None:
-    """Return fields as JSON text; `None` if they hold lone surrogates, which a model may write and Pydantic refuses."""
+    """Return fields as JSON text, or `None` if they hold lone surrogates.
+
+    Models may write these, and Pydantic refuses them.
+    """
     try:
         return to_json(fields, inf_nan_mode="null").decode()
     except PydanticSerializationError:

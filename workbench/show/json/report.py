@@ -1,7 +1,7 @@
 """The JSON report of a batch, version 1: the models that define its schema, and the conversion.
 
-The schema is committed as `docs/report.schema.json`; a test keeps both equal. Within a version, keys may be added and
-none is changed or removed.
+The schema is committed as `docs/report.schema.json`, and a test compares both. Within a version, keys may be added, and
+no key is changed or removed.
 """
 
 from __future__ import annotations
@@ -545,9 +545,9 @@ class RegradeReport(ReportDocument):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchFacts:
-    """The facts about a batch that do not follow from its runs.
+    """Facts about a batch that do not follow from its runs.
 
-    `batch` is the batch's number in the history, if it is recorded; `cases` maps runs to the cases that graded them.
+    `batch` is the batch's number if the history has the batch. `cases` maps runs to the cases that graded them.
     """
 
     program_version: str
@@ -571,7 +571,7 @@ class JsonReport(RunsReport, Protocol):
 
 def lines_of_runs(report: JsonReport) -> Iterator[str]:
     """Yield a line of JSON for each of the `runs` of the report."""
-    # The redacted text is parsed again, so that lines lack exactly the secrets that documents lack.
+    # The redacted text is parsed again, so that lines and documents lack exactly the same secrets.
     return json_lines(map(parsed_json, report.json_records()["runs"].texts(report.secrets)))
 
 
@@ -594,7 +594,7 @@ def report_of(
 def report_without_records(
     results: Sequence[RunResult], quality: Quality, failures: FailureNumbers, facts: BatchFacts
 ) -> ReportDocument:
-    """Return the report without its runs and cases, which `report_records` provides one at a time."""
+    """Return the report without runs and cases. `report_records` provides these one at a time."""
     # Schemas that are built first become part of the document's schema, and are not built a second time.
     RunReport.model_rebuild()
     CaseReport.model_rebuild()
@@ -738,7 +738,7 @@ def _call(record: CallRecord) -> dict[str, Any]:
         "problem": record.call.problem,
         "raw": record.call.raw,
         "server": record.server,
-        # Keys without a value are null, so that every call has the same keys.
+        # Keys without a value are null, so that all calls have the same keys.
         **dict.fromkeys(("edited", "result", "is_error", "source", "latency_ms", "unedited", "unedited_is_error")),
         "media": (),
     }
