@@ -1,6 +1,6 @@
-"""Checkpoints: the points of a run where it can be held, and the commands that change a held run.
+"""Checkpoints: the points of a run at which it can be held, and the commands that change a held run.
 
-Only these commands change a run."""
+Nothing else changes a run."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ PendingRequest = Callable[[], Awaitable[HttpRequest | None]]
 """Returns the next request of a held run as it would be sent; `None` for a model without HTTP. Raises ModelError."""
 
 At = Literal["request", "call", "question", "result"]
-"""Before the request of a round, before a tool call, before a reply to its server, or after its result."""
+"""The place of a checkpoint: before a model request, before a tool call, before a reply to the call's server, or after
+the call's result."""
 
 
 @dataclass(frozen=True, slots=True)
 class HoldPoint:
-    """A point where a run can be held.
+    """A point at which a run can be held.
 
-    `call` is the call concerned and `tool` the definition of its tool, if there is one."""
+    Before or after a tool call, `call` is that call, and `tool` is the definition of its tool if one exists."""
 
     at: At
     round: int
@@ -113,14 +114,14 @@ class AddMessage:
 
 @dataclass(frozen=True, slots=True)
 class Regenerate:
-    """Before a call or after a result: discard the answer of this round and repeat its request."""
+    """Discard the answer of this round and repeat its request. Allowed before a call or after a result."""
 
 
 Edit = EditArguments | AnswerCall | AnswerQuestion | SkipCall | EditResult | AddMessage | Regenerate
 Command = Continue | Edit
 
-# Messages can be added anywhere, but a result exists only after its call, and arguments can change only before they are
-# sent.
+# Messages can be added at every place. A result exists only after its call, and arguments can change only before the
+# call is sent.
 _ALLOWED: Mapping[At, tuple[type[Command], ...]] = {
     "request": (Continue, AddMessage),
     "call": (Continue, AddMessage, EditArguments, AnswerCall, SkipCall, Regenerate),
@@ -173,7 +174,7 @@ class RunControl(Protocol):
         ...
 
     async def next_command(self, point: HoldPoint) -> Command:
-        """Wait for the next command to the held run; `refusal` must allow it at this point."""
+        """Wait for the next command to the held run. The command must be one that `refusal` allows at this point."""
         ...
 
 
@@ -189,14 +190,13 @@ SKIPPED = "This call was not made: the person who watches this run skipped it."
 """The text that the model reads in place of the result of a skipped call."""
 
 After = Literal["continue", "answered", "regenerate"]
-"""How a run leaves a checkpoint: it continues, its call has an answer already, or its round is regenerated."""
+"""How a run leaves a checkpoint: it continues, its call was answered there, or its round is regenerated."""
 
 
 class Checkpoint:
     """Holds one run where its `control` asks for it, and records the changes made during the hold.
 
-    Without `control`, the run is never held. `added` are a person's messages to the model, waiting for the next
-    request.
+    Without `control`, the run is never held. `added` holds a person's messages for the next request.
     """
 
     def __init__(
@@ -222,9 +222,9 @@ class Checkpoint:
         tool: ToolDefinition | None = None,
         request: PendingRequest | None = None,
     ) -> tuple[After, CallRecord | None]:
-        """Reach a point where the run may be held, and wait as long as it is held there.
+        """Reach a checkpoint, and wait as long as the run is held there.
 
-        Returns how the run continues, and the call with its edits.
+        Returns how the run continues, and the call with a person's edits.
         """
         # Most runs have no control, and pass every checkpoint at no cost.
         control = self._control
@@ -241,7 +241,7 @@ class Checkpoint:
                 return "continue", call
             call_id = call.call.id if call is not None else None
             self._recorder.emit(Paused(why, call_id, at, round_number))
-            # Each command names its hold, so that a late command does not change the run at its next hold.
+            # A command carries the number of its hold, so that a late command cannot change the run at the next hold.
             point = replace(point, hold=self._recorder.last)
             began = self._recorder.clock()
             after: After | None = None
@@ -296,7 +296,7 @@ class Checkpoint:
     ) -> tuple[After | None, CallRecord | None]:
         """Apply a command to the held run.
 
-        Returns how the run continues, `None` while it stays held, and the call with its edits."""
+        Returns how the run continues (`None` while it stays held) and the call with a person's edits."""
         match command:
             case Continue():
                 return "continue", call
@@ -307,7 +307,7 @@ class Checkpoint:
                 return "regenerate", call
             case AnswerCall() | SkipCall():
                 return "answered", call
-            # After an edit the run stays held, so that the person sees the change before it continues.
+            # An edit does not end the hold, so that the person sees the change before the run continues.
             case EditArguments(arguments=arguments) if call is not None:
                 self._recorder.emit(CallEdited(call.call.id, arguments, call.call.arguments))
                 return None, replace(call, edited=arguments)

@@ -1,4 +1,4 @@
-"""The user of one conversation: says the next message, leaves, or ends the run when it breaks its rules."""
+"""The user of one conversation. The user says the next message or leaves, and ends the run by breaking its rules."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NextReply = Callable[[Trajectory, int], Awaitable[UserSaid | UserEnded]]
 class Conversation:
     """The user of one conversation.
 
-    `reply` is a user other than a script: a model that plays it, or a recording."""
+    `reply` answers in place of a script: it is a model that plays the user, or a recorded user."""
 
     def __init__(
         self, table: UserTable, recorder: Recorder, decisions: Decisions, reply: NextReply | None = None
@@ -95,9 +95,10 @@ class Conversation:
 
 
 class RecordedUser:
-    """The user of a recorded conversation, who says the same in each turn; no model is asked.
+    """The user of a recorded conversation, who repeats each recorded turn without a model.
 
-    `origin` is the recorded run. The attempts of a played user are repeated too, so that a replay equals its origin."""
+    `origin` is the recorded run. A played user's refused attempts are repeated too, so that a replay equals its
+    origin."""
 
     def __init__(self, origin: Trajectory, recorder: Recorder) -> None:
         self._origin = origin

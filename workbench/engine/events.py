@@ -1,4 +1,4 @@
-"""The events of a batch, and the listeners and inboxes that pass them on."""
+"""The events of a batch, with the listeners and inboxes that receive them."""
 
 from __future__ import annotations
 
@@ -57,8 +57,9 @@ class RunEvent:
 class StartUp:
     """A server or a model starts up.
 
-    The runs that need it begin later, so this time counts for no run. If it `downloads`, another event with the same
-    `number` follows after the download; an event with `took_ms` follows when the start-up has succeeded or failed."""
+    Runs that need it wait for it, so the time counts for no run. An event with `took_ms` and the same `number` reports
+    the end of the start-up, whether it succeeded or failed. With `downloads`, a further event comes between the two,
+    after the download."""
 
     number: int
     what: str
@@ -76,9 +77,9 @@ class StartUp:
 
 @dataclass(frozen=True, slots=True)
 class ToolsListed:
-    """A server has listed its tools, at its start or because they changed.
+    """A server has listed its tools: at its start, or because they changed.
 
-    `change` has the differences from its last listing, if there are any."""
+    `change` holds the differences from the server's previous listing, if there are any."""
 
     suite_file: Path
     server: str
@@ -96,9 +97,9 @@ class ExecutionAsked:
 
 @dataclass(frozen=True, slots=True)
 class CostLimitReached:
-    """No further run of a batch fits its limit on cost.
+    """No further run of a batch fits within its cost limit.
 
-    Runs that cost money wait until `Runtime.raise_cost_limit` is called, or they are stopped."""
+    Runs that cost money wait until `Runtime.raise_cost_limit` raises the limit or they are stopped."""
 
     batch: str
     limit_usd: float
@@ -129,9 +130,9 @@ class RequestPutOff:
 
 @dataclass(frozen=True, slots=True)
 class RequestHeld:
-    """A run is held before a request: the request with its secrets, or the reason why it cannot be sent.
+    """A run is held before a request. The event has the redacted request, or the reason why the request cannot be sent.
 
-    A further event follows when a message is added. Recordings leave this event out."""
+    Another event follows each added message. Recordings leave these events out."""
 
     run_id: str
     request: HttpRequest | str
@@ -139,10 +140,11 @@ class RequestHeld:
 
 @dataclass(frozen=True, slots=True)
 class RunDone:
-    """A run has ended and, unless it was stopped, was skipped or failed unexpectedly, is graded.
+    """A run has ended.
 
-    `timed` sets its beginning and its end, in milliseconds since 1970. `row` is its row for the history, if another
-    process has already packed it."""
+    Its result is graded unless the run was stopped, was skipped or failed unexpectedly. `timed` sets the run's
+    beginning and end, in milliseconds since 1970. `row` is the run's history row if another process has already packed
+    it."""
 
     result: RunResult
     began_ms: float | None = None
@@ -212,10 +214,10 @@ class StartUps:
 
     @contextmanager
     def watch(self, what: str, *, downloads: bool = False) -> Iterator[Callable[[], None]]:
-        """Report the start-up of `what`, such as "server weather", around its body.
+        """Report the start-up of `what`, such as "server weather", around the body of the context.
 
-        If it `downloads`, the body calls the yielded function after the download."""
-        # Start-ups overlap, so each has a number that identifies its end.
+        With `downloads`, the body calls the yielded function after the download."""
+        # Start-ups overlap, so each end is matched to its beginning by a number.
         number, began = next(self._numbers), self._clock()
         self._listener(StartUp(number, what, downloads=downloads))
 
@@ -230,9 +232,9 @@ class StartUps:
 
 
 def in_turn(*listeners: BatchListener) -> BatchListener:
-    """Return a listener that passes each event to all of these, in their order.
+    """Return a listener that passes each event to these listeners in order.
 
-    When a listener raises, those after it do not receive the event."""
+    If a listener raises an error, the listeners after it do not receive the event."""
 
     def tell(event: BatchEvent) -> None:
         for listener in listeners:
@@ -244,10 +246,9 @@ def in_turn(*listeners: BatchListener) -> BatchListener:
 def timed(listener: BatchListener, now_ms: Callable[[], float] | None = None) -> BatchListener:
     """Return a listener that adds to each `RunDone` the times of the run's first event and of its end.
 
-    It passes every other event on unchanged. `now_ms` returns milliseconds since 1970; without it, each run has a
-    steady clock of its own. A run that was timed in another process keeps its times."""
-    # Call it before all other listeners, on the engine's thread: otherwise the time of a slow screen or disk would
-    # count as the run's.
+    Other events pass unchanged. `now_ms` returns milliseconds since 1970. Without it, each run has its own steady
+    clock. A run that was timed in another process keeps its times."""
+    # Call this listener first, on the engine's thread. Otherwise a slow screen or disk would lengthen the run's time.
     began: dict[str, tuple[float, Callable[[], float]]] = {}
 
     def tell(event: BatchEvent) -> None:
@@ -258,7 +259,7 @@ def timed(listener: BatchListener, now_ms: Callable[[], float] | None = None) ->
                 clock = now_ms or steady_clock_ms()
                 began[event.event.run_id] = clock(), clock
         elif isinstance(event, RunDone):
-            # A run without events, such as a skipped one, begins and ends now.
+            # A run without events, such as a skipped one, has no duration.
             clock = now_ms or steady_clock_ms()
             began_ms, clock = began.pop(event.result.run_id, (clock(), clock))
             event = RunDone(event.result, began_ms, clock(), event.row)
@@ -273,7 +274,7 @@ _Item = TypeVar("_Item")
 class Inbox(Generic[_Item]):
     """Collects items from any thread for one reader.
 
-    The first item after `take` calls `wake` on the thread that puts it."""
+    The first item after each `take` calls `wake`, on the thread that adds the item."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake

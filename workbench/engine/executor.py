@@ -37,8 +37,8 @@ MIN_INTERVAL_SECONDS = 0.1
 class ProgressReports:
     """Emits the progress notices of one call, at most one every `MIN_INTERVAL_SECONDS`.
 
-    Of notices in between, only the latest is emitted. Use this object on the engine's loop, and close it before the
-    result is emitted."""
+    Of the notices within an interval, only the latest is emitted. Use this object on the engine's loop. Close it before
+    you emit the result of the call."""
 
     def __init__(self, call_id: str, recorder: Recorder) -> None:
         self._call_id = call_id
@@ -59,9 +59,7 @@ class ProgressReports:
             self._emit()
 
     def close(self) -> None:
-        """Emit the pending notice, if there is one.
-
-        Later notices are dropped."""
+        """Emit the pending notice, if there is one, and drop later notices."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -89,7 +87,7 @@ class ExecutionQuestion:
 
 
 Leave = Literal["no", "call", "run"]
-"""A person's answer: no, yes for this call only, or yes for all further calls of this tool in this run."""
+"""A person's permission: none, for this call only, or for all further calls of this tool in the run."""
 
 AskExecution = Callable[[ExecutionQuestion], Awaitable[Leave]]
 
@@ -104,8 +102,8 @@ class ExecutionRefusedError(ToolsError):
 class Permission:
     """Decides which tools of a run may be executed on their servers.
 
-    Tools marked read-only always may; with `all_tools`, or on `exempt` servers, every tool may. `ask` asks a person
-    about all other tools, which are refused without it."""
+    Read-only tools always may. With `all_tools`, or on `exempt` servers, every tool may. For other tools, `ask` asks a
+    person; without `ask`, they are refused."""
 
     all_tools: bool = False
     ask: AskExecution | None = None
@@ -127,11 +125,11 @@ READ_ONLY = Permission()
 
 
 class Executor:
-    """Answers the tool calls of a run, one after the other, from mocks and servers.
+    """Answers the tool calls of a run from mocks and servers, one call after another.
 
-    `permission` decides about executions on servers, and each is written to the audit log first; without an `audit`,
-    nothing is executed. `judge` judges conditions of mocks. `definitions` are the tools that the model is offered, by
-    default all. `media` has the content of images and sounds of the run."""
+    `permission` decides which tools are executed on servers. Each execution is written to the audit log first, so
+    nothing is executed without an `audit`. `judge` judges conditions of mocks. `definitions` are the tools offered to
+    the model, by default all. `media` has the content of the run's images and sounds."""
 
     def __init__(
         self,
@@ -163,9 +161,9 @@ class Executor:
     async def answer(self, call: ToolCall, step_mock: JsonValue = None, review: Review = as_answered) -> ResultReceived:
         """Answer a call from its step's mock, another mock or its server, and emit the events for it.
 
-        `review` may change the replies to requests that the server sends during the call. Raises ToolsError when its
-        server cannot answer, ExecutionRefusedError when it may not be executed, and AuditError when the execution
-        cannot be logged.
+        `review` may change the replies to the server's own requests during the call. Raises ToolsError when the server
+        cannot answer, ExecutionRefusedError when the call may not be executed, and AuditError when the execution cannot
+        be logged.
         """
         judge = None if self._judge is None else self._judged
         planned = await self._tools.plan(call, step_mock, judge=judge)
@@ -185,7 +183,7 @@ class Executor:
         return result
 
     def replay(self, record: CallRecord, step_mock: JsonValue = None) -> None:
-        """Count a call of the forked run for the mocks that answer by the number of earlier calls.
+        """Count a replayed call of the original run, because some mocks answer by the number of earlier calls.
 
         No judge is asked and no tool is executed. Raises ToolsError."""
         # The mock gave the answer before a person edited it.
@@ -215,7 +213,7 @@ class Executor:
     ) -> tuple[ToolAnswer, float]:
         if self._audit is None:
             raise AuditError(f"{call.tool} was not executed: this run has no audit log")
-        # The call is logged before it is sent, so that even an execution that kills the program is in the log.
+        # The log entry is written before the call is sent. So the log also has an execution that kills the program.
         audited = self._audit.log.begin(self._audit.caller, call, server, allowed)
         self._recorder.emit(ExecutionStarted(call.id, server))
         began = self._recorder.clock()

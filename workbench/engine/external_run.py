@@ -1,4 +1,4 @@
-"""Runs that were made elsewhere, by a subject or another tool, as the events of a run."""
+"""Runs made by a subject or another tool, converted to the events of a run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def external_run(
     cost_usd: float | None = None,
     error: str | None = None,
 ) -> ExternalRun:
-    """Return a run from its calls and its answer. The calls of an inner list are those of one answer."""
+    """Return a run from its calls and its answer. Each inner list holds the calls of one model answer."""
     # Usage, latency and cost are known for the whole run only, and stand in its last round.
     last = ExternalRound(answer or "", usage=usage, latency_ms=latency_ms or 0.0, cost_usd=cost_usd)
     rounds = []
@@ -89,10 +89,10 @@ def started_elsewhere(
 def external_payloads(
     rounds: Iterable[ExternalRound], first: int = 1, taken: Iterable[str] = (), calls_before: int = 0
 ) -> Iterator[EventPayload]:
-    """Yield the events of rounds that were made elsewhere, with call ids that are unique in the run.
+    """Yield the events of externally made rounds, with call ids that are unique in the run.
 
-    `first` is the number of the first of these rounds; `taken` holds the ids of the calls before them, and
-    `calls_before` their number."""
+    `first` is the number of the first round. `taken` holds the ids of earlier calls, and `calls_before` is the number
+    of these calls."""
     rounds = tuple(rounds)
     calls: list[ToolCall] = []
     for each in rounds:
@@ -160,7 +160,7 @@ class CallDocument(Frozen):
 class UsageDocument(Frozen):
     """The tokens of a run.
 
-    `input_tokens` includes cached ones, `output_tokens` those of reasoning."""
+    `input_tokens` includes cached tokens, and `output_tokens` includes reasoning tokens."""
 
     input_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
     output_tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
@@ -184,7 +184,7 @@ Made = Annotated[
 class RunDocument(Frozen):
     """An agent's actions in one run: its calls in order, and its answer.
 
-    `error` says why it broke off."""
+    `error` is the reason if the run broke off."""
 
     calls: Items[Made] = ()
     answer: str | None = None
@@ -200,7 +200,7 @@ class RunDocument(Frozen):
 
 
 def external_run_of(calls: Sequence[CallDocument | tuple[CallDocument, ...]], run: RunDocument) -> ExternalRun:
-    """Return a run with these calls, and with the answer, error, usage and latency of `run`."""
+    """Return a run with these calls. Its answer, error, usage and latency come from `run`."""
     lists = []
     named = []
     for each in calls:

@@ -40,7 +40,7 @@ _ID = "call{:05}"
 def for_another_model(rounds: Iterable[Round], opening: Iterable[Message]) -> tuple[Round, ...]:
     """Return rounds in a form that any other model accepts: with new call ids, and without provider state.
 
-    The new ids differ from all ids in the `opening` of the conversation."""
+    The new ids differ from all call ids in the `opening` of the conversation."""
     taken = set()
     for message in opening:
         for call in message.tool_calls:
@@ -57,7 +57,7 @@ def _for_another_model_round(of: Round, ids: Iterator[str]) -> Round:
     for old, new in zip(of.calls, calls, strict=True):
         renamed[old.call.id] = new.call.id
     deviations = tuple(replace(each, call_id=renamed.get(each.call_id or "")) for each in of.deviations)
-    # Every other model refuses provider state, such as signed reasoning.
+    # Provider state, such as signed reasoning, is refused by every other model.
     return replace(
         of, provider_state=None, superseded=set_aside, calls=calls, deviations=deviations, not_offered=others
     )
@@ -81,10 +81,10 @@ def _for_another_model_result(of: ResultReceived | None, call_id: str) -> Result
 
 @dataclass(frozen=True, slots=True)
 class ForkPoint:
-    """The place from which a fork continues on its own.
+    """The point from which a fork continues on its own.
 
-    This is before the request of `round` or, with `answered`, after that round's answer and the results of its first
-    `answered` calls."""
+    The point lies before the request of `round`. With `answered`, it lies after that round's answer and the results of
+    the first `answered` calls."""
 
     round: int
     answered: int | None = None
@@ -97,11 +97,11 @@ class ForkPoint:
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """A run forked from another one, which may be finished, recorded or held.
+    """A run forked from a run that is finished, recorded or held.
 
-    `system` replaces the system prompt after the point; an empty one removes it. `result` replaces the last result
-    before the point. With `back_to`, the fork is held at the same kind of place as the original run, with the same
-    messages for the next request."""
+    `system` replaces the system prompt after the fork point; an empty text removes it. `result` replaces the last
+    result before the point. With `back_to`, the fork is held at the same kind of place as the original run, with the
+    same messages for the next request."""
 
     origin: Trajectory
     at: ForkPoint
@@ -135,7 +135,7 @@ class PastHold:
         return payload
 
     def fork(self, system: str | None = None) -> Fork:
-        """Return the fork that is held at the same place, in the state of the run at that time."""
+        """Return a fork that is held at the same place, in the run's state at that time."""
         paused, origin = self.paused, fold(self.events[: self.index])
         assert paused.at != "permission"
         assert paused.round is not None
@@ -162,15 +162,15 @@ def past_holds(events: Sequence[Event]) -> tuple[PastHold, ...]:
 
 
 def system_prompt(case: Case, settings: CaseSettings, step: int | None, fork: Fork | None) -> str | None:
-    """Return the system prompt of a request; `step`, counted from 1, is the step of a chain that it belongs to.
+    """Return the system prompt of a request; `step` is its step in a chain, counted from 1.
 
-    The prompt of the fork takes precedence over that of the step, and the prompt with which the forked run began over
-    the prompt of the settings."""
+    The fork's own prompt takes precedence over the step's prompt. Next come the prompt at the start of the original
+    run, and the prompt of the settings."""
     if fork is not None and fork.system is not None:
         return fork.system or None
     if step is not None and (own := case.steps[step - 1].system) is not None:
         return own or None
-    # The steps of a chain may have different prompts, so the first one does not apply to the others.
+    # Steps of a chain may have different prompts, so the original run's first prompt may not apply to a later step.
     if fork is not None and not case.steps and fork.origin.start is not None:
         return fork.origin.start.system or None
     return settings.system or None
@@ -220,9 +220,9 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
 
 
 def _why_nothing_follows(whole_rounds: list[Round], turns: Turns, *, under_way: bool) -> str | None:
-    """Return the reason why no request follows these rounds; `None` if one does.
+    """Return the reason why no request follows these rounds; `None` if a request follows.
 
-    If the last round is `under_way`, its calls are still to be answered, so none need follow."""
+    With `under_way`, the last round still has calls to answer, so the reason may be missing."""
     last: Round | None = None
     # `turns` is consulted for every round, because the case may have changed since the run.
     for number, round_ in enumerate(whole_rounds):
@@ -244,9 +244,9 @@ def _why_nothing_follows(whole_rounds: list[Round], turns: Turns, *, under_way: 
 
 
 def replayed(fork: Fork, model: str) -> Iterator[EventPayload]:
-    """Yield the events that a fork replays right after its start, for the model that continues it.
+    """Yield the events that a fork replays right after its start; the last one is `Forked`.
 
-    The last one is `Forked`."""
+    `model` is the model that continues the fork."""
     origin, at = fork.origin, fork.at
     assert origin.start is not None
     rounds = origin.rounds[: at.rounds]
@@ -285,7 +285,7 @@ def _round(of: Round, answered: int) -> Iterator[EventPayload]:
             if number < last and record.result is not None and not record.by_provider:
                 yield from _result(record, record.result)
         if following is not None:
-            # Each answer lists all messages since the previous request, so only the new ones are replayed.
+            # Each answer repeats all messages added since the previous request, so only the new ones are replayed.
             yield from map(MessageAdded, following.added[len(answer.added) :])
             yield Regenerated(of.number)
 
@@ -312,9 +312,9 @@ def _call_of_answer(record: CallRecord, by_provider: ProviderTool | None) -> Ite
 
 
 def _result(record: CallRecord, result: ResultReceived) -> Iterator[EventPayload]:
-    """Yield the result of a call, and a person's edit of it if there is one.
+    """Yield the result of a call, and the person's edit of it if there is one.
 
-    The source of a result that a person gave stays; every other source becomes `replayed`."""
+    A result that a person gave keeps its source. Every other source becomes `replayed`."""
     first = record.unedited or result
     source = first.source if first.source in ("edited", "skipped") else "replayed"
     yield replace(first, call_id=record.call.id, source=source)

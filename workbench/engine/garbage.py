@@ -1,4 +1,4 @@
-"""Garbage collection while batches run: rare, and without the objects that were there before."""
+"""Reduces garbage collection while batches run: collections are rare and skip objects that existed before."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _frozen = False
 
 @contextmanager
 def garbage_collected_rarely() -> Iterator[None]:
-    """Return a context in which garbage is collected rarely; for the outermost one, all settings are restored.
+    """Make garbage collection rare within the context. The outermost context restores all settings.
 
-    Older objects, such as suites and plans, are not visited, unless the program froze some itself."""
+    Collections skip older objects, such as suites and plans, unless the program has already frozen some objects
+    itself."""
     # Runs make many objects but hardly any cycles, and their results stay until the report.
     global _under_way, _before, _frozen
     with _lock:
@@ -29,7 +30,7 @@ def garbage_collected_rarely() -> Iterator[None]:
             _before = gc.get_threshold()
             if _before[0] != 0:  # 0 switches collection off
                 gc.set_threshold(max(_before[0], OBJECTS_BETWEEN_COLLECTIONS), *_before[1:])
-            # There is one set of frozen objects, so that thawing would also thaw those of another owner.
+            # Python has only one set of frozen objects. Thawing would also thaw the objects that other code froze.
             _frozen = gc.get_freeze_count() == 0
             if _frozen:
                 gc.freeze()

@@ -1,4 +1,4 @@
-"""Record batches in the history while they run, by turning their events into entries."""
+"""Records running batches in the history, by converting their events to history entries."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STORED_TIMEOUT_S = 1.0
 
 
 class HistoryRecorder:
-    """Records one batch in the history; `handle` identifies it there.
+    """Records one batch in the history, where `handle` identifies it.
 
     `now_ms` returns milliseconds since 1970."""
 
@@ -70,7 +70,7 @@ class HistoryRecorder:
             writer.resume(going_on, redaction)
 
     def take(self, event: BatchEvent) -> None:
-        """Record an event of the batch; this is a listener for events that `timed` has completed."""
+        """Record an event of the batch. The events must come from `timed`, which adds their times."""
         if isinstance(event, RunEvent):  # first, because most events are of runs
             happened = event.event
             self._events.setdefault(happened.run_id, []).append(happened)
@@ -86,7 +86,7 @@ class HistoryRecorder:
                 pass
 
     async def stored(self) -> None:
-        """Wait, for one second at most, while more runs are unwritten than fit into one commit."""
+        """Wait while more runs are unwritten than fit into one commit, but at most one second."""
         while self._given and self._given[0].done():
             self._given.popleft()
         if len(self._given) > MAX_AT_ONCE:
@@ -100,13 +100,13 @@ class HistoryRecorder:
 
 
 def done_run(done: RunDone, events: tuple[Event, ...]) -> DoneRun:
-    """Return a finished run with its events and times, as the history stores it."""
+    """Return a finished run with its events and times, in the form that the history stores."""
     assert done.began_ms is not None and done.ended_ms is not None
     return DoneRun(done.result.run_id, done.result, events, done.began_ms, done.ended_ms)
 
 
 def redaction_of(runs: Iterable[PlannedRun], secrets: Secrets) -> RunRedaction:
-    """Return the redaction that runs pass on their way into the history."""
+    """Return the redaction for runs that are stored in the history."""
     return RunRedaction(SuiteParts(secrets), {run.run_id: run.case for run in runs})
 
 
@@ -123,11 +123,11 @@ def settings_of_batch(
     confirms: int | None = None,
     cost_limit_usd: float | None = None,
 ) -> dict[str, JsonValue]:
-    """Return the settings of a batch as JSON: its models and judges, the execution of tools, the concurrency.
+    """Return the settings of a batch as JSON: models, judges, tool execution and concurrency.
 
-    Keys and the names of the variables that hold them are left out. With `compares`, several models are compared;
-    `until` is the rule for an early stop. A shard has the settings of its whole plan; `min_score` is the gate over the
-    runs of all shards, `cost_limit_usd` the limit of the batch. `confirms` is the batch whose broken cases run again.
+    Keys and the names of their variables are left out. `compares` marks a comparison of models, and `until` is the rule
+    for early stopping. All shards store the settings of the whole plan: `min_score` is the gate over all their runs.
+    `cost_limit_usd` is the limit of the batch. `confirms` is the batch whose broken cases are rerun.
     """
     # All shards of a plan must store the same settings, because the plan's id is derived from them.
     runs = tuple(runs) if shard is None else shard.whole
@@ -142,7 +142,7 @@ def settings_of_batch(
         "models": models,
         "judges": judges_of(runs, specs),
     }
-    # A setting without effect has no key, so that batches of older versions, which lack it, read the same.
+    # A setting without effect gets no key. Batches of older versions also lack the key, and read the same.
     if runs and runs[0].repeat_rule is not None:
         settings["repeat_rule"] = runs[0].repeat_rule
     if images := images_of_suites(run.file for run in runs):
@@ -163,8 +163,8 @@ def settings_of_batch(
 
 
 def images_of_suites(files: Iterable[SuiteFile]) -> dict[str, JsonValue]:
-    """Return the hash of the images of each suite that has some, by the hash of its text."""
-    # A suite's text only names its images, so it does not change with their content.
+    """Return the hash of each suite's images, by the hash of the suite's text. Suites without images are left out."""
+    # A suite's text only names its images, so its hash does not change with their content.
     found: dict[str, JsonValue] = {}
     for file in {file.path: file for file in files}.values():
         if file.suite is not None and any(case.images for case in file.suite.cases):
@@ -173,10 +173,10 @@ def images_of_suites(files: Iterable[SuiteFile]) -> dict[str, JsonValue]:
 
 
 def judges_of(runs: Iterable[PlannedRun], specs: Specs) -> dict[str, JsonValue]:
-    """Return the settings of each model that may judge some runs, by its name.
+    """Return the settings of all judges that the runs may need, by the judge's name.
 
-    If no judge can be found for a check, the problem has the name of the model in the check as its key, or an empty
-    key.
+    If a check has no usable judge, its entry describes the problem. The key is then the model that the check names, or
+    empty.
     """
     judges: dict[str, JsonValue] = {}
     for run in runs:
@@ -245,7 +245,7 @@ def _new_batch(
     now: str,
     shard: PlannedShard | None,
 ) -> NewBatch:
-    # When shards are merged, the whole plan, not this shard, identifies the batch.
+    # The whole plan identifies the batch, so that its shards can be merged.
     whole = runs if shard is None else shard.whole
     files: dict[Path, SuiteFile] = {}
     ids: dict[Path, dict[str, str]] = {}
@@ -294,7 +294,7 @@ def _new_batch(
             )
         suites = [(path_in(projects[path], path), file.hash) for path, file in files.items()]
         outline = Outline.of(outlined, suites)
-        # The id is equal for the same plan on every computer, so that its shards can be matched.
+        # The id of a plan is equal on every computer, so that its shards can be matched.
         uid = outline.uid(what_is_asked(settings), shard.ref.plan_id if shard is not None else None)
     new_shard: NewShard | None = None
     if shard is not None and outline:
@@ -328,12 +328,12 @@ def cases_as_stored(file: SuiteFile, secrets: Secrets) -> dict[str, Case]:
 
 
 def _without_secrets(file: SuiteFile, secrets: Secrets) -> SuiteFile:
-    """Return a suite with its text, names and ids redacted; its hash stays that of the file."""
+    """Return a suite with redacted text, names and ids, and with the hash of the original file."""
     text = redacted_suite_text(file.text, secrets)
     if file.suite is None:
         return replace(file, text=text, header=None)
-    # A case without an id gets one from its name. The redacted text is parsed, so that the cases have the ids that any
-    # later reader of the text gives them.
+    # A case without an id gets its id from its name. Parsing the redacted text gives the cases the same ids as later
+    # readers see.
     read = file.suite if text == file.text else parse_suite(text, file.path).suite
     if read is None or len(read.cases) != len(file.suite.cases):
         read = file.suite

@@ -1,8 +1,8 @@
 """Ask a language model whether a value meets written criteria.
 
-Criteria and value are sent as data between marks that the author of the value cannot predict. An answer counts only
-when it is a call of the tool `verdict`, or nothing but the equivalent JSON object, for models that call no tools. It
-must carry the mark of its question, so a verdict inside the value never passes for the judge's own.
+Criteria and value are sent as data between marks, which the author of the value cannot predict. An answer counts only
+if it calls the tool `verdict` or, for models that call no tools, consists of the equivalent JSON object alone. It must
+repeat the mark of its question. So a verdict inside the value is never taken for the judge's verdict.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _verdict_tool(what: str, key: str, schema: dict[str, JsonValue]) -> ToolDefi
         what,
         {
             "type": "object",
-            # The rationale comes first: a model decides better when it gives its reason before the decision.
+            # The rationale comes first, because models decide better after they give a reason.
             "properties": {
                 "mark": {"type": "string", "description": "the mark of the question, copied exactly"},
                 "rationale": {"type": "string", "description": "what in the value decided, in one or two sentences"},
@@ -211,7 +211,7 @@ def prompt_of(criteria: str, value: str, scale: Scale | None = None) -> str:
 def mark_of(criteria: str, value: str) -> str:
     """Return the mark of a question: 16 hexadecimal digits that the value cannot contain.
 
-    The mark is the beginning of a digest of the value, so a value cannot contain its own mark."""
+    The mark is part of a digest of the value, so the value's author cannot include it."""
     return hashlib.sha256(f"{criteria}\0{value}".encode(errors="surrogatepass")).hexdigest()[:16]
 
 
@@ -249,7 +249,7 @@ async def _ask(
     except ModelError as error:
         if error.retryable or "tool" not in str(error).casefold():
             raise
-    # If the server refuses tools for this model, the judge may answer without them, as the system prompt describes.
+    # If the server refuses tools for this model, the judge answers with JSON, as the system prompt describes.
     return _round(await ask(model, ModelRequest(2, request.system, request.messages, ()), recorder, retries, limit))
 
 
@@ -329,7 +329,7 @@ def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | f
         wanted = f"a `number` from {setting_text(scale[0])} to {setting_text(scale[1])}"
     if finding is None or not isinstance(rationale, str):
         raise ValueError(f"a text `rationale` and {wanted} are required")
-    # This check follows those of the types: only a valid verdict can lack the mark.
+    # Check the mark last: only an otherwise valid verdict is reported as lacking its mark.
     if found.get("mark") != mark:
         raise ValueError("it lacks the mark of the question, so it may be a quotation from the value")
     words = " ".join(rationale.split())
@@ -361,9 +361,9 @@ def _number_in(found: Mapping[str, object], scale: Scale) -> float | None:
 
 
 def json_alone(text: str) -> object:
-    """Return the JSON value that makes up a text, apart from a thought before it and a code fence around it.
+    """Return the JSON value that is a whole text, apart from a leading thought and an enclosing code fence.
 
-    JSON with other words around it does not count, because it may be a quotation from the value. Raises ValueError."""
+    JSON among other words does not count, because it may be a quotation from the value. Raises ValueError."""
     bare = text
     if _THOUGHT.match(text):
         bare = _THOUGHT.sub("", text, count=1)
@@ -409,14 +409,14 @@ _TAIL_BYTES = 200
 
 
 class JudgementCache:
-    """Judgements by model, criteria, value and scale, stored in a file, so that none is paid for twice.
+    """Judgements by model, criteria, value and scale. They are stored in a file, so that each is paid for only once.
 
     A model is identified by its address and parameters, because the user may reuse its name for another model. Each
-    line of the file is a JSON object; the file may be deleted at any time.
+    line of the file is a JSON object. The file may be deleted at any time.
 
-    A judgement of a value that contains a secret is kept only in memory. With `anew`, earlier judgements are not used.
-    Lines that cannot be read or written are logged and otherwise ignored. Any thread and several programs may use the
-    file at once: each line is written by one system call."""
+    Judgements of values that contain a secret are kept only in memory. With `anew`, earlier judgements are not used.
+    Lines that cannot be read or written are logged and skipped. Several threads and programs may use the file at once,
+    because each line is written by one system call."""
 
     def __init__(self, file: Path, secrets: Secrets, *, anew: bool = False) -> None:
         self._file = file
@@ -447,7 +447,7 @@ class JudgementCache:
         """Add a judgement to the cache and its file."""
         key = self.key(judge, criteria, value, scale)
         shown = self._secrets.redact(rationale)
-        # A rating's line has no `holds`, so that versions without scales ignore it.
+        # The line of a rating lacks `holds`, so that versions without scales skip it.
         found: dict[str, JsonValue] = {"holds": finding}
         if scale is not None:
             found = {"scale": [*scale], "number": finding}
@@ -537,7 +537,7 @@ _KEY_NAMES = ("judge", "criteria", "value")
 
 
 _Key = tuple[str | None, str, str, Scale | None, float | None]
-"""A request's identity: the judge, its criteria, the value, the scale, and the required rating."""
+"""The identity of a question: judge, criteria, value, scale and required rating."""
 _Graded = TypeVar("_Graded")
 
 NOT_ASKED = "this value has not been judged, and no judge is asked here: give --judge MODEL to judge it"
@@ -547,7 +547,7 @@ NOT_ASKED = "this value has not been judged, and no judge is asked here: give --
 class Question:
     """A request to a judge in flight, shared by every caller that asked about the same value.
 
-    `waiting` is the number of these callers; the cost of the answer is counted for one of them."""
+    `waiting` is the number of these callers. The cost of the answer is counted for one of them."""
 
     answer: asyncio.Task[tuple[Judgement | str, JudgeUse]]
     waiting: int = 0
@@ -562,7 +562,7 @@ Questions = dict[tuple[object, ...], Question]
 class Asking:
     """The access to judges that all runs of a batch share, on one event loop.
 
-    Equal questions are sent once: their callers wait for the same answer, or the same failure."""
+    Callers with equal questions share one request, and receive the same answer or error."""
 
     open_model: Callable[[ModelSpec], Model]
     """A function that opens a judge; it raises ModelError and ConfigError."""
@@ -570,14 +570,14 @@ class Asking:
     timeout_s: float = JUDGE_TIMEOUT_S
     under_way: Questions = field(default_factory=dict)
     tell: Callable[[str, int, RetryScheduled | None], None] = lambda _judge, _values, _again: None
-    """Called before a request to a judge, with its name and the number of values, and before each retry."""
+    """Called before each request to a judge with its name and the number of values, and before each retry."""
 
 
 class RunJudge:
-    """The judge of one run, with the judgements it gave in `judgements` and their cost in `use`.
+    """The judge of one run. It collects the run's judgements in `judgements` and their cost in `use`.
 
-    `spec_of` returns the model that judges a check and raises ConfigError. `recorded` are judgements of an earlier
-    grading of the run; with `chosen`, only those of that model count. Without `asking`, no model is asked."""
+    `spec_of` returns the model that judges a check and raises ConfigError. `recorded` holds judgements of an earlier
+    grading; with `chosen`, only the chosen model's judgements count. Without `asking`, no model is asked."""
 
     def __init__(
         self,
@@ -600,7 +600,7 @@ class RunJudge:
 
     @property
     def judgements(self) -> tuple[Judgement, ...]:
-        """The judgements used so far, each once and sorted, so that the order of answers does not matter."""
+        """The distinct judgements used so far, sorted so that their order does not depend on the order of answers."""
         with self._saying:  # grading that exceeded its time limit goes on in its thread
             findings = tuple(self._findings.values())
         used = {each for each in findings if isinstance(each, Judgement)}
@@ -671,8 +671,8 @@ class RunJudge:
             answer = asyncio.create_task(self._answered(asking, key, spec, model))
             question = asking.under_way[place] = Question(answer)
         question.waiting += 1
-        # Without the shield, stopping one run would cancel the request for all others. The last run that stops
-        # waiting cancels it.
+        # Without the shield, stopping one run would cancel the request for all others. The request is cancelled by the
+        # last run that waits for it.
         try:
             finding, use = await asyncio.shield(question.answer)
         finally:
@@ -682,19 +682,19 @@ class RunJudge:
                 if not question.answer.done():
                     question.answer.cancel()
                     await asyncio.wait([question.answer])
-        # A shared request is paid for once, so one of the waiting runs bears the cost.
+        # A shared request is paid for once, so its cost is counted for one of the waiting runs.
         if not question.counted:
             question.counted = True
             self.use += use
         if isinstance(finding, Judgement) and finding.number is not None:
-            # The check that asked first may require a different number than this one.
+            # The first check that asked may require another rating than this check.
             finding = _judgement(spec, key, finding.number, finding.rationale)
         self._say(key, finding)
 
     async def _answered(
         self, asking: Asking, key: _Key, spec: ModelSpec, model: Model
     ) -> tuple[Judgement | str, JudgeUse]:
-        # Another program may have stored the judgement since this run looked for it.
+        # Another program may have stored the judgement since this run first looked for it.
         remembered = await asyncio.to_thread(self._remembered, spec, key)
         if remembered is not None:
             return remembered, NOBODY_ASKED
@@ -721,13 +721,13 @@ class RunJudge:
 
 
 async def judged(attempt: Callable[[Judge], Awaitable[_Graded]], judge: RunJudge) -> _Graded:
-    """Return the result of grading, after asking the judge about every value that it needs.
+    """Return the result of grading, after asking the judge about every value that grading needs.
 
-    `attempt` grades the run with a judge; it is called until all values are judged. Raises the errors of the last
+    `attempt` grades the run with a judge, and is called until all values are judged. Raises the errors of the last
     attempt."""
-    # In each attempt, a value without a judgement counts as accepted, so that grading continues and finds further
-    # values; the judge is then asked about all at once. The assumption may cause an error in such an attempt, so the
-    # error is ignored.
+    # In each attempt, a value without a judgement counts as accepted, so that grading goes on and finds more values.
+    # Then the judge is asked about all of them at once. Errors in such an attempt are ignored, because the assumption
+    # may cause them.
     while True:
         supposing = _Supposing(judge.known)
         try:
@@ -742,7 +742,7 @@ async def judged(attempt: Callable[[Judge], Awaitable[_Graded]], judge: RunJudge
 
 
 class _Supposing:
-    """A judge for one attempt of grading, which accepts every value without a judgement and lists it in `needed`."""
+    """Accepts every value without a judgement during one attempt of grading, and lists these values in `needed`."""
 
     def __init__(self, known: Judge) -> None:
         self.needed: list[JudgementNeededError] = []

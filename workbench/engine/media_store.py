@@ -1,4 +1,4 @@
-"""The content of the images and sounds of one run: events store it once, and each request sends it."""
+"""The content of the images and sounds of one run. Events store each content once, and every request sends it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from workbench.trajectory.trajectory import Trajectory
 
 
 class MediaLostError(ToolsError):
-    """A message has an image or a sound whose content is not known in this run."""
+    """A message has an image or a sound without known content."""
 
 
 class MediaStore:
-    """The content of the images and sounds of one run, by their hashes."""
+    """The content of the images and sounds of one run, keyed by their hashes."""
 
     def __init__(self, of_case: Iterable[Media] = ()) -> None:
         self._data: dict[str, str] = {}
@@ -27,7 +27,7 @@ class MediaStore:
         self.remember(of_case)
 
     def remember(self, media: Iterable[Media]) -> None:
-        """Remember the content of images and sounds that the events of this run need not store."""
+        """Keep the content of images and sounds that the events of this run need not store."""
         for each in media:
             if each.data and each.sha256 not in self._data:
                 self._data[each.sha256] = each.data
@@ -44,8 +44,8 @@ class MediaStore:
     def taken(self, answer: ToolAnswer) -> ToolAnswer:
         """Return a tool's answer in the form in which its event stores it.
 
-        Content is left out if an earlier event has it or if it exceeds the limit on stored content. Content beyond the
-        run's limit is not sent, and its placeholder says so."""
+        Content is left out if an earlier event has it, or if it exceeds the storage limit. Content beyond the run's
+        limit is not sent; a placeholder reports this."""
         if not answer.media:
             return answer
         content, media = answer.content, []
@@ -61,7 +61,7 @@ class MediaStore:
         return replace(answer, content=content, media=tuple(media))
 
     def filled(self, messages: tuple[Message, ...], model: Model) -> tuple[Message, ...]:
-        """Return messages with the content of images and sounds that a model takes, and without the others.
+        """Return messages with the content of the images and sounds that a model supports, and without all others.
 
         Raises MediaLostError."""
         return tuple([self._filled(message, model) for message in messages])

@@ -1,4 +1,4 @@
-"""The models and judges of suites as the settings describe them, and the cost of a run at the price of its model."""
+"""The settings of the models and judges that suites use, and the cost of a run at its model's price."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ _Value = TypeVar("_Value")
 
 
 class _Found(Generic[_Key, _Value]):
-    """Settings read so far, by key, or the ConfigError that reading a key raised."""
+    """Caches settings by key, together with the ConfigErrors that reading them raised."""
 
     def __init__(self) -> None:
         self.answers: dict[_Key, _Value | ConfigError] = {}
 
     def get(self, key: _Key, find: Callable[[], _Value] | None) -> _Value:
-        """Return the setting of a key, from `find` if it is new.
+        """Return the setting of a key, and call `find` for a new key.
 
-        Raises ConfigError: the stored error, that of `find`, or one for a new key if `find` is `None`."""
+        Raises ConfigError if `find` raises it, now or earlier, or if `find` is `None` for a new key."""
         if key not in self.answers:
             if find is None:
                 raise ConfigError("this was not approved: start again")
@@ -121,7 +121,7 @@ class Specs:
                 self.user_of(run.file.path, run.case)
 
     def passed_variables(self) -> tuple[str, ...]:
-        """Return the names of the shell's variables that commands of trusted suites get without naming them."""
+        """Return the names of shell variables that every command of a trusted suite gets."""
         return passed_variables(self._environment.own)
 
     def find_judges(self, suite: Path, checks: Iterable[Judged]) -> None:
@@ -136,13 +136,14 @@ class Specs:
 
     def environment_at(self, suite: Path) -> Mapping[str, str]:
         """Return the environment variables for a suite; raises ConfigError when they cannot be read."""
-        # The environment is copied, because a module imported into this process may change it.
+        # A copy, because a module imported into this process may change the environment.
         return self._environments.get(suite, self._unless_sealed(lambda: dict(self._environment.of(suite.parent))))
 
     def of(self, run: PlannedRun) -> ModelSpec | None:
-        """Return the settings of a run's model; `None` for a built-in model, one of the caller, a subject or an agent.
+        """Return the settings of a run's model.
 
-        Raises ConfigError if they are missing or wrong."""
+        Return `None` for a built-in model, a model of the caller, a subject and an agent. Raises ConfigError if the
+        settings are missing or wrong."""
         if run.own_model is not None or run.subject is not None:
             return None
         variant = run.variant
@@ -152,9 +153,9 @@ class Specs:
         return replace(spec, params={**spec.params, **variant.params})
 
     def of_model(self, name: str, suite: Path, *, by_suite: bool) -> ModelSpec | None:
-        """Return the settings of a model for a suite, as `of` does, without those of a variant.
+        """Return the settings of a model for a suite, without the changes of a variant; `of` includes them.
 
-        `by_suite` is whether the suite names the model, not the person who runs it."""
+        `by_suite` means that the suite names the model, not the person who runs it."""
         name = model_of(name)
         if is_built_in(name) or agent_named(name) is not None:
             return None
@@ -171,15 +172,15 @@ class Specs:
         return self._models.of_project(suite.parent)
 
     def judge_of(self, suite: Path, check: Judged) -> ModelSpec:
-        """Return the settings of the model that judges a check: the one it names, otherwise the chosen judge.
+        """Return the settings of the model that judges a check: the model that the check names, or the chosen judge.
 
-        Raises ConfigError when there is none, when the model cannot judge, or when its settings are missing."""
+        Raises ConfigError when there is no judge, when the model cannot judge, or when its settings are missing."""
         return judge_of(check, partial(self._judge_at, suite), partial(self._resolved, suite, judges=True))
 
     def user_of(self, suite: Path, case: Case) -> ModelSpec | None:
-        """Return the settings of the model that plays the user of a case; `None` if no model is asked.
+        """Return the settings of the model that plays the user of a case; `None` if the case needs no such model.
 
-        Raises ConfigError when no model is chosen, when it cannot play, or when its settings are missing."""
+        Raises ConfigError when no model is chosen, when the model cannot play, or when its settings are missing."""
 
         def find() -> ModelSpec | None:
             table = case.conversation
@@ -198,7 +199,7 @@ class Specs:
 
     @property
     def replayed_users(self) -> str | None:
-        """The recordings whose users speak in place of those of the cases, as `replay:DIR`."""
+        """The recordings whose users replace the users of the cases, as `replay:DIR`."""
         return self._models.options.users
 
     def _judge_at(self, suite: Path) -> JudgeChoice | None:
@@ -236,10 +237,10 @@ NO_JUDGE = (
 def judge_of(
     check: Judged, choose: Callable[[], JudgeChoice | None], resolve: Callable[[str, bool], ModelSpec]
 ) -> ModelSpec:
-    """Return the model that judges a check: the one it names, otherwise the chosen judge.
+    """Return the model that judges a check: the model that the check names, or the chosen judge.
 
     `resolve` returns the settings of a model, given its name and whether the suite's files name it. Raises ConfigError
-    as `Specs.judge_of` does."""
+    like `Specs.judge_of`."""
     if check.model is not None:
         chosen: JudgeChoice | None = JudgeChoice(check.model, by_suite=True)
     else:
