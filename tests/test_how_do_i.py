@@ -106,6 +106,7 @@ ANSWERS = {
     "Check the state after the run": Expected(
         calls("refund", order="A-17", amount=20), bad=calls("refund", order="A-17", amount=25), shows="2 passed"
     ),
+    "Test a conversation of several turns": Expected(bad=Reply(REFUND), shows="2 passed"),
     "Let a model judge an answer": Expected(Reply((), "I am sorry."), bad=Reply((), "Gone."), shows="2 passed"),
     "Mock a result": Expected(
         shows='{"order":"A-17","state":"shipped"}',
@@ -252,7 +253,7 @@ BY_HAND = ("Watch a run step by step", "Log in to a server")
 
 def test_all_answers_are_run() -> None:
     assert list(ANSWERS) == list(TEXTS)
-    assert len(ANSWERS) == 24
+    assert len(ANSWERS) == 25
 
 
 @pytest.mark.parametrize("name", [name for name in ANSWERS if name not in BY_HAND])

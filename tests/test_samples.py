@@ -87,6 +87,7 @@ def test_there_are_the_samples_that_the_documentation_names() -> None:
         "office",
         "office_chains",
         "office_decisions",
+        "returns_desk",
         "slack",
         "smart_home",
         "tasks",

@@ -277,6 +277,13 @@ def cost_text(dollars: float | None) -> str:
     return f"${dollars:,.6f}"
 
 
+def with_user_cost(cost: str, user_usd: float | None) -> str:
+    """Return a cost with that of the model that played the user, if one did: `$0.021 + user $0.012`."""
+    if user_usd == 0:
+        return cost
+    return f"{cost or '$0'} + user {cost_text(user_usd)}"
+
+
 def tokens_text(into: int, out: int, cached: int = 0, reasoning: int = 0, *, unit: str = " tokens") -> str:
     """Return numbers of tokens: `1,200 tokens in (300 cached), 56 out (20 reasoning)`."""
     text = f"{into:,}{unit} in"

@@ -161,12 +161,16 @@ def test_a_rerun_pays_for_the_player_only_from_its_first_difference(tmp_path: Pa
 
 
 def test_the_model_of_the_user_is_chosen_on_the_command_line(tmp_path: Path) -> None:
-    with desk(tmp_path, PLAYED.replace('model = "player"\n', "")) as (program, _):
+    with desk(tmp_path, PLAYED.replace('model = "player"\n', "")) as (program, server):
         [made] = run(program, "--user-model", "player")
         assert made["status"] == "passed"
-        [without] = run(program, expected=3)
+        asked = len(server.requests)
+        without = program.run("run", "desk.toml", "--model", "agent", "--trust", "--repeats", "3")
+        assert len(server.requests) == asked
         offline = program.run("run", "desk.toml", "--model", "agent", "--user-model", "offline")
-    assert without["error"].startswith("no model plays the user: give --user-model MODEL")
+    assert (without.returncode, without.stdout) == (2, "")
+    assert without.stderr.count("no model plays the user: give --user-model MODEL") == 1
+    assert 'cases: "Impatient"' in without.stderr
     assert offline.returncode == 2 and "cannot play a user" in offline.stderr
 
 

@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 
 from tests.programs import begin
 from workbench.config.program import Program
-from workbench.engine.checkpoint import AnswerCall, AnswerQuestion, Command, Regenerate, SkipCall
+from workbench.engine.checkpoint import (
+    AnswerCall,
+    AnswerQuestion,
+    Command,
+    EditMessage,
+    Regenerate,
+    SayMessage,
+    SkipCall,
+)
 from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent
 from workbench.engine.plan import plan_runs
 from workbench.engine.recordings import Recordings
@@ -94,6 +102,7 @@ class Person:
     def _act(self, held: Event, commands: Sequence[Command]) -> None:
         """Do what is to be done at once, as quick fingers do, and go on unless the last of it does."""
         refusals = [self.session.do(held.run_id, command, held.sequence) for command in commands]
-        if not commands or not isinstance(commands[-1], AnswerCall | AnswerQuestion | SkipCall | Regenerate):
+        leaving = AnswerCall | AnswerQuestion | SkipCall | Regenerate | EditMessage | SayMessage
+        if not commands or not isinstance(commands[-1], leaving):
             refusals.append(self.session.go_on(held.run_id, "stop", held.sequence))
         assert [why for refusal in refusals if (why := refusal.result(10)) is not None] == []

@@ -14,7 +14,7 @@ import workbench
 from tests.engine.stepped import Does, Person
 from tests.programs import program_of
 from tests.quick import first_rows
-from workbench.engine.checkpoint import AnswerQuestion, Command, EditArguments, SkipCall, refusal
+from workbench.engine.checkpoint import AnswerQuestion, Command, EditArguments, HoldPoint, SkipCall, refusal
 from workbench.engine.fork import Fork, ForkPoint, replayed
 from workbench.engine.plan import plan_runs, same_question
 from workbench.suite.render import suite_text, to_toml_data
@@ -452,9 +452,7 @@ def test_a_reply_by_hand_must_fit_the_form() -> None:
         (AnswerQuestion("accept", {"size": 1}), None),
         (AnswerQuestion("cancel"), None),
     )
+    point = HoldPoint("question", 1, lambda: fold(()), question=question)
     for command, why in refused:
-        assert refusal(command, "question", question) == why
-    assert (
-        refusal(SkipCall(), "question")
-        == "the run is held while a server asks: a call can be skipped before it is made"
-    )
+        assert refusal(command, point) == why
+    assert refusal(SkipCall(), point) == "the run is held while a server asks: a call can be skipped before it is made"

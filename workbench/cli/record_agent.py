@@ -64,7 +64,7 @@ def talk(agent: str, suite: Path, program: Program, *, execute: bool, trust: boo
     if approval is None:
         return USAGE
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    runtime = Runtime(said.put, program, speaks=_Typed().reply)
+    runtime = Runtime(said.put, program, speaks=_Typed())
     try:
         warn(f"talk with {model}: one message a line; Ctrl+D ends the conversation, and keeps it as a case")
         batch = runtime.start(plan, approval)
@@ -92,6 +92,8 @@ def _planned(file: SuiteFile, model: str) -> PlannedRun:
 
 class _Typed:
     """The user at the terminal: each line of standard input is a message."""
+
+    may_differ = False
 
     def __init__(self) -> None:
         self._read = b""

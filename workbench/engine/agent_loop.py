@@ -206,7 +206,8 @@ class AgentLoop:
                 # The time limit of the run excludes the simulated user and the judges of conditions, which have time
                 # limits of their own.
                 async with self._limit.suspended():
-                    said = await self._user.next_message()
+                    review = partial(self._checkpoint.before_message, self._rounds + 1)
+                    said = await self._user.next_message(review)
                 if isinstance(said, RunFinished):
                     return said
                 turn = replace(turn, user=said.text)

@@ -25,6 +25,7 @@ from workbench.trajectory.events import (
     ServerAsked,
     ToolCall,
     ToolDefinition,
+    UserSaid,
     problem_of,
 )
 from workbench.trajectory.trajectory import CallRecord, Trajectory
@@ -32,9 +33,9 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 PendingRequest = Callable[[], Awaitable[HttpRequest | None]]
 """Returns the next request of a held run as it would be sent; `None` for a model without HTTP. Raises ModelError."""
 
-At = Literal["request", "call", "question", "result"]
-"""The place of a checkpoint: before a model request, before a tool call, before a reply to the call's server, or after
-the call's result."""
+At = Literal["user", "request", "call", "question", "result"]
+"""Before a message of a conversation's user, before the request of a round, before a tool call, before a reply to its
+server, or after its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,10 @@ class HoldPoint:
     """The reply that the server gets if the run continues."""
     of_agent: bool = False
     """Whether an agent runs the case, which cannot be asked again."""
+    said: UserSaid | None = None
+    """The message that the user of a conversation sends if the run continues."""
+    may_differ: bool = False
+    """Whether another message may be asked for, because a model plays the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,20 @@ class EditResult:
 
 
 @dataclass(frozen=True, slots=True)
+class EditMessage:
+    """Before a message of the user: change its text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SayMessage:
+    """Before a message of the user: say something else in its place, and continue."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class AddMessage:
     """Anywhere: add a message of the user to the next request."""
 
@@ -114,15 +133,19 @@ class AddMessage:
 
 @dataclass(frozen=True, slots=True)
 class Regenerate:
-    """Discard the answer of this round and repeat its request. Allowed before a call or after a result."""
+    """Before a call or after a result: discard the answer of this round and repeat its request.
+
+    Before a message of a played user: ask the player for another one."""
 
 
-Edit = EditArguments | AnswerCall | AnswerQuestion | SkipCall | EditResult | AddMessage | Regenerate
+OfUser = EditMessage | SayMessage
+Edit = EditArguments | AnswerCall | AnswerQuestion | SkipCall | EditResult | OfUser | AddMessage | Regenerate
 Command = Continue | Edit
 
 # Messages can be added at every place. A result exists only after its call, and arguments can change only before the
 # call is sent.
 _ALLOWED: Mapping[At, tuple[type[Command], ...]] = {
+    "user": (Continue, AddMessage, EditMessage, SayMessage, Regenerate),
     "request": (Continue, AddMessage),
     "call": (Continue, AddMessage, EditArguments, AnswerCall, SkipCall, Regenerate),
     "question": (Continue, AddMessage, AnswerQuestion),
@@ -135,11 +158,14 @@ _WHEN: Mapping[type[Command], str] = {
     SkipCall: "a call can be skipped before it is made",
     AnswerQuestion: "a server can be answered only while it asks",
     EditResult: "a result can be changed right after it arrives",
+    EditMessage: "the user's words can be changed before they are sent",
+    SayMessage: "the user's words can be replaced before they are sent",
     Regenerate: "a round can be asked again before one of its calls, or after a result",
 }
 
 
 _WHERE: Mapping[At, str] = {
+    "user": "before a message of the user",
     "request": "before a request",
     "call": "before a call",
     "question": "while a server asks",
@@ -147,15 +173,18 @@ _WHERE: Mapping[At, str] = {
 }
 
 
-def refusal(command: Command, at: At, question: Question | None = None, *, of_agent: bool = False) -> str | None:
+def refusal(command: Command, point: HoldPoint) -> str | None:
     """Return the reason why a command is not allowed where a run is held; `None` if it is allowed."""
-    if of_agent and isinstance(command, Regenerate):
+    question = point.question
+    if point.of_agent and isinstance(command, Regenerate) and point.at != "user":
         return NOT_ASKED_AGAIN
-    if not isinstance(command, _ALLOWED[at]):
-        where = _WHERE[at]
+    if not isinstance(command, _ALLOWED[point.at]):
+        where = _WHERE[point.at]
         return f"the run is held {where}: {_WHEN[type(command)]}"
-    if isinstance(command, AddMessage) and not command.text.strip():
+    if isinstance(command, AddMessage | OfUser) and not command.text.strip():
         return "a message to the model needs a text"
+    if isinstance(command, Regenerate) and point.at == "user" and not point.may_differ:
+        return "no model plays this user, so its words would be the same"
     if isinstance(command, EditArguments) and (problem := problem_of(command.arguments)) is not None:
         return f"these arguments cannot be sent: {problem}"
     if isinstance(command, AnswerQuestion) and question is not None:
@@ -184,6 +213,11 @@ def asked_event(call: ToolCall, question: Question, reply: Reply) -> ServerAsked
         *(call.id, call.tool, question.server, question.kind, question.message, question.request),
         *(reply.action, reply.source, reply.content, reply.text, reply.problem, question.undeclared),
     )
+
+
+def by_person(said: UserSaid, text: str) -> UserSaid:
+    """Return a message of the user with a text of a person in place of its own."""
+    return replace(said, text=text, by="person", original=said.original or said.text)
 
 
 SKIPPED = "This call was not made: the person who watches this run skipped it."
@@ -290,6 +324,38 @@ class Checkpoint:
                             return reply
             finally:
                 self._recorder.emit(Resumed(self._recorder.ms_since(began)))
+
+    async def before_message(self, round_number: int, said: UserSaid, may_differ: bool) -> UserSaid | None:
+        """Reach a point before a message of the user, where the run may be held, and return the message to send.
+
+        Returns `None` if a person wants the player to be asked again."""
+        control = self._control
+        if control is None:
+            return said
+        so_far = lambda: self._recorder.trajectory  # noqa: E731
+        why = await control.why_hold(HoldPoint("user", round_number, so_far, said=said, may_differ=may_differ))
+        while why is not None:
+            self._recorder.emit(Paused(why, None, "user", round_number, said=said))
+            point = HoldPoint("user", round_number, so_far, hold=self._recorder.last, said=said, may_differ=may_differ)
+            began = self._recorder.clock()
+            try:
+                command = await control.next_command(point)
+                while isinstance(command, AddMessage):
+                    self._do(command, round_number, None)
+                    command = await control.next_command(point)
+            finally:
+                self._recorder.emit(Resumed(self._recorder.ms_since(began)))
+            match command:
+                case Regenerate():
+                    return None
+                case SayMessage(text=text):
+                    return by_person(replace(said, end=None), text)
+                case EditMessage(text=text):
+                    # The run is held anew, so that the person sees the change before it continues.
+                    said = by_person(said, text)
+                case _:
+                    why = None
+        return said
 
     def _do(
         self, command: Command, round_number: int, call: CallRecord | None

@@ -11,7 +11,7 @@ from workbench.checks.check import CheckContext
 from workbench.engine.recorder import Recorder
 from workbench.engine.script import Departure, next_scripted, said_in, stops
 from workbench.suite.user_model import UserTable
-from workbench.trajectory.events import FinishReason, RunFinished, UserEnd, UserEnded, UserSaid
+from workbench.trajectory.events import FinishReason, RunFinished, UserEnd, UserEnded, UserRefused, UserSaid
 from workbench.trajectory.trajectory import Trajectory
 
 _Decided = TypeVar("_Decided")
@@ -32,42 +32,68 @@ class UserError(Exception):
     """The simulated user broke its rules or could not be asked; the message says so."""
 
 
-NextReply = Callable[[Trajectory, int], Awaitable[UserSaid | UserEnded]]
-"""Returns the user's message or departure in a turn, counted from 1. Raises UserError."""
+class Speaker(Protocol):
+    """A user other than a script; with `may_differ`, it may say something else if it is asked again."""
+
+    may_differ: bool
+
+    async def reply(self, trajectory: Trajectory, turn: int, /) -> UserSaid | UserEnded:
+        """Return the user's message or departure in a turn, counted from 1. Raises UserError."""
+        ...
+
+
+ReviewMessage = Callable[[UserSaid, bool], Awaitable[UserSaid | None]]
+"""Returns the message to send in place of one, or `None` to ask for another; the flag says whether that is possible."""
 
 
 class Conversation:
     """The user of one conversation.
 
-    `reply` answers in place of a script: it is a model that plays the user, or a recorded user."""
+    `speaker` is a user other than a script: a model that plays it, or a recording."""
 
     def __init__(
-        self, table: UserTable, recorder: Recorder, decisions: Decisions, reply: NextReply | None = None
+        self,
+        table: UserTable,
+        recorder: Recorder,
+        decisions: Decisions,
+        speaker: Speaker | None = None,
     ) -> None:
         self._table = table
         self._recorder = recorder
         self._decisions = decisions
-        self._reply = reply or self._scripted
+        self._reply = self._scripted if speaker is None else speaker.reply
+        self._may_differ = speaker is not None and speaker.may_differ
 
-    async def next_message(self) -> UserSaid | RunFinished:
-        """Emit and return the next message of the user, or return the end of the run."""
+    async def next_message(self, review: ReviewMessage) -> UserSaid | RunFinished:
+        """Emit and return the next message of the user, or return the end of the run.
+
+        A message that `review` does not return is asked for again."""
         trajectory = self._recorder.trajectory
         said = said_in(trajectory)
+        if said and (not trajectory.rounds or trajectory.rounds[-1].turn != said[-1].turn):
+            return said[-1]  # a fork has replayed this message, which is not answered yet
         if said and said[-1].end is not None:
             # A message with `end` is still answered, so the user leaves only now.
             return self._left(UserEnded(said[-1].turn, said[-1].end))
         if len(said) >= self._table.max_turns:
             return RunFinished("turns exhausted")
-        try:
-            reply = await self._reply(trajectory, len(said) + 1)
-        except UserError as error:
-            return RunFinished("user error", str(error))
-        except ConditionError as error:
-            return RunFinished("error", str(error))
-        if isinstance(reply, UserEnded):
-            return self._left(reply)
-        self._recorder.emit(reply)
-        return reply
+        sent: UserSaid | None = None
+        while sent is None:
+            try:
+                reply = await self._reply(self._recorder.trajectory, len(said) + 1)
+            except UserError as error:
+                return RunFinished("user error", str(error))
+            except ConditionError as error:
+                return RunFinished("error", str(error))
+            if isinstance(reply, UserEnded):
+                return self._left(reply)
+            sent = await review(reply, self._may_differ)
+            if sent is None:
+                turn, cost = reply.turn, (reply.usage, reply.latency_ms, reply.cost_usd)
+                attempt = len(self._recorder.trajectory.user_turns[-1].refused) + 1
+                self._recorder.emit(UserRefused(turn, attempt, reply.text, "asked again", "", *cost))
+        self._recorder.emit(sent)
+        return sent
 
     async def stopped(self) -> RunFinished | None:
         """Return the end of the run if the `stop` of the conversation holds now."""
@@ -100,6 +126,8 @@ class RecordedUser:
     `origin` is the recorded run. A played user's refused attempts are repeated too, so that a replay equals its
     origin."""
 
+    may_differ = False
+
     def __init__(self, origin: Trajectory, recorder: Recorder) -> None:
         self._origin = origin
         self._recorder = recorder
@@ -123,13 +151,17 @@ class RecordedUser:
         raise UserError(f"the recording has no message of the user for turn {turn}: the model took another way")
 
 
-def unavailable(why: str) -> NextReply:
-    """Return a user who cannot speak, for the reason `why`."""
+class UnavailableUser:
+    """A user who cannot speak, for the reason `why`."""
 
-    async def reply(_trajectory: Trajectory, _turn: int) -> UserSaid | UserEnded:
-        raise UserError(why)
+    may_differ = False
 
-    return reply
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    async def reply(self, _trajectory: Trajectory, _turn: int) -> UserSaid | UserEnded:
+        """Raise UserError."""
+        raise UserError(self._why)
 
 
 class ConditionError(Exception):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count, zip_longest
 
 from workbench.dataclasses import dataclass
-from workbench.engine.checkpoint import At, EditResult
+from workbench.engine.checkpoint import At, EditResult, by_person
 from workbench.engine.turns import Turn, Turns
 from workbench.suite.model import Case
 from workbench.suite.settings import CaseSettings
@@ -30,6 +30,7 @@ from workbench.trajectory.events import (
     ResultEdited,
     ResultReceived,
     TextDelta,
+    UserSaid,
 )
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, fold
 
@@ -99,14 +100,15 @@ class ForkPoint:
 class Fork:
     """A run forked from a run that is finished, recorded or held.
 
-    `system` replaces the system prompt after the fork point; an empty text removes it. `result` replaces the last
-    result before the point. With `back_to`, the fork is held at the same kind of place as the original run, with the
-    same messages for the next request."""
+    `system` replaces the system prompt after the point; an empty one removes it. `result` replaces the last result
+    before the point, and `user` the message of a conversation's user right before the first request. With `back_to`,
+    the fork is held at the same kind of place as the original run, with the same messages for the next request."""
 
     origin: Trajectory
     at: ForkPoint
     system: str | None = None
     result: EditResult | None = None
+    user: str | None = None
     back_to: At | None = None
 
     @property
@@ -119,6 +121,29 @@ class Fork:
         if following:
             return following[0].added
         return self.origin.added
+
+    @property
+    def said(self) -> UserSaid | None:
+        """The message of a conversation's user right before the first request of the fork."""
+        if self.at.answered is not None or self.back_to == "user":
+            return None
+        said = _said_before(self.origin, self.at.round)
+        if self.user is None:
+            return said
+        if said is None:
+            earlier = [each.said.turn for each in self.origin.rounds[: self.at.rounds] if each.said is not None]
+            return UserSaid(max(earlier, default=0) + 1, self.user, "person")
+        return by_person(said, self.user)
+
+
+def _said_before(origin: Trajectory, round_number: int) -> UserSaid | None:
+    """Return the user's message before a request, which may not have been made yet."""
+    if round_number <= len(origin.rounds):
+        return origin.rounds[round_number - 1].said
+    last = origin.user_turns[-1].said if origin.user_turns else None
+    if last is not None and any(each.turn == last.turn for each in origin.rounds):
+        return None
+    return last
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +164,7 @@ class PastHold:
         paused, origin = self.paused, fold(self.events[: self.index])
         assert paused.at != "permission"
         assert paused.round is not None
-        if paused.at == "request":
+        if paused.at in ("user", "request"):
             return Fork(origin, ForkPoint(paused.round), system, back_to=paused.at)
         calls = []
         for record in origin.rounds[paused.round - 1].calls:
@@ -260,6 +285,8 @@ def replayed(fork: Fork, model: str) -> Iterator[EventPayload]:
             result = rounds[-1].calls[at.answered - 1].result
             assert result is not None
             yield _edit_of(result, fork.result)
+    if (said := fork.said) is not None:
+        yield _free(said)
     yield from map(MessageAdded, fork.added)
     yield Forked(origin.run_id, origin.start.model, at.round, at.answered)
 
@@ -271,8 +298,7 @@ def _round(of: Round, answered: int) -> Iterator[EventPayload]:
     if of.step is not None:
         yield of.step
     if of.said is not None:
-        # The fork pays for none of the tokens of the original run.
-        yield replace(of.said, usage=None, latency_ms=0.0, cost_usd=None)
+        yield _free(of.said)
     answers = (*of.superseded, of)
     yield from map(MessageAdded, answers[0].added)
     for answer, following in zip_longest(answers, answers[1:]):
@@ -288,6 +314,11 @@ def _round(of: Round, answered: int) -> Iterator[EventPayload]:
             # Each answer repeats all messages added since the previous request, so only the new ones are replayed.
             yield from map(MessageAdded, following.added[len(answer.added) :])
             yield Regenerated(of.number)
+
+
+def _free(said: UserSaid) -> UserSaid:
+    """Return a replayed message: the fork pays for none of the tokens of the original run."""
+    return replace(said, usage=None, latency_ms=0.0, cost_usd=None)
 
 
 def _answer(of: Round) -> Iterator[EventPayload]:

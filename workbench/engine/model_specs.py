@@ -197,6 +197,13 @@ class Specs:
 
         return self._users.get((suite, case.id), self._unless_sealed(find))
 
+    def lacks_player(self, case: Case) -> bool:
+        """Return whether a model must play the user of a case and none is chosen."""
+        table, options = case.conversation, self._models.options
+        if table is None or not table.is_played or options.users is not None:
+            return False
+        return table.model is None and options.user_model is None
+
     @property
     def replayed_users(self) -> str | None:
         """The recordings whose users replace the users of the cases, as `replay:DIR`."""

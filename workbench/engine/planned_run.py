@@ -19,7 +19,7 @@ from workbench.config.models import ConfigError, Price
 from workbench.dataclasses import ByIdentity, dataclass
 from workbench.engine.agent_loop import RunRequest, StepNotJudgedError, fail, run_case
 from workbench.engine.checkpoint import RunControl
-from workbench.engine.conversation import Conversation, Decisions, NextReply
+from workbench.engine.conversation import Conversation, Decisions, Speaker
 from workbench.engine.events import BatchListener, RunDone, RunEvent
 from workbench.engine.executor import AskExecution, Permission
 from workbench.engine.judges import RunJudge, judged
@@ -86,7 +86,7 @@ class RunContext:
     """Returns the price of a run's model, if it is known."""
     judge_of: Callable[[PlannedRun], RunJudge | None] = lambda _planned: None
     """Returns the judge of a run."""
-    reply_of: Callable[[PlannedRun, Recorder, Decisions], NextReply | None] = lambda *_run: None
+    speaker_of: Callable[[PlannedRun, Recorder, Decisions], Speaker | None] = lambda *_run: None
     """Returns the user of a conversation who is no script: a played or a recorded one."""
     control_of: Callable[[PlannedRun, RunGrading], RunControl | None] = lambda _planned, _grading: None
     """Returns the control that may hold a run."""
@@ -253,7 +253,7 @@ def _user_of(planned: PlannedRun, context: RunContext, recorder: Recorder, gradi
     table = planned.case.conversation
     if table is None:
         return None
-    return Conversation(table, recorder, grading, context.reply_of(planned, recorder, grading))
+    return Conversation(table, recorder, grading, context.speaker_of(planned, recorder, grading))
 
 
 def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> SubjectRun:

@@ -115,6 +115,8 @@ class PlayerModel:
 class Player:
     """The played user of one run; `repeat` tells the repeats of a case apart."""
 
+    may_differ = True
+
     def __init__(
         self,
         table: UserTable,
@@ -134,13 +136,14 @@ class Player:
 
         Raises UserError and ConditionError."""
         table = self._table
-        if turn == 1 and table.opening is not None:
+        if turn == 1 and table.opening is not None and not _in_turn(trajectory, turn):
             return UserSaid(turn, table.opening, "opening")
         released = await decided(
             self._decisions, trajectory, lambda context: released_facts(table, trajectory, context)
         )
-        refused: list[UserRefused] = []
-        for attempt in range(1, table.tries + 1):
+        # A person who steps through the run may have asked for another message.
+        refused = [*trajectory.user_turns[-1].refused] if _in_turn(trajectory, turn) else []
+        for attempt in range(len(refused) + 1, len(refused) + table.tries + 1):
             answer, cost = await self._asked(turn, question_of(table, released, trajectory, refused), tuple(released))
             fault, detail = answer.fault, ""
             if fault is None:
@@ -150,7 +153,7 @@ class Player:
             text = answer.text or ""
             refused.append(UserRefused(turn, attempt, text, fault, detail, cost.usage, cost.latency_ms, cost.usd))
             self._recorder.emit(refused[-1])
-        raise UserError(broken_rules(refused))
+        raise UserError(broken_rules([each for each in refused if each.fault != "asked again"]))
 
     async def _asked(self, turn: int, question: str, released: tuple[str, ...]) -> tuple[PlayerAnswer, Cost]:
         model, system = self._model, self._table.prompt or SYSTEM
@@ -169,6 +172,10 @@ class Player:
         if answer.fault is None:
             model.cache.keep(key, {"text": answer.text, "end": answer.end, "why": answer.why}, question)
         return answer, cost
+
+
+def _in_turn(trajectory: Trajectory, turn: int) -> bool:
+    return bool(trajectory.user_turns) and trajectory.user_turns[-1].number == turn
 
 
 def _reply(turn: int, answer: PlayerAnswer, cost: Cost) -> UserSaid | UserEnded:
@@ -262,6 +269,7 @@ _FAULTS: dict[UserFault, str] = {
     "spoke as the assistant": "you are the user, not the assistant",
     "twice word for word": "you said this before, word for word",
     "unknown end": 'the end must be "done" or "gave up"',
+    "asked again": "another message is wanted",
     "no message": "call the tool `say` or `leave`, or write the JSON object alone",
 }
 
@@ -290,7 +298,15 @@ def fault_of(
     for name, fact in table.withheld.items():
         if name not in released and _holds_word(text, fact.value):
             return "told early", fact.value
-    known = [table.goal or "", table.opening or "", table.style or "", *released.values(), *heard_in(trajectory)]
+    by_person = [said.text for said in said_in(trajectory) if said.by == "person"]
+    known = [
+        table.goal or "",
+        table.opening or "",
+        table.style or "",
+        *released.values(),
+        *heard_in(trajectory),
+        *by_person,
+    ]
     material = plain_text("\n".join(known))
     for match in _FACT.finditer(plain_text(text)):
         if match[0] not in material:

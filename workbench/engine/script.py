@@ -75,9 +75,11 @@ def next_scripted(user: UserTable, trajectory: Trajectory, context: CheckContext
 def _unsaid(user: UserTable, said: Iterable[UserSaid]) -> list[ScriptedMessage]:
     left = list(user.messages)
     for each in said:
-        if each.by != "script":
+        if each.by != "script" and each.original is None:
             continue
-        used = next((one for one in left if (one.id, one.say) == (each.message, each.text)), None)
+        # A person's words in place of a message use it up.
+        text = each.text if each.original is None else each.original
+        used = next((one for one in left if (one.id, one.say) == (each.message, text)), None)
         if used is not None:
             left.remove(used)
     return left

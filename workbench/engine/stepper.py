@@ -95,7 +95,7 @@ class Stepper:
         Returns the reason if that is impossible."""
         if self.held is None or self.held.hold != hold:
             return _elsewhere(self._hold)
-        why_not = refusal(command, self.held.at, self.held.question, of_agent=self.held.of_agent)
+        why_not = refusal(command, self.held)
         if why_not is not None:
             return why_not
         if not isinstance(command, EditArguments | EditResult | AddMessage):

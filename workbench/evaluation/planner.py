@@ -11,7 +11,7 @@ from workbench.config.agents import agent_named
 from workbench.config.folders import project_paths
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
-from workbench.engine.model_specs import Specs
+from workbench.engine.model_specs import NO_USER_MODEL, Specs
 from workbench.engine.plan import PlannedRun, PlannedShard, costs_of, places_by_cost, places_in_turn, plan_runs
 from workbench.engine.suite_secrets import learn_secrets_of_runs
 from workbench.evaluation.exit_codes import USAGE
@@ -32,9 +32,10 @@ from workbench.evaluation.suites import NoSuitesError, load_suites
 from workbench.history.history import History
 from workbench.history.records import HistoryError, ShardRef
 from workbench.numerals import counted, of_text
-from workbench.providers.built_in import BuiltInModels, is_built_in
+from workbench.providers.built_in import REPLAY, BuiltInModels, is_built_in
 from workbench.providers.model import ModelError
 from workbench.suite.added_variants import AddedVariantError, with_variants
+from workbench.suite.problems import quoted
 from workbench.suite.project import Search
 from workbench.suite.suite_file import SuiteFile, suites_of
 from workbench.tools.listings import Listings
@@ -110,6 +111,9 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
     problems += notices(unjudged_checks(cases_of(runs), program.models), "detail")
     specs = Specs(program.models, program.environment)
     specs.find(runs)
+    if without := tuple(dict.fromkeys(_without_player(runs, specs))):
+        first = f"nothing was run: {NO_USER_MODEL}"
+        raise PlanError(*problems, Notice(f"{first} (cases: {', '.join(map(quoted, without))})"))
     shard = None
     if options.shard is not None:
         try:
@@ -155,6 +159,13 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         history_named=options.history_named,
         notices=tuple(problems),
     )
+
+
+def _without_player(runs: Iterable[PlannedRun], specs: Specs) -> Iterator[str]:
+    """Yield the names of the cases whose user a model plays, without a model to play it."""
+    for run in runs:
+        if run.case.skip is None and not run.asked_model.startswith(REPLAY) and specs.lacks_player(run.case):
+            yield run.case.name
 
 
 def limit_usd(runs: Iterable[PlannedRun], wanted_usd: float | None = None) -> float | None:

@@ -50,7 +50,7 @@ class BatchProgress(Progress):
                 # Another process may report only the end of a run.
                 if result.was_asked:
                     self.began(result.run_id, result.model, now_s)
-                self.ended(result.run_id, result.model, result.status, result.cost_usd)
+                self.ended(result.run_id, result.model, result.status, result.cost_usd, result.user_cost_usd)
             case _:
                 return False
         return True

@@ -22,7 +22,7 @@ from workbench.config.program import Program
 from workbench.config.read_only import refuse_if_read_only
 from workbench.engine.batch import Batch, LaneOf, Spares, lanes_of
 from workbench.engine.checkpoint import Command, RunControl
-from workbench.engine.conversation import Decisions, NextReply, RecordedUser, unavailable
+from workbench.engine.conversation import Decisions, RecordedUser, Speaker, UnavailableUser
 from workbench.engine.events import (
     BatchListener,
     CostLimitReached,
@@ -143,12 +143,12 @@ class RuntimeModels:
 
     def users(
         self, approval: Approval, concurrency: int
-    ) -> Callable[[PlannedRun, Recorder, Decisions], NextReply | None]:
+    ) -> Callable[[PlannedRun, Recorder, Decisions], Speaker | None]:
         """Return a function that returns the simulated or recorded user of a run; `None` for a script."""
         specs = approval.specs
         recorded = BuiltInModels()
 
-        def reply_of(planned: PlannedRun, recorder: Recorder, decisions: Decisions) -> NextReply | None:
+        def speaker_of(planned: PlannedRun, recorder: Recorder, decisions: Decisions) -> Speaker | None:
             table = planned.case.conversation
             assert table is not None
             name, folder = specs.replayed_users, Path()
@@ -159,10 +159,10 @@ class RuntimeModels:
             try:
                 if name is not None:
                     origin = recorded.recording(name, folder, planned.case.id).trajectory
-                    return RecordedUser(origin, recorder).reply
+                    return RecordedUser(origin, recorder)
                 spec = specs.user_of(planned.file.path, planned.case)
             except (ConfigError, ModelError) as error:
-                return unavailable(str(error))
+                return UnavailableUser(str(error))
             if spec is None:
                 return None
             from workbench.engine.player import Player, PlayerModel  # on use: few suites have played users
@@ -172,9 +172,9 @@ class RuntimeModels:
                 return self._open_endpoint(planned, spec, environment, approval, concurrency)
 
             model = PlayerModel(spec, open_model, self._retries, self._user_messages)
-            return Player(table, model, recorder, decisions, planned.repeat).reply
+            return Player(table, model, recorder, decisions, planned.repeat)
 
-        return reply_of
+        return speaker_of
 
     def hold(self, endpoint: str, model: str, seconds: float) -> None:
         """Send no request to a model for some seconds."""
@@ -292,7 +292,7 @@ class Runtime:
         share: int = 1,
         on_hold: Callable[[str, str, float], object] = lambda _url, _model, _seconds: None,
         leases: Leases | None = None,
-        speaks: NextReply | None = None,
+        speaks: Speaker | None = None,
     ) -> None:
         refuse_if_read_only("runs are made or servers are started")
         self._listener = listener
@@ -437,14 +437,14 @@ class Runtime:
             retries=self._retries,
             price_of=_prices(approval.specs),
             judge_of=self._models.judges(approval, plan.concurrency),
-            reply_of=self._users(plan, approval),
+            speaker_of=self._users(plan, approval),
             control_of=control_of,
             instructions=plan.instructions,
             environment_of=approval.specs.environment_at,
             passed_variables=approval.specs.passed_variables,
         )
 
-    def _users(self, plan: Plan, approval: Approval) -> Callable[[PlannedRun, Recorder, Decisions], NextReply | None]:
+    def _users(self, plan: Plan, approval: Approval) -> Callable[[PlannedRun, Recorder, Decisions], Speaker | None]:
         if (speaks := self._speaks) is not None:
             return lambda _planned, _recorder, _decisions: speaks
         return self._models.users(approval, plan.concurrency)

@@ -43,6 +43,32 @@ def final_issues(case: Case, trajectory: Trajectory, context: CheckContext = EMP
             yield from _state_issues(number, state, trajectory, context)
 
 
+def met_requirements(final: FinalTable, issues: Sequence[Issue]) -> tuple[list[str], int]:
+    """Return the requirements of `final` that a graded run met, in words, and the number of all."""
+    wanted: list[tuple[str, bool]] = []
+    unmet = {(issue.kind, issue.expected) for issue in issues if issue.decides}
+    for change in final.changes or ():
+        text = describe_expected(change)
+        missed = ("missing change", text) in unmet or ("wrong change", text) in unmet
+        wanted.append((f"changes  {text}", not missed))
+    if final.changes is not None:
+        extra = any(kind == "unexpected change" for kind, _ in unmet)
+        wanted.append(("changes  nothing else" if final.changes else "changes  nothing", not extra))
+    for said in final.texts:
+        text = describe_value(said.text)
+        missed = any(
+            each.kind == "not said" and (each.expected, each.tool) == (text, said.after_tool) for each in issues
+        )
+        wanted.append((f"says  {text}" + (f" after {said.after_tool}" if said.after_tool else ""), not missed))
+    for state in final.state:
+        asked = asked_text(state.tool, state.args)
+        missed = any(each.kind == "final state" and each.why.startswith((asked, "not asked")) for each in issues)
+        wanted.append((f"state  {asked}", not missed))
+    if final.goal is not None:
+        wanted.append(("goal", not any(kind == "final goal" for kind, _ in unmet)))
+    return [text for text, met in wanted if met], len(wanted)
+
+
 def replays_changes(case: Case, trajectory: Trajectory) -> bool:
     """Return whether a fork replays results of changing calls that its own tools did not execute.
 

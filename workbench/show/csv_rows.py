@@ -46,6 +46,7 @@ def rows_of_diff(report: DiffReport) -> Iterator[str]:
 
 def _run(run: RunResult, line: int | None) -> dict[str, Any]:
     trajectory, usage, arguments = run.trajectory, run.trajectory.usage, valid_arguments_of(run)
+    user = trajectory.user_usage
     calls = []
     for call in trajectory.calls:
         calls.append(f"{call.tool}({compact_json(dict(call.arguments))})")
@@ -71,6 +72,11 @@ def _run(run: RunResult, line: int | None) -> dict[str, Any]:
         "input_tokens": usage and usage.input_tokens,
         "output_tokens": usage and usage.output_tokens,
         "cost_usd": run.cost_usd,
+        "user_requests": trajectory.user_requests,
+        "user_ms": trajectory.user_latency_ms,
+        "user_input_tokens": user and user.input_tokens,
+        "user_output_tokens": user and user.output_tokens,
+        "user_cost_usd": run.user_cost_usd,
         "touched": trajectory.touched,
         "fork": run.is_fork,
         "metrics": [f"{metric.name}: {setting_text(metric.value)}" for metric in run.metrics],

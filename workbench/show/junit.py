@@ -225,6 +225,11 @@ def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
     # A sum that lacks runs of unknown cost would be mistaken for the whole cost.
     if None not in costs:
         facts["cost_usd"] = sum(cost or 0.0 for cost in costs)
+    if any(run.trajectory.user_requests for run in result.runs):
+        of_users = [run.user_cost_usd for run in result.runs]
+        facts["user_requests"] = sum(run.trajectory.user_requests for run in result.runs)
+        facts["user_ms"] = sum(run.trajectory.user_latency_ms for run in result.runs)
+        facts["user_cost_usd"] = None if None in of_users else sum(usd or 0.0 for usd in of_users)
     usages = list(filter(None, (run.trajectory.usage for run in result.runs)))
     if usages:
         facts["input_tokens"] = sum(usage.input_tokens for usage in usages)

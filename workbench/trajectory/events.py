@@ -167,15 +167,23 @@ UserSource = Literal["opening", "script", "otherwise", "model", "person"]
 plays the user. `person`: the person who steps through the run."""
 
 UserFault = Literal[
-    "invented", "told early", "empty", "spoke as the assistant", "twice word for word", "unknown end", "no message"
+    "invented",
+    "told early",
+    "empty",
+    "spoke as the assistant",
+    "twice word for word",
+    "unknown end",
+    "no message",
+    "asked again",
 ]
-"""The reason why a message of the simulated user is not sent."""
+"""The reason why a message of the simulated user is not sent; `asked again`: a person wanted another one."""
 
-HoldPlace = Literal["request", "call", "question", "result", "permission"]
+HoldPlace = Literal["user", "request", "call", "question", "result", "permission"]
 """The place where a run is held.
 
-`request`: before a model request. `call`: before a tool call. `question`: before the reply to a server's request.
-`result`: after a result. `permission`: while a person is asked whether a call may be executed."""
+`user`: before a message of a conversation's user. `request`: before a model request. `call`: before a tool call.
+`question`: before the reply to a server's request. `result`: after a result. `permission`: while a person is asked
+whether a call may be executed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,7 +431,8 @@ class Paused:
     """The run is held; the time until it is resumed does not count.
 
     The run is held before or after the call `call_id`; `round` is the round of this call or of the pending request.
-    `asked` is the waiting request of a server, with the reply that will be sent if the run is resumed.
+    `asked` is the waiting request of a server, with the reply that will be sent if the run is resumed; `said` is the
+    waiting message of the user of a conversation.
     """
 
     why: str
@@ -431,6 +440,7 @@ class Paused:
     at: HoldPlace = "permission"
     round: int | None = None
     asked: ServerAsked | None = field(default=None, metadata=_SPARSE)
+    said: UserSaid | None = field(default=None, metadata=_SPARSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -527,7 +537,8 @@ class UserRefused:
 class UserSaid:
     """The user of a conversation sends a message; the next request belongs to this turn, which counts from 1.
 
-    `message` is the id of a scripted message. With `end`, the user leaves after the answer.
+    `message` is the id of a scripted message. With `end`, the user leaves after the answer. `original` is the text that
+    a person replaced.
     """
 
     turn: int
@@ -538,6 +549,7 @@ class UserSaid:
     usage: Usage | None = field(default=None, metadata=_SPARSE)
     latency_ms: Milliseconds = field(default=0.0, metadata=_SPARSE)
     cost_usd: float | None = None
+    original: str | None = field(default=None, metadata=_SPARSE)
 
 
 @dataclass(frozen=True, slots=True)

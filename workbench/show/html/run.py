@@ -16,7 +16,16 @@ from workbench.analysis.measures import COST, TOKENS
 from workbench.grading.explanation import explain, in_numbers
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResult, StepGrade
 from workbench.grading.status import NOT_APPLICABLE, Status, passed_if
-from workbench.numerals import NOTHING, cost_text, count_text, counted, duration_text, figure, score_text
+from workbench.numerals import (
+    NOTHING,
+    cost_text,
+    count_text,
+    counted,
+    duration_text,
+    figure,
+    score_text,
+    with_user_cost,
+)
 from workbench.show.html.elements import (
     Element,
     Node,
@@ -37,7 +46,6 @@ from workbench.show.views.agents import agent_text, note_text
 from workbench.show.views.grades import issue_text, judgement_text, metric_text, step_lines
 from workbench.show.views.runs_report import ShownRun
 from workbench.show.views.server_output import output_title
-from workbench.show.views.totals import with_user_cost
 from workbench.show.views.trajectory import (
     EDITED,
     asked_head,

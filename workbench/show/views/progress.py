@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from workbench.dataclasses import dataclass
 from workbench.grading.status import Status
-from workbench.numerals import cost_text, count_text, counted, estimate_time_text
+from workbench.numerals import cost_text, count_text, counted, estimate_time_text, with_user_cost
 from workbench.show.spans import EMPTY, Line, Span, cells
 from workbench.show.views.values import Awaited
 from workbench.show.visible import fit, one_line
@@ -56,6 +56,8 @@ class Progress:
     """The cost of the runs whose cost is known."""
     cost_unknown: bool = False
     """Whether there are runs of unknown cost."""
+    user_usd: float | None = 0.0
+    """The cost of the models that played users, `None` if it is unknown."""
     starting: dict[int, str] = field(default_factory=dict)
     """The servers and models that are starting, such as `server weather`, by the number of their start."""
     _models: dict[str, _OfModel] = field(default_factory=dict)
@@ -97,8 +99,10 @@ class Progress:
         else:
             self.starting[number] = words
 
-    def ended(self, run_id: str, model: str, status: Status, cost_usd: float | None) -> None:
-        """Count a finished run."""
+    def ended(
+        self, run_id: str, model: str, status: Status, cost_usd: float | None, user_usd: float | None = 0.0
+    ) -> None:
+        """Count a finished run; `user_usd` is the cost of the model that played its user."""
         of_model = self._models[model]
         self._waiting.discard(run_id)
         self.awaited.pop(run_id, None)
@@ -107,6 +111,7 @@ class Progress:
             of_model.running -= 1
         # A skipped case takes no time, so counting it would make the estimate too short.
         of_model.made += status != Status.SKIPPED
+        self.user_usd = None if self.user_usd is None or user_usd is None else self.user_usd + user_usd
         self._over(model, status, cost_usd)
 
     def _over(self, model: str, status: Status, cost_usd: float | None, runs: int = 1) -> None:
@@ -203,8 +208,9 @@ def _parts(progress: Progress, now_s: float, only_ascii: bool) -> Iterator[_Part
         yield _Part(4, (Span(f"{count_text(planned - done)} left"),))
     if (left_s := progress.left_s(now_s)) is not None:
         yield _Part(3, (Span(f"about {estimate_time_text(left_s)}"),))
-    if progress.cost_usd:
-        yield _Part(6, (Span(known_cost_text(progress.cost_usd, has_unknown=progress.cost_unknown)),))
+    known = known_cost_text(progress.cost_usd, has_unknown=progress.cost_unknown) if progress.cost_usd else ""
+    if cost := with_user_cost(known, progress.user_usd):
+        yield _Part(6, (Span(cost),))
     if len(progress.by_model) > 1:
         # Models have the highest ranks, so they are dropped first, beginning with the last one.
         for rank, (name, (over, of_all)) in enumerate(progress.by_model.items(), 7):

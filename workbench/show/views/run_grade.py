@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
-from workbench.grading.final import asked_text
+from workbench.grading.final import asked_text, met_requirements
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, RunResult, StepGrade
 from workbench.grading.status import Status
 from workbench.show.views.run_items import CallItem, ForkItem, Item, MissingItem, OwnCallItem, RunItems, StepItem
 from workbench.suite.expected_calls import ExpectedCall
-from workbench.suite.model import Case
+from workbench.suite.model import Case, FinalTable
 from workbench.suite.problems import Place
 
 PlacedCall = tuple[Place, ExpectedCall]
@@ -127,7 +127,13 @@ def _position(expected: Sequence[PlacedCall], index: int) -> int | None:
 
 
 def put_grade(
-    run: RunItems, result: RunResult, expected: Sequence[PlacedCall], former: RunResult | None, *, first: bool
+    run: RunItems,
+    result: RunResult,
+    expected: Sequence[PlacedCall],
+    former: RunResult | None,
+    *,
+    first: bool,
+    final: FinalTable | None = None,
 ) -> None:
     """Show a grade in place of any earlier one; `first` is true if there is no earlier one.
 
@@ -157,6 +163,10 @@ def put_grade(
     _mark_states(run, result)
     ends = _grade_steps(run, result)
     outcome.result, outcome.former = result, former
+    outcome.met, outcome.requirements = (), 0
+    if final is not None and result.status.graded:
+        met, outcome.requirements = met_requirements(final, issues)
+        outcome.met = tuple(met)
     assert run.outcome is not None
     lost = steps.lost(pairings, issues)
     placed = missing_calls(*lost, expected, run.order, run.outcome, ends)

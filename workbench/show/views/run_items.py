@@ -26,6 +26,7 @@ from workbench.trajectory.events import (
     ToolCall,
     ToolDefinition,
     UserRefused,
+    UserSaid,
 )
 
 if TYPE_CHECKING:
@@ -112,11 +113,13 @@ class HoldItem:
     """The place before the request of a round.
 
     The run is held there while `why` is set. `request` is the request, or the reason why it cannot be sent, if known.
+    `said` is the message of a conversation's user that is sent first if the run continues.
     """
 
     round: int
     why: str | None
     request: HttpRequest | str | None = None
+    said: UserSaid | None = None
 
 
 @dataclass(slots=True)
@@ -232,13 +235,16 @@ class MissingItem:
 class OutcomeItem:
     """The end of the run and, once graded, its result.
 
-    `former` is the original result of a run that was regraded.
+    `former` is the original result of a run that was regraded. `met` are those of the `requirements` of `final` that
+    the run met; `issues` has the others.
     """
 
     finish: RunFinished | None = None
     result: RunResult | None = None
     former: RunResult | None = None
     issues: tuple[Issue, ...] = ()
+    met: tuple[str, ...] = ()
+    requirements: int = 0
 
 
 Item = (

@@ -73,7 +73,7 @@ from workbench.show.views.trajectory import (
     reply_text,
     source_text,
 )
-from workbench.show.views.user_turns import refused_text
+from workbench.show.views.user_turns import refused_text, said_line
 from workbench.show.views.values import call_text, progress_text, usage_text, waited_text
 from workbench.show.visible import after, compact_json, one_line, widest_cells
 from workbench.suite.sameness import same
@@ -251,12 +251,15 @@ class _Layout(NamedTuple):
         return [EMPTY, tuple(head), *below]
 
     def hold(self, item: HoldItem) -> Sequence[Line]:
-        """Return the lines of a hold before a request; none if the run is not held there.
+        """Return the lines of a hold before a request or a message of the user; none if the run is not held there.
 
         The request takes one line or, when expanded, shows all that is sent.
         """
         if item.why is None:
             return []
+        if item.said is not None:
+            held = held_lines("before a message of the user", item.why, self.width)
+            return [*held, *self.below(said_line(item.said), "text")]
         held = held_lines(f"before the request of round {item.round}", item.why, self.width)
         request, room = item.request, self.width - CALL_INDENT
         if request is None:
@@ -504,7 +507,7 @@ def rough_height(item: Item, width: int) -> int:
         case HoldItem(why=None):
             return 0
         case HoldItem():
-            return 1 + (item.request is not None)
+            return 1 + (item.request is not None or item.said is not None)
         case StepItem():
             return 2
         case RoundItem():

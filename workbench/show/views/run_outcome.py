@@ -90,6 +90,10 @@ def outcome_notes(item: OutcomeItem, result: RunResult, *, in_full: bool) -> Ite
         yield Note(GLYPHS.by_hand, unread, "warned")
     if grade is not None and any(issue.kind == "failed step" for issue in grade.issues):
         yield Note(GLYPHS.failed, failed_steps(result.steps), "failed")
+    if item.requirements:
+        yield Note(" ", f"final: {len(item.met)} of {item.requirements} hold", "strong")
+        for text in item.met:
+            yield Note(GLYPHS.passed, one_line(text), "passed")
     yield from map(note_of_issue, item.issues)
     if in_full or status != Status.PASSED:
         yield from map(note_of_metric, result.metrics)

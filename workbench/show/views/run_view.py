@@ -78,6 +78,7 @@ from workbench.trajectory.system_prompt import time_text
 
 if TYPE_CHECKING:
     from workbench.providers.model import HttpRequest
+    from workbench.suite.model import FinalTable
 
 
 class RunView:
@@ -266,7 +267,8 @@ class RunView:
                 source, refused, self._refused = source_of(spoken, len(self._refused)), self._refused, ()
                 run.append(MessageItem("user", GrowingText(text), self._next_number(), source=source, refused=refused))
             case UserEnded():
-                run.append(MessageItem("user", GrowingText(ended_text(spoken))))
+                played = "played" if spoken.usage is not None else ""
+                run.append(MessageItem("user", GrowingText(ended_text(spoken)), source=played))
 
     def _take_by_hand(self, action: Paused | Resumed | CallEdited | ResultEdited | MessageAdded | Regenerated) -> None:
         """Apply an action of the user, or a wait for one."""
@@ -288,13 +290,19 @@ class RunView:
             case Regenerated():
                 set_aside(run, action)
 
-    def grade(self, result: RunResult, expected: Sequence[PlacedCall] = (), former: RunResult | None = None) -> None:
+    def grade(
+        self,
+        result: RunResult,
+        expected: Sequence[PlacedCall] = (),
+        former: RunResult | None = None,
+        final: FinalTable | None = None,
+    ) -> None:
         """Attach a grade, in place of any earlier one.
 
         `expected` are the case's expected calls with their places. `former` is the original result of a run that was
-        regraded.
+        regraded. `final` is the case's.
         """
-        put_grade(self._run, result, expected, former, first=not self.graded)
+        put_grade(self._run, result, expected, former, first=not self.graded, final=final)
         self.graded = True
 
     def take_changes(self) -> tuple[bool, list[int]]:
@@ -478,7 +486,7 @@ def hold(run: RunItems, paused: Paused) -> None:
             number = 1
             if run.asked is not None:
                 number = run.asked.round + 1
-        run.held = run.append(HoldItem(number, paused.why))
+        run.held = run.append(HoldItem(number, paused.why, said=paused.said))
         return
     call, answer = run.call(paused.call_id), run.result(paused.call_id)
     assert call is not None
@@ -503,7 +511,7 @@ def go_on(run: RunItems, held_ms: float = 0.0) -> None:
         case AskedItem() as asked:
             asked.held = None
         case HoldItem() as held:
-            held.why = held.request = None
+            held.why = held.request = held.said = None
         case None:
             pass
 
@@ -522,7 +530,7 @@ def add_message(run: RunItems, message: MessageItem) -> None:
         held = run.items[run.held]
     run.append(message)
     if isinstance(held, HoldItem):
-        again = HoldItem(held.round, held.why)
+        again = HoldItem(held.round, held.why, said=held.said)
         go_on(run)
         run.held = run.append(again)
 

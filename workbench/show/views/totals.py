@@ -20,6 +20,7 @@ from workbench.numerals import (
     rates_text,
     scores_text,
     tokens_text,
+    with_user_cost,
 )
 from workbench.show.doc import Column, Table, Value, words
 from workbench.show.spans import Line, Role, Span
@@ -177,13 +178,6 @@ def cost_fact(totals: AnyTotals) -> str:
     if unknown := totals.runs_of_unknown_cost:
         fact += f" without {counted(unknown, 'run')} of unknown cost"
     return fact
-
-
-def with_user_cost(cost: str, user_usd: float | None) -> str:
-    """Return a cost with that of the model that played the user, if one did: `$0.021 + user $0.012`."""
-    if user_usd == 0:
-        return cost
-    return f"{cost or '$0'} + user {cost_text(user_usd)}"
 
 
 def not_made_text(runs: int) -> str:

@@ -320,7 +320,8 @@ class StepLines:
 def changes_by_hand(trajectory: Trajectory) -> int:
     """Return the number of changes that a person made in a run.
 
-    Changes are edited calls and results, results typed by hand or withheld, added messages and regenerated answers.
+    Changes are edited calls and results, results typed by hand or withheld, messages of a conversation's user that a
+    person wrote, added messages and regenerated answers.
     """
     changes = 0
     for call in trajectory.calls:
@@ -329,6 +330,7 @@ def changes_by_hand(trajectory: Trajectory) -> int:
         changes += call.result is not None and call.result.source in ("edited", "skipped")
     for round_ in trajectory.rounds:
         changes += len(round_.added) + len(round_.superseded)
+        changes += round_.said is not None and round_.said.by == "person"
     return changes
 
 
@@ -350,6 +352,8 @@ def hold_text(paused: Paused, tool: str | None) -> str:
     """
     tool = tool or "a call"
     match paused.at:
+        case "user":
+            return "before a message of the user"
         case "request":
             if paused.round is None:
                 return "before a request"

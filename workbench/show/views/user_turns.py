@@ -24,7 +24,7 @@ _SOURCES: dict[UserSource, str] = {
 def source_of(said: UserSaid, refused: int) -> str:
     """Return the source of a user's message, empty for a script: `played · 2nd try` after one refused attempt."""
     source = _SOURCES[said.by]
-    if refused:
+    if refused and said.by != "person":
         source += f" {GLYPHS.dot} {_nth(refused + 1)} try"
     return source
 

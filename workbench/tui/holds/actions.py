@@ -77,12 +77,12 @@ def _expect(now: MainSituation) -> str | None:
 
 _anywhere = while_held(HELD_AT, "")
 _answer = while_held(
-    ("call", "question"), "a call can be answered before it is made, and a server while it asks", to_call=True
+    ("call", "question", "user"), "a call can be answered before it is made, and a server while it asks", to_call=True
 )
 _skip = while_held(
     ("call", "question"), "a call can be skipped before it is made, and a server refused while it asks", to_call=True
 )
-_again = while_held(("call", "result"), "a round can be asked again before one of its calls, or after a result")
+_again = while_held(("call", "result", "user"), "a round can be asked again before one of its calls, or after a result")
 
 
 def _back(now: MainSituation) -> str | None:
@@ -269,7 +269,11 @@ class StepActions(MainActions):
     def ask_again(self) -> None:
         from workbench.engine.checkpoint import Regenerate
 
-        self._do(Regenerate(), "The answer is superseded, and the same request is sent again")
+        done = "The answer is superseded, and the same request is sent again"
+        run = self.app.selection.run
+        if run is not None and run.paused is not None and run.paused.at == "user":
+            done = "The model that plays the user is asked for another message"
+        self._do(Regenerate(), done)
 
     def _do(self, command: Command, done: str) -> None:
         async def do(run: RunRecord, hold: int) -> None:
@@ -379,7 +383,7 @@ class StepActions(MainActions):
 
     @action(
         "i",
-        "Answer the call, or its server, by hand",
+        "Answer the call, its server, or the model in place of the user, by hand",
         name="step.answer",
         where="run",
         label="answer",
@@ -392,7 +396,9 @@ class StepActions(MainActions):
 
         run = self.app.selection.run
         asked = run.paused.asked if run is not None and run.paused is not None else None
-        if asked is None:
+        if run is not None and run.paused is not None and run.paused.at == "user":
+            self._type_in("speech")
+        elif asked is None:
             self._type_in("answer")
         elif "url" in asked.request:
             self._do(AnswerQuestion("accept"), f"{one_line(asked.server)} is told that you open the address")
@@ -426,9 +432,10 @@ class StepActions(MainActions):
         self.app.main.run_pane.type_in(held)
 
     def _edit_held(self, run: RunRecord) -> None:
-        """Edit the arguments of the held call, or its result if the call is done."""
+        """Edit the arguments of the held call, its result if the call is done, or the message of the user."""
+        kinds: dict[str, HeldKind] = {"call": "arguments", "user": "said"}
         if run.paused is not None:
-            self._type_in("arguments" if run.paused.at == "call" else "result")
+            self._type_in(kinds.get(run.paused.at, "result"))
 
     def _edit_outside(self, typed: HeldEditor) -> None:
         line = typed.editor.typed.cursor[0] + 1

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-_TITLES: dict[TextName, str] = {"system": "System prompt", "result": "Result"}
+_TITLES: dict[TextName, str] = {"system": "System prompt", "user": "Message of the user", "result": "Result"}
 _MAX_SHOWN_CHARS = 200
 """The maximum number of characters of a text in its row."""
 
@@ -59,7 +59,11 @@ class ForkScreen(Dialog[bool]):
     def __init__(self, stage: Workbench, draft: ForkDraft) -> None:
         self._stage = stage
         self._draft = draft
-        self._texts: tuple[TextName, ...] = ("system", "result") if draft.result is not None else ("system",)
+        self._texts: tuple[TextName, ...] = ("system",)
+        if draft.user is not None:
+            self._texts += ("user",)
+        if draft.result is not None:
+            self._texts += ("result",)
         self._typing: TextName | None = None
         super().__init__(self._keys_now())
 
@@ -104,7 +108,7 @@ class ForkScreen(Dialog[bool]):
     def _shown(self, name: TextName) -> str:
         text = one_line(self._draft.text(name)[:_MAX_SHOWN_CHARS])
         if not self._draft.text(name):
-            text = "none" if name == "system" else "(empty)"
+            text = {"system": "none", "user": "as the case says"}.get(name, "(empty)")
         if self._draft.is_edited(name):
             return f"{GLYPHS.by_hand} {text}"
         return text
@@ -161,7 +165,7 @@ class ForkScreen(Dialog[bool]):
 
     def action_switch_error(self) -> None:
         """Mark the result as a tool error, or remove the mark."""
-        if self._typing != "system" and "result" in self._texts:
+        if self._typing in (None, "result") and "result" in self._texts:
             self._draft.is_error = not self._draft.is_error
             self._say()
 

@@ -17,7 +17,16 @@ from textual.widget import Widget
 
 from workbench.checks.schemas import BrokenSchemaError, argument_problems
 from workbench.dataclasses import dataclass, json_text, parsed_json
-from workbench.engine.checkpoint import AddMessage, AnswerCall, AnswerQuestion, Edit, EditArguments, EditResult
+from workbench.engine.checkpoint import (
+    AddMessage,
+    AnswerCall,
+    AnswerQuestion,
+    Edit,
+    EditArguments,
+    EditMessage,
+    EditResult,
+    SayMessage,
+)
 from workbench.numerals import count_text
 from workbench.show.highlight import Colours, JsonColours, PlainColours
 from workbench.show.spans import EMPTY, Line, Span, spread
@@ -123,13 +132,17 @@ class HeldText:
     @property
     def meant_for(self) -> int | None:
         """The number of the hold where the text can be sent: that of the call, or the current hold for a message."""
-        if self.call is not None:
+        if self.hold is not None:
             return self.hold
         return self.run.hold
 
     @property
     def title(self) -> str:
         """The title of the editor, such as `Arguments of search`."""
+        if self.kind == "said":
+            return "Message of the user"
+        if self.kind == "speech":
+            return "In place of the user"
         if self.call is None:
             return "To the model"
         if self.asked is not None:
@@ -179,7 +192,7 @@ class HeldText:
 
     def problems(self, text: str) -> tuple[Problem, ...]:
         """Return the problems of a text. Errors prevent sending, warnings do not."""
-        if self.kind == "message":
+        if self.kind in ("message", "said", "speech"):
             if text.strip():
                 return ()
             return (_problem(None, "there is nothing to say yet"),)
@@ -222,7 +235,7 @@ class HeldText:
                 return repr(arguments_in(text)) == repr(arguments_in(self.original))
             except ValueError:
                 return False
-        return self.kind in ("arguments", "result") and (text, is_error) == (self.original, self.is_error)
+        return self.kind in ("arguments", "result", "said") and (text, is_error) == (self.original, self.is_error)
 
     @property
     def sent_notice(self) -> str:
@@ -233,6 +246,8 @@ class HeldText:
             "result": f"The model reads this result of {tool} when the run continues",
             "answer": f"{tool} is answered with this, and not called",
             "reply": f"The server of {tool} gets this reply",
+            "said": "The user says this when the run continues",
+            "speech": "The model reads this in place of the user's message",
             "message": "The model reads this before its next request, if there is one",
         }[self.kind]
 
@@ -251,6 +266,10 @@ class HeldText:
                 return AnswerQuestion("accept", arguments_in(text))
             case "reply":
                 return AnswerQuestion("accept", text=text)
+            case "said":
+                return EditMessage(text)
+            case "speech":
+                return SayMessage(text)
             case _:
                 return AddMessage(text)
 
@@ -265,6 +284,8 @@ def in_words(problem: Problem) -> Problem:
 def text_for(run: RunRecord, kind: HeldKind) -> HeldText:
     """Return a text of a kind for the call at which a run is held. Without a call, the text is a message."""
     call = _held_call(run)
+    if run.paused is not None and run.paused.said is not None and kind in ("said", "speech"):
+        return HeldText(kind, run, run.paused.said.text if kind == "said" else "", hold=run.hold)
     if kind == "message" or call is None:
         return HeldText("message", run)
     tool = None

@@ -114,8 +114,11 @@ def is_character(key: str) -> bool:
 
 Pane = Literal["suites", "case", "run"]
 
-HeldKind = Literal["arguments", "result", "answer", "reply", "message"]
-"""Kinds of text to edit at a held run. An `answer` replaces the call's result, a `reply` answers a server's request."""
+HeldKind = Literal["arguments", "result", "answer", "reply", "message", "said", "speech"]
+"""Kinds of text to edit at a held run.
+
+An `answer` replaces the call's result, a `reply` answers a server's request. `said` is the next message of a
+conversation's user, a `speech` replaces it."""
 
 HELD_KINDS: frozenset[HeldKind] = frozenset(get_args(HeldKind))
 
@@ -195,7 +198,7 @@ class MainSituation(Situation):
     """Whether the displayed run has grades."""
     why_not_graded: str = ""
     """Why a finished run has no grades."""
-    held: Literal["request", "call", "question", "result"] | None = None
+    held: Literal["user", "request", "call", "question", "result"] | None = None
     """The stop at which the displayed run is held, if it is."""
     held_beside: str | None = None
     """The name and the stop of a held, undisplayed run of the selected case."""
@@ -275,6 +278,7 @@ def why_no_run(now: MainSituation) -> str:
 
 
 HELD_AT: Mapping[str, str] = {
+    "user": "before a message of the user",
     "request": "before a request",
     "call": "before a call",
     "question": "while a server asks",
@@ -305,7 +309,7 @@ def while_held(places: Collection[str], otherwise: str, *, to_call: bool = False
 
 # While a run is held, the key that edits a case edits the held call instead.
 why_not_edit_held = while_held(
-    ("call", "result"), "arguments can be changed before a call, a result right after it has come", to_call=True
+    ("call", "result", "user"), "arguments can be changed before a call, a result right after it has come", to_call=True
 )
 """The condition for editing the arguments or the result of the held call."""
 

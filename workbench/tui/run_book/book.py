@@ -557,7 +557,7 @@ class RunBook:
         self._going[case] = without(self._going[case], record)
         batch = self._batches.get(record.batch)
         if batch is not None:
-            batch.counted.ended(record.run_id, record.model, result.status, result.cost_usd)
+            batch.counted.ended(record.run_id, record.model, result.status, result.cost_usd, result.user_cost_usd)
 
     def _touch(self, record: RunRecord) -> None:
         """Clear the caches for the record's case."""

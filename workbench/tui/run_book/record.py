@@ -89,12 +89,14 @@ class RecentRuns:
 class Spend:
     """The tokens of runs (input and output) and their cost in US dollars.
 
-    `unknown` is whether some prices are unknown.
+    `unknown` is whether some prices are unknown. `user_usd` is the cost of the models that played users, `None` if
+    unknown.
     """
 
     tokens: int = 0
     cost_usd: float = 0.0
     unknown: bool = False
+    user_usd: float | None = 0.0
 
 
 def spend_of(result: RunResult) -> Spend:
@@ -103,17 +105,24 @@ def spend_of(result: RunResult) -> Spend:
     tokens = 0
     if usage is not None:
         tokens = usage.input_tokens + usage.output_tokens
-    return Spend(tokens, result.cost_usd or 0.0, unknown=result.cost_usd is None)
+    return Spend(tokens, result.cost_usd or 0.0, result.cost_usd is None, result.user_cost_usd)
 
 
 def total(spends: Iterable[Spend]) -> Spend:
     """Return the usage of several runs together."""
     tokens, cost_usd, unknown = 0, 0.0, False
+    user_usd: float | None = 0.0
     for spend in spends:
         tokens += spend.tokens
         cost_usd += spend.cost_usd
         unknown = unknown or spend.unknown
-    return Spend(tokens, cost_usd, unknown)
+        user_usd = sum_or_unknown(user_usd, spend.user_usd)
+    return Spend(tokens, cost_usd, unknown, user_usd)
+
+
+def sum_or_unknown(one: float | None, other: float | None) -> float | None:
+    """Return the sum of two costs, `None` if one of them is unknown."""
+    return None if one is None or other is None else one + other
 
 
 class Stopwatch:
@@ -383,7 +392,7 @@ class RunRecord:
         former: RunResult | None = None
         if self.original is not None:
             former = self._shown_of(self.original[1])
-        view.grade(self._shown_of(result), expected_of(self.shown_case), former)
+        view.grade(self._shown_of(result), expected_of(self.shown_case), former, self.shown_case.final)
         if self.difference is not None:
             view.differs(self.difference.sentence)
 

@@ -28,7 +28,7 @@ from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.models.choices import ModelChoice
 from workbench.tui.run_book.record import RunRecord
 
-TextName = Literal["system", "result"]
+TextName = Literal["system", "user", "result"]
 
 ForkKey = tuple[Path, str, bool, ForkPoint]
 """The identity of a fork: the run and the point."""
@@ -63,7 +63,8 @@ class ForkDraft:
     """The user's choices for a fork of `run` at the point `at`.
 
     `model` is an index into `models`. The first model is the run's own. Fields ending in `_was` are the unedited
-    values. `result_was` is `None` unless the point is directly after a result. `is_error` is whether the model reads
+    values. `result_was` is `None` unless the point is directly after a result, `user_was` unless the user of a
+    conversation speaks there. `is_error` is whether the model reads
     the result as a tool error.
     """
 
@@ -78,23 +79,31 @@ class ForkDraft:
     system: str
     result: str | None
     is_error: bool
+    user_was: str | None = None
+    user: str | None = None
 
     def text(self, name: TextName) -> str:
         """Return a text with the user's edits, "" if there is no text."""
         if name == "system":
             return self.system
+        if name == "user":
+            return self.user or ""
         return self.result or ""
 
     def is_edited(self, name: TextName) -> bool:
         """Return whether a text was edited. For the result, the error flag counts too."""
         if name == "system":
             return self.system != self.system_was
+        if name == "user":
+            return self.user != self.user_was
         return (self.result, self.is_error) != (self.result_was, self.error_was)
 
     def type(self, name: TextName, text: str) -> None:
         """Replace a text by an edited text."""
         if name == "system":
             self.system = text
+        elif name == "user":
+            self.user = text
         else:
             self.result = text
 
@@ -102,6 +111,8 @@ class ForkDraft:
         """Restore the unedited text."""
         if name == "system":
             self.system = self.system_was
+        elif name == "user":
+            self.user = self.user_was
         else:
             self.result, self.is_error = self.result_was, self.error_was
 
@@ -120,6 +131,8 @@ class ForkDraft:
                 break
         if before.is_edited("system"):
             self.system = before.system
+        if before.is_edited("user"):
+            self.user = before.user
         if before.is_edited("result"):
             self.result, self.is_error = before.result, before.is_error
 
@@ -133,7 +146,8 @@ class ForkDraft:
         system: str | None = self.system
         if not self.is_edited("system"):
             system = _inherited_system(self.run)
-        return Fork(self.origin, self.at, system, result)
+        user = self.user if self.is_edited("user") and self.text("user").strip() else None
+        return Fork(self.origin, self.at, system, result, user)
 
     def choose(self, step: int) -> None:
         """Select the next (1) or previous (-1) model."""
@@ -198,7 +212,9 @@ def fork_draft(
     content, is_error = None, False
     if result is not None:
         content, is_error = result.content, result.is_error
-    return ForkDraft(run, origin, at, choices, model, system, content, is_error, system, content, is_error)
+    user = _user(origin, at, now)
+    texts = (system, content, is_error)
+    return ForkDraft(run, origin, at, choices, model, *texts, *texts, user, user)
 
 
 def _point(origin: Trajectory, place: RunPlace | None) -> ForkPoint:
@@ -224,6 +240,16 @@ def _system(run: RunRecord, origin: Trajectory, at: ForkPoint, now: CaseNow) -> 
         step = at.rounds + 1
     fork = Fork(origin, at, _inherited_system(run))
     return system_prompt(case, settings_of(suite, case), step, fork) or ""
+
+
+def _user(origin: Trajectory, at: ForkPoint, now: CaseNow) -> str | None:
+    """Return the message of a conversation's user right after a point, `None` if the user does not speak there."""
+    if now.case.conversation is None or at.answered is not None:
+        return None
+    if (said := Fork(origin, at).said) is not None:
+        return said.text
+    before = origin.rounds[: at.rounds]
+    return None if before and before[-1].calls_to_answer else ""
 
 
 def _inherited_system(run: RunRecord) -> str | None:

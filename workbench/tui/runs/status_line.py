@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 from textual.timer import Timer
 
 from workbench.grading.status import Status
-from workbench.numerals import clock, count_text, counted, duration_text, estimate_time_text, short_count
+from workbench.numerals import (
+    clock,
+    count_text,
+    counted,
+    duration_text,
+    estimate_time_text,
+    short_count,
+    with_user_cost,
+)
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_middle, spread
 from workbench.show.views.progress import known_cost_text, starting_text, waiting_text
@@ -239,8 +247,9 @@ def _left(progress: Progress) -> tuple[Line, Line]:
 
 def _cost(spend: Spend) -> str:
     """Return the known cost, with a note if other runs have an unknown cost. Return "" without any cost."""
-    if not spend.cost_usd and not spend.unknown:
-        return ""
-    if not spend.cost_usd:
-        return "cost unknown"
-    return known_cost_text(spend.cost_usd, has_unknown=spend.unknown)
+    known = ""
+    if spend.cost_usd:
+        known = known_cost_text(spend.cost_usd, has_unknown=spend.unknown)
+    elif spend.unknown:
+        known = "cost unknown"
+    return with_user_cost(known, spend.user_usd)

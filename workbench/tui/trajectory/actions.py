@@ -69,6 +69,9 @@ def _accept(now: MainSituation) -> str | None:
     return now.not_editable or now.of_row
 
 
+_freeze_user = _accept
+
+
 class ShownRunActions(MainActions):
     GROUP = "The displayed run"
 
@@ -151,6 +154,19 @@ class ShownRunActions(MainActions):
         from workbench.tui.acceptance.accept_several import CasesAccepter
 
         self.app.part(CasesAccepter).begin()
+
+    @action(
+        "",
+        "Freeze the user: write its messages in this run as a script",
+        name="run.freeze_user",
+        needs=_freeze_user,
+        changes=True,
+        words="conversation played simulated script turns",
+    )
+    def freeze_user(self) -> None:
+        from workbench.tui.acceptance.freeze import freeze_user
+
+        freeze_user(self.app)
 
     @action(
         "",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from workbench.numerals import cost_text, duration_text, short_tokens_text
+from workbench.numerals import cost_text, duration_text, short_tokens_text, with_user_cost
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Note, Span, cells, cut_line, cut_middle
 from workbench.show.views.grades import verdict as status_line
@@ -59,8 +59,10 @@ def facts(run: RunRecord) -> list[str]:
         parts.append(took)
     if figures.input_tokens is not None and figures.output_tokens is not None:
         parts.append(short_tokens_text(figures.input_tokens, figures.output_tokens))
-    if figures.cost_usd:
-        parts.append(cost_text(figures.cost_usd))
+    cost = cost_text(figures.cost_usd) if figures.cost_usd else ""
+    user_usd = run.result.user_cost_usd if run.result is not None else 0.0
+    if shown := with_user_cost(cost, user_usd):
+        parts.append(shown)
     return parts
 
 

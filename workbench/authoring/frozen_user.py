@@ -1,0 +1,44 @@
+"""Freeze the user of a conversation: the messages of one run become the script of its case."""
+
+from __future__ import annotations
+
+from workbench.suite.render import Table
+from workbench.trajectory.events import JsonValue
+from workbench.trajectory.trajectory import Trajectory
+
+_KEPT = ("max_turns", "stop")
+"""The keys that mean the same for a script as for a played user."""
+
+
+def frozen_user(case: Table, trajectory: Trajectory) -> Table:
+    """Return a case whose user says the messages of a run, one after each answer, whatever the model answers.
+
+    A scripted message keeps its id and its expectations. Raises ValueError for a run without messages of a user."""
+    said = [turn.said for turn in trajectory.user_turns if turn.said is not None]
+    user = case.get("user")
+    if not said or not isinstance(user, dict):
+        raise ValueError("this run has no user who speaks in turns")
+    messages: list[JsonValue] = []
+    for each in said:
+        message = _written(user, each.message) if each.message is not None else {}
+        message = {"id": each.message, **message} if each.message is not None else message
+        messages.append({**message, "say": each.text} | ({"end": each.end} if each.end is not None else {}))
+    ended = trajectory.user_turns[-1].ended
+    if ended is not None and ended.end == "gave up":
+        # A script that has nothing left to say is done, so giving up must be written.
+        messages[-1] = {**_table(messages[-1]), "end": "gave up"}
+    kept = {key: value for key, value in user.items() if key in _KEPT}
+    return {**case, "user": {**kept, "messages": messages}}
+
+
+def _written(user: Table, name: str) -> dict[str, JsonValue]:
+    """Return a message of the script as it is written, without its condition."""
+    messages = user.get("messages")
+    for message in messages if isinstance(messages, list) else ():
+        if _table(message).get("id") == name:
+            return {key: value for key, value in _table(message).items() if key not in ("when", "end")}
+    return {}
+
+
+def _table(value: JsonValue) -> dict[str, JsonValue]:
+    return value if isinstance(value, dict) else {}
