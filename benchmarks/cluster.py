@@ -1,6 +1,6 @@
 """Runs made by the workers of a cluster on this machine, `local:2`, against one local endpoint that counts.
 
-`throughput` makes the same runs in one process, with `--processes 2` and with `--cluster local:2`, in turn. `kills`
+`throughput` makes the same runs in one process and with `--cluster local:2`, in turn. `kills`
 makes many runs while workers are killed by SIGKILL again and again, kills the program itself, and resumes: at the end
 each place of the batch must have one run, and the endpoint must never have had more requests at a time than it allows.
 `minute` does that with a limit of requests per minute, and counts them in every minute. Prints figures; fails where a
@@ -155,7 +155,7 @@ def workers_of(program: int) -> list[int]:
 
 
 def throughput(runs: int, repeats: int, latency_ms: float) -> None:
-    ways = {"one process": (), "--processes 2": ("--processes=2",), "--cluster local:2": ("--cluster=local:2",)}
+    ways = {"one process": (), "--cluster local:2": ("--cluster=local:2",)}
     taken: dict[str, list[float]] = {way: [] for way in ways}
     with work(runs, latency_ms, "concurrency = 64\n") as project:
         for _ in range(repeats):

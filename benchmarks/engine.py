@@ -3,15 +3,14 @@
 The run is a user's: streamed, with a key, all five graders, a history and a JSON report. Beside it, raw sockets that
 parse nothing, loops over the openai SDK, and pydantic-evals if it is installed (`bare_loops.py`). Three works: one-call
 cases, chains of four rounds, and many one-call cases; `--sizes` measures instead how time and memory grow from 100 to
-10,000 cases, `--spread` what two processes gain where CPU is what limits. Wire is the time from the first request's
-arrival to the last answer, as the endpoint sees it; the ideal is what latency alone takes. The share is (wire - ideal)
-÷ (wire of the streamed loop - ideal). CPU is that of the whole process and its children, start and report included.
-The noise is the wall time ÷ the CPU of a spin loop between the processes: where it is over 1.15, other programs took
-the cores, and the figures are not to be used. Prints figures; asserts nothing.
+10,000 cases. Wire is the time from the first request's arrival to the last answer, as the endpoint sees it; the ideal
+is what latency alone takes. The share is (wire - ideal) ÷ (wire of the streamed loop - ideal). CPU is that of the whole
+process and its children, start and report included. The noise is the wall time ÷ the CPU of a spin loop between the
+processes: where it is over 1.15, other programs took the cores, and the figures are not to be used. Prints figures;
+asserts nothing.
 
 Aims, on quiet cores: 200 one-call cases at 1.20 times the ideal and a share of 0.15, chains at 1.10 times the ideal;
-2,000 cases at 1.20 times the ideal, a share of 0.22, and 0.50 of the streamed loop's CPU; two processes 1.7 times as
-quick.
+2,000 cases at 1.20 times the ideal, a share of 0.22, and 0.50 of the streamed loop's CPU.
 """
 
 from __future__ import annotations
@@ -165,7 +164,6 @@ def compare(work: Work, repeats: int) -> None:
             "openai SDK": [*loop, "sdk", *numbers],
             STREAMED: [*loop, "sdk-streamed", *numbers],
             "workbench run": run_command(suite, server, Path(name)),
-            "workbench, 2 processes": run_command(suite, server, Path(name), "--processes=2"),
         }
         if importlib.util.find_spec("pydantic_evals") is not None:
             ways["pydantic-evals"] = [*loop, "pydantic-evals", *numbers]
@@ -211,39 +209,14 @@ def sizes() -> None:
         print(f"{cases:>6} cases: {per_case} each, {figures.memory_mb:.0f} MB, {stored:.0f} bytes of history each")
 
 
-def spread(repeats: int) -> None:
-    """Many runs of the offline model, by one process and by two, in turn: the medians."""
-    work = Work("4,000 runs of the offline model", 4000, rounds=1, calls=1)
-    taken: dict[int, list[Figures]] = {1: [], 2: []}
-    noises: list[float] = []
-    with tempfile.TemporaryDirectory() as name:
-        suite = suite_file(work, Path(name))
-        for processes in [*taken] * repeats:
-            files = [f"--history={Path(name) / 'history.db'}", "-o", str(Path(name) / "report.json")]
-            noises.append(noise())
-            words = ["run", str(suite), "-q", "--model=offline", f"--processes={processes}", *files]
-            taken[processes].append(timed([sys.executable, "-m", "workbench", *words]))
-    one, two = (median_of(taken[processes]) for processes in taken)
-    print(f"{work.name}, history and JSON report on")
-    for processes, figures in ((1, one), (2, two)):
-        pace = f"{work.cases / figures.wall_s:.0f} runs a second, {figures.memory_mb:.0f} MB"
-        print(f"  --processes {processes}: {figures.wall_s:6.2f} s, {figures.cpu_s:6.2f} s CPU, {pace}")
-    print(f"  two processes: {one.wall_s / two.wall_s:.2f} times as quick, {two.cpu_s / one.cpu_s:.2f} of the CPU")
-    tell_noise(noises)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", action="store_true", help="how time and memory grow with the number of cases")
-    parser.add_argument("--spread", action="store_true", help="one process and two, where CPU is what limits")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="only the 200 one-call cases")
     options = parser.parse_args()
     if options.sizes:
         sizes()
-        return
-    if options.spread:
-        spread(options.repeats)
         return
     works = [
         Work("200 one-call cases", sized(200, 4), rounds=1, calls=1),

@@ -30,7 +30,6 @@ _OF_RUNS = (
     "--tag",
     "--repeats",
     "--concurrency",
-    "--processes",
     "--execute",
     "--execute-all",
     "--judge",

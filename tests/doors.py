@@ -211,11 +211,6 @@ DOORS: tuple[Door, ...] = (
         ),
     ),
     Door(
-        "into worker processes",
-        "The plan of a batch, with what is approved and secret, over a socket pair that only the two processes hold.",
-        ("evaluation/worker_pool.py:_Worker.send", "evaluation/worker_pool.py:WorkerPool._started"),
-    ),
-    Door(
         "to viewers of a batch",
         "What happens in a batch that goes on without a terminal, over a socket that its user alone can open: events"
         " and results are redacted by `engine.redaction` before they become lines, other values and what its process"

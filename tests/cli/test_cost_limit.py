@@ -190,12 +190,6 @@ def test_a_cluster_keeps_no_limit_and_refuses_one(program: Program, server: Serv
     assert "which needs a single program: leave out --cluster, or the limit" in done.stderr
 
 
-@pytest.mark.slow
-def test_several_processes_keep_one_limit(program: Program, server: Server, suite: Path) -> None:
-    done = program.run("run", suite.name, "--model", "paid", "--trust", "--max-cost", "3", "--processes", "2")
-    assert (done.returncode, len(server.requests)) == (3, 4)
-
-
 def test_the_case_of_a_run_that_is_not_made_is_no_success_in_a_junit_report(
     program: Program, server: Server, suite: Path
 ) -> None:

@@ -243,10 +243,10 @@ def test_a_batch_that_nobody_could_attach_to_is_given_up(program: Program) -> No
 
 
 @pytest.mark.slow
-def test_a_comparison_in_processes_goes_on_and_is_reported_as_one(program: Program) -> None:
+def test_a_comparison_goes_on_and_is_reported_as_one(program: Program) -> None:
     program.write("weather.toml", WEATHER + WRONG)
     models = ("--model", "offline", "--model", "offline:careless")
-    words = ("compare", "weather.toml", *models, "--processes", "2")
+    words = ("compare", "weather.toml", *models)
     begun = program.run(*words, "--detach", "-o", "detached.json")
     assert begun.returncode == 0, begun.stderr
     seen = program.run("attach", "1", "--format", "json")

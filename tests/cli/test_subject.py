@@ -166,9 +166,9 @@ def _ends(pid: int) -> bool:
     return False
 
 
-def test_with_models_in_processes_and_resumed(agent: Program) -> None:
+def test_beside_a_model(agent: Program) -> None:
     models = ("--model", "offline", "--model", "my-agent")
-    beside = agent.run("run", "weather.toml", "--trust", *models, "--processes", "2")
+    beside = agent.run("run", "weather.toml", "--trust", *models)
     assert (beside.returncode, beside.stderr) == (OK, ""), beside.stdout
     assert "offline" in beside.stdout and "my-agent" in beside.stdout
     assert len((agent.folder / "started").read_text()) == 1

@@ -146,8 +146,8 @@ def test_an_unknown_schema_fails_nothing_and_runs_without_calls_say_nothing(suit
 
 
 @pytest.mark.slow
-def test_other_processes_and_recordings_keep_the_measure(suite: Path, program: Program) -> None:
-    many = workbench.evaluate(suite, models=["offline"], processes=2, record=program.folder / "runs")
+def test_clusters_and_recordings_keep_the_measure(suite: Path, program: Program) -> None:
+    many = workbench.evaluate(suite, models=["offline"], cluster="local:2", record=program.folder / "runs")
     assert [run.valid_arguments for run in many.results] == [
         run.valid_arguments for run in workbench.evaluate(suite, models=["offline"]).results
     ]

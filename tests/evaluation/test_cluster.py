@@ -16,7 +16,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,7 @@ import pytest
 
 from tests.cli.program import Program as CommandLine
 from tests.cli.suites import SLOW, WEATHER, WRONG
-from tests.evaluation.test_one_door import shown
-from tests.evaluation.test_workers import CHECKED, Own, told_in
+from tests.evaluation.test_one_door import apart_from_times, shown
 from tests.programs import program_of
 from tests.providers.server import (
     MARK,
@@ -57,7 +56,43 @@ from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation
 from workbench.grading.grade import RunResult
 from workbench.grading.packed import InCommon
+from workbench.history.history import History
 from workbench.suite.suite_file import load_suite
+from workbench.trajectory.events import EventPayload
+
+CHECKED = """
+[[cases]]
+name = "Checked"
+user = "What is the weather in Oslo?"
+ordered = [{ tool = "get_weather", args = { city = { python = "checks:check" } } }]
+"""
+
+
+def _untimed(payload: EventPayload) -> Any:
+    names = [field.name for field in fields(payload) if not field.name.endswith("_ms")]
+    return type(payload).__name__, [getattr(payload, name) for name in names]
+
+
+def told_in(history: Path) -> list[Any]:
+    """What a history tells of each run, apart from times."""
+    with History(history) as opened:
+        runs = opened.runs(1)
+        recordings = [opened.recording(run) for run in runs]
+    return [
+        (
+            *(run.place, run.figures and run.figures.status, apart_from_times(dict(recording.result or {}))),
+            [_untimed(event.payload) for event in recording.events],
+        )
+        for run, recording in zip(runs, recordings, strict=True)
+    ]
+
+
+class Own:
+    name = "mine"
+
+    def open(self, planned: object) -> Any:
+        raise AssertionError
+
 
 HEAD = WEATHER[: WEATHER.index("[[cases]]")]
 KEY = "sk-of-the-workers-0123456789abcdef"
@@ -464,7 +499,6 @@ def test_the_command_line_starts_workers_of_its_own_and_says_what_does_not_go(
     refused = program.run("run", "weather.toml", "--cluster", "local:2", first=without)
     assert refused.returncode == 2 and "pip install 'toolcall-workbench[cluster]'" in refused.stderr
     refusals: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"processes": 2}, "leave out either --processes or --cluster"),
         ({"models": (Own(),)}, "a cluster needs models by name"),
         ({"until": Stop()}, "leave out --cluster"),
         ({"cluster": "local:0"}, "a local cluster has 1 to 512 workers"),

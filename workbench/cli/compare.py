@@ -200,9 +200,6 @@ def compare(
         if options.cluster is not None:
             warn("the app runs in one process: omit --cluster, or ask for a report with --format or --output")
             return USAGE
-        if options.processes > 1:
-            warn("the app runs in one process: omit --processes, or ask for a report with --format or --output")
-            return USAGE
         begin = Begin(with_chosen_cases(options, plan), opens="compare", only_differences=only_differences)
         return show_app(app, program, begin=begin, left=partial(_print_summary, options, program))
     return comparing.run_and_report(plan, record, trust=app.trust)

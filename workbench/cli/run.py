@@ -173,7 +173,6 @@ _WITHOUT_APP = (
     ("min_score", "--min-score"),
     ("until", "--until"),
     ("shard", "--shard"),
-    ("processes", "--processes"),
     ("cluster", "--cluster"),
     ("frozen", "--frozen"),
     ("baseline", "--baseline"),

@@ -103,12 +103,6 @@ def add_case_options(parser: argparse.ArgumentParser, repeats: str = _REPEATS) -
         metavar="N",
         help="concurrent runs (default %(default)s)",
     )
-    pace.add_argument(
-        "--processes",
-        type=_processes,
-        metavar="N",
-        help="use N processes, or 'auto' for one on each core (default 1)",
-    )
 
 
 def add_cluster_option(parser: argparse.ArgumentParser) -> None:
@@ -337,7 +331,6 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
                 variants=Variants(frozenset(names), has_all, compares or has_all or not (names or added)),
                 added_variants=added,
                 concurrency=arguments.concurrency,
-                processes=arguments.processes or 1,
                 cluster=getattr(arguments, "cluster", None),
                 # `None` leaves the decision to each suite; the option can only switch it on.
                 execute=True if arguments.execute else None,
@@ -454,15 +447,6 @@ def repeats_of(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= MAX_REPEATS:
         raise argparse.ArgumentTypeError(MAX_REPEATS.reached(given=repr(text)))
     return int(text)
-
-
-def _processes(text: str) -> int:
-    if text != "auto":
-        return _positive(text)
-    # In a container, the process may use fewer processors than the machine has.
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _looks(text: str) -> int:

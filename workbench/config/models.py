@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import math
 import shlex
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 from urllib.parse import urlsplit
@@ -200,16 +199,6 @@ class ModelSpec:
             if settings:
                 identity += f" with {settings_text(dict(sorted(settings.items())))}"
         return identity
-
-    def shared_by(self, processes: int, concurrency: int) -> ModelSpec:
-        """Return the specification with one process's share of the limits.
-
-        `concurrency` is the limit of concurrent runs if the specification has none."""
-        per_minute = self.requests_per_minute
-        if per_minute is not None:
-            per_minute /= processes
-        concurrency = math.ceil((self.concurrency or concurrency) / processes)
-        return replace(self, concurrency=concurrency, requests_per_minute=per_minute)
 
 
 @dataclass(frozen=True, slots=True)

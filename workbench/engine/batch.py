@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
 from typing import Protocol
 
@@ -49,10 +49,6 @@ def lanes_of(runs: Iterable[PlannedRun], lane_of: Callable[[PlannedRun], LaneOf]
     return tuple(lanes.values())
 
 
-MakeRun = Callable[[PlannedRun, RunContext], Awaitable[None]]
-"""A function that makes one run and sends its events to the context's listener, like `make_run`."""
-
-
 class Spares(Protocol):
     """A rule that skips runs while a batch is running."""
 
@@ -79,13 +75,11 @@ class Batch:
         runs: Sequence[PlannedRun],
         lane_of: Callable[[PlannedRun], LaneOf],
         context: RunContext,
-        make: MakeRun = make_run,
         spares: Sequence[Spares] = (),
     ) -> None:
         self.name = name
         self.runs = tuple(runs)
         self._context = context
-        self._make = make
         self._spares = spares
         self._lanes = lanes_of(runs, lane_of)
         self._running: dict[str, asyncio.Future[None]] = {}
@@ -145,7 +139,7 @@ class Batch:
             if (why_not := await spares.why_not(planned)) is not None:
                 self._without_trajectory(planned, spares.status, why_not)
                 return
-        await self._make(planned, self._context)
+        await make_run(planned, self._context)
 
     def _without_trajectory(self, planned: PlannedRun, status: Status, error: str | None = None) -> None:
         trajectory = Trajectory(planned.run_id)

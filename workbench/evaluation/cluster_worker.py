@@ -47,8 +47,7 @@ from workbench.evaluation.cluster.endpoint_limits import approved_things, lackin
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.runtime import Runtime
 from workbench.evaluation.trust import trust_store
-from workbench.evaluation.worker import OBJECTS_BETWEEN_COLLECTIONS, RunSender
-from workbench.evaluation.worker_pool import Hold
+from workbench.evaluation.worker_messages import OBJECTS_BETWEEN_COLLECTIONS, Hold, RunSender
 from workbench.grading.packed import pickled
 from workbench.history.packing import PackedRun, RunPacker, Search
 from workbench.history.records import DoneRun

@@ -134,10 +134,6 @@ class CommonOptions:
     Runs that would exceed the limit are not started. The prices of all models must be known."""
     concurrency: int = DEFAULT_CONCURRENCY
     """The number of runs at a time on each endpoint, unless the model sets another number."""
-    processes: int = 1
-    """The number of processes that execute the runs, each with its own servers. Models must then be given by name.
-
-    More than one process helps if the interpreter, not the endpoint, is the bottleneck."""
     cluster: str | None = None
     """The dask cluster that executes the runs: `local:8`, or the address of a scheduler (`tcp://scheduler:8786`)."""
     execute: bool | None = None
@@ -247,11 +243,6 @@ class RunOptions(CommonOptions):
             yield f"repeats {MAX_REPEATS.reached(given=self.repeats)}"
         if self.concurrency < 1:
             yield f"concurrency must be a whole number of at least 1, not {self.concurrency}"
-        if self.processes < 1:
-            yield f"processes must be a whole number of at least 1, not {self.processes}"
-        # In general, an object of this process cannot be pickled.
-        elif self.processes > 1 and self.own_models:
-            yield f"{next(iter(self.own_models))!r} is a model of this process: several processes need models by name"
         if self.cluster is not None:
             yield from self._problems_of_cluster(self.cluster)
         if self.min_score is not None and not 0 <= self.min_score <= 1:
@@ -284,8 +275,6 @@ class RunOptions(CommonOptions):
             cluster_address(cluster)
         except ValueError as error:
             yield str(error)
-        if self.processes > 1:
-            yield "a cluster has processes of its own: leave out either --processes or --cluster"
         if self.own_models:
             yield f"{next(iter(self.own_models))!r} is a model of this process: a cluster needs models by name"
         if self.until is not None:

@@ -188,10 +188,8 @@ class Plan:
     """The suites that are not run because of errors."""
     execution: Execution = AS_CASES_SAY
     concurrency: int = DEFAULT_CONCURRENCY
-    processes: int = 1
-    """The number of processes that execute the runs."""
     cluster: str | None = None
-    """The cluster that executes the runs instead: `local:N`, or the address of a scheduler."""
+    """The cluster that executes the runs in place of this process: `local:N`, or the address of a scheduler."""
     compares: bool = False
     specs: Specs | None = field(default=None, repr=False)
     """The models and endpoints that planning resolved."""

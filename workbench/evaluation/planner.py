@@ -145,7 +145,6 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         broken=broken,
         execution=execution_of(options, program.folders),
         concurrency=options.concurrency,
-        processes=options.processes,
         cluster=options.cluster,
         compares=options.compares,
         specs=specs,

@@ -138,7 +138,6 @@ def _plan_of(
         files=tuple(files[suite] for suite in batch.suites if suite in files),
         execution=Execution(resumption.execute, resumption.execute_all, trust_store(program.folders).is_exempt),
         concurrency=concurrency,
-        processes=options.processes,
         cluster=options.cluster,
         compares=options.compares,
         specs=resumption.specs,

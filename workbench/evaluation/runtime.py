@@ -42,7 +42,7 @@ from workbench.engine.history_recorder import HistoryRecorder, settings_of_batch
 from workbench.engine.judges import Asking, JudgementCache, Questions, RunJudge
 from workbench.engine.model_specs import Specs
 from workbench.engine.plan import PlannedRun
-from workbench.engine.planned_run import RunContext, RunGrading, make_run, nothing_to_await
+from workbench.engine.planned_run import RunContext, RunGrading, nothing_to_await
 from workbench.engine.player_cache import PlayerCache
 from workbench.engine.recorder import Recorder
 from workbench.engine.recordings import Recordings
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from workbench.evaluation.cost_limit import Spending
     from workbench.evaluation.early_stop import Sparing
     from workbench.evaluation.reruns import RerunCourse
-    from workbench.evaluation.worker_pool import WorkerPool
     from workbench.providers.http.endpoints import EndpointModel, Endpoints
     from workbench.providers.http.rate_limits import Leases
 
@@ -94,7 +93,6 @@ class RuntimeModels:
         judge_anew: bool,
         pace_ms: float,
         own_pace: bool,
-        share: int,
         on_hold: Callable[[str, str, float], object],
         leases: Leases | None,
     ) -> None:
@@ -103,7 +101,7 @@ class RuntimeModels:
         self._retries = retries
         self._starting = starting
         self._pace_ms, self._own_pace = pace_ms, own_pace
-        self._share, self._on_hold, self._leases = share, on_hold, leases
+        self._on_hold, self._leases = on_hold, leases
         self._judgements = JudgementCache(program.folders.judgements, program.secrets, anew=judge_anew)
         self._user_messages = PlayerCache(program.folders.user_messages, program.secrets)
         self._connected = False
@@ -196,7 +194,6 @@ class RuntimeModels:
             starting=self._starting,
             on_hold=self._on_hold,
             leases=self._leases,
-            share=self._share,
             tell=lambda text: self._listener(EndpointSaid(text)),
         )
 
@@ -249,8 +246,8 @@ class RuntimeModels:
         why_not = approval.why_not_asked(planned.file.path, spec)
         if why_not is not None:
             raise ModelError(why_not)
-        limits = spec.shared_by(self._share, concurrency)
-        return self._endpoints.open(limits, environment)
+        limited = replace(spec, concurrency=spec.concurrency or concurrency)
+        return self._endpoints.open(limited, environment)
 
 
 _logger = logging.getLogger(__name__)
@@ -273,8 +270,8 @@ class Runtime:
     that they have already judged. `history` is the file that records all batches. Without `hears_events`, the listener
     receives no events of runs in other processes. `speaks` is a person in place of the users of all conversations.
 
-    In a worker process, `share` is the number of workers that divide the limits of endpoints, or `leases` holds the
-    worker's part of each limit. `on_hold` is called with base URL, model and seconds when an endpoint asks for a pause.
+    In a worker of a cluster, `leases` holds the worker's part of each limit. `on_hold` is called with base URL, model
+    and seconds when an endpoint asks for a pause.
     """
 
     def __init__(
@@ -289,7 +286,6 @@ class Runtime:
         retries: RetryPolicy = DEFAULT_RETRIES,
         history: Path | None = None,
         hears_events: bool = True,
-        share: int = 1,
         on_hold: Callable[[str, str, float], object] = lambda _url, _model, _seconds: None,
         leases: Leases | None = None,
         speaks: Speaker | None = None,
@@ -315,7 +311,6 @@ class Runtime:
             judge_anew=judge_anew,
             pace_ms=pace_ms,
             own_pace=own_pace,
-            share=share,
             on_hold=on_hold,
             leases=leases,
         )
@@ -393,13 +388,9 @@ class Runtime:
             spread = ClusterBatch(name, plan, lane_of, context, group, members, approval)
             self._engine.submit(self._run(spread, until, spread))
             return name
-        workers = self._workers(plan, approval, events=events)
-        make = make_run
-        if workers is not None:
-            make = workers.make
         spares: tuple[Spares, ...] = tuple(each for each in (sparing, spending) if each is not None)
-        batch = Batch(name, plan.runs, lane_of, context, make, spares)
-        self._engine.submit(self._run(batch, until, workers))
+        batch = Batch(name, plan.runs, lane_of, context, spares)
+        self._engine.submit(self._run(batch, until, None))
         return name
 
     def open(self, plan: Plan, approval: Approval, runs: Sequence[PlannedRun] = (), at_once: int = 1) -> Batch:
@@ -480,19 +471,6 @@ class Runtime:
 
         if self._engine.alive:
             self._engine.submit(answered())
-
-    def _workers(self, plan: Plan, approval: Approval, *, events: bool) -> WorkerPool | None:
-        """Return the pool of worker processes of a plan; `None` if this process executes the runs."""
-        processes = min(plan.processes, len(plan.runs))
-        if processes < 2:
-            return None
-        # Lazy import: most evaluations have one process.
-        from workbench.evaluation.worker_pool import Setup, WorkerPool
-
-        # The plan is sent to workers without these fields. Workers do not need them, and some cannot be pickled.
-        sent = replace(plan, resumed=None, specs=None, shard=None, reruns=None, cost_limit=None)
-        setup = Setup(sent, approval, processes, self._retries, self._history is not None, events)
-        return WorkerPool(setup, processes, self._listener, self._program.secrets)
 
     def _worker_group(self, plan: Plan, approval: Approval, *, events: bool) -> WorkerGroup | None:
         if plan.cluster is None:
@@ -679,7 +657,7 @@ class Runtime:
             if self._history is not None:
                 self._history.close()
 
-    async def _run(self, batch: Batch, until: Until, workers: WorkerPool | ClusterBatch | None) -> None:
+    async def _run(self, batch: Batch, until: Until, workers: ClusterBatch | None) -> None:
         task = asyncio.current_task()
         assert task is not None
         if self._ask is not None:

@@ -52,7 +52,7 @@ from workbench.evaluation.cluster.endpoint_limits import (
 )
 from workbench.evaluation.options import cluster_address
 from workbench.evaluation.plan import ClusterError, GivenUpError, Plan
-from workbench.evaluation.worker_pool import Happened, Hold, Made
+from workbench.evaluation.worker_messages import Happened, Hold, Made
 from workbench.grading.grade import RunResult
 from workbench.grading.packed import InCommon, pickled
 from workbench.grading.status import Status

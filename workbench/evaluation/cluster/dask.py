@@ -26,7 +26,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, with_grader
 from workbench.evaluation.options import ClusterAddress
 from workbench.evaluation.plan import ClusterError, NotInstalledError
-from workbench.evaluation.worker_pool import Happened, Hold, Made
+from workbench.evaluation.worker_messages import Happened, Hold, Made
 from workbench.numerals import seconds_text
 from workbench.providers.http.rate_limits import Lease
 from workbench.providers.model import RetryPolicy

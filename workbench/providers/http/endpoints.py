@@ -92,11 +92,10 @@ _AT_ONCE = 1.5
 class ReportedSlots:
     """The slots of one endpoint by its own report: the number of requests that it computes at a time.
 
-    The endpoint is asked once. `share` is the number of processes that use the endpoint."""
+    The endpoint is asked once."""
 
-    def __init__(self, share: int, tell: Callable[[str], object]) -> None:
+    def __init__(self, tell: Callable[[str], object]) -> None:
         self.total: int | None = None
-        self._share = share
         self._tell = tell
         self._gate: asyncio.Semaphore | None = None
         self._finding = asyncio.Lock()
@@ -123,9 +122,8 @@ class ReportedSlots:
                 self.total = await _reported_slots(client)
             if self.total is None:
                 return
-            own = max(1, self.total // self._share)
-            self._gate = asyncio.Semaphore(own)
-            if own < allowed:
+            self._gate = asyncio.Semaphore(self.total)
+            if self.total < allowed:
                 slots = "1 slot" if self.total == 1 else f"{count_text(self.total)} slots"
                 self._tell(f"{shown_url(spec.base_url)} has {slots}: no more requests are sent to it at a time")
 
@@ -537,9 +535,8 @@ class Endpoints:
 
     `clock` returns monotonic seconds and `sleep` waits seconds, for the rate limiters. `starting` returns a context
     around the start of a model, such as imports. `on_hold` is called with base URL, model and seconds when an endpoint
-    asks all requests to wait. With `leases`, these limit requests in place of the settings. `share` is the number of
-    processes that use the endpoints. `tell` is called with a sentence when an endpoint gets fewer requests at a time
-    than the settings allow."""
+    asks all requests to wait. With `leases`, these limit requests in place of the settings. `tell` is called
+    with a sentence when an endpoint gets fewer requests at a time than the settings allow."""
 
     def __init__(
         self,
@@ -550,7 +547,6 @@ class Endpoints:
         starting: Callable[[str], AbstractContextManager[object]] = lambda _what: nullcontext(),
         on_hold: Callable[[str, str, float], object] = lambda _url, _model, _seconds: None,
         leases: Leases | None = None,
-        share: int = 1,
         tell: Callable[[str], object] = lambda _text: None,
     ) -> None:
         self._secrets = secrets
@@ -559,7 +555,6 @@ class Endpoints:
         self._sleep = sleep
         self._on_hold = on_hold
         self._limiters: dict[tuple[str, str], RateLimiter] = {}
-        self._share = share
         self._tell = tell
         self._slots: dict[str, ReportedSlots] = {}
         self._flights: dict[tuple[str, str], Flights] = {}
@@ -605,7 +600,7 @@ class Endpoints:
 
     def _slots_of(self, spec: ModelSpec) -> ReportedSlots:
         if spec.endpoint not in self._slots:
-            self._slots[spec.endpoint] = ReportedSlots(self._share, self._tell)
+            self._slots[spec.endpoint] = ReportedSlots(self._tell)
         return self._slots[spec.endpoint]
 
     def _flights_of(self, spec: ModelSpec, limiter: RateLimiter) -> Flights:

@@ -1,0 +1,128 @@
+"""The events of runs that another process executes, as it sends them to the program that runs the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
+from workbench.engine.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
+from workbench.engine.history_recorder import done_run
+from workbench.grading.grade import RunResult
+from workbench.grading.packed import InCommon, News, PackedResult, Parcel
+from workbench.history.packing import PackedRun, RunPacker
+from workbench.trajectory.events import Event
+
+OBJECTS_BETWEEN_COLLECTIONS = 50_000
+"""The number of new objects that start a collection of the youngest generation."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """A message from a worker, passed on to all others: an endpoint asks for a pause of some seconds."""
+
+    endpoint: str
+    model: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Happened:
+    """A message from a worker: an event outside of any run, such as the start of a server."""
+
+    event: BatchEvent
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A message with values to redact, and their replacements.
+
+    A worker sends it before the run that may contain the values. The program passes it on to all other workers.
+    """
+
+    secrets: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Made:
+    """A message from a worker: a run has ended.
+
+    A run is sent as a whole, so a worker that dies leaves no partial run. `result` is packed if possible, and `news`
+    are the shared parts needed to unpack it. `row` is the run for the history, redacted with the first `known` forms of
+    secrets. `events` are sent if the program wants them, or if there is no row.
+    """
+
+    run_id: str
+    result: Parcel | RunResult
+    news: News | None
+    began_ms: float | None
+    ended_ms: float | None
+    row: PackedRun | None = None
+    known: int = 0
+    events: tuple[Event, ...] = ()
+
+
+class RunSender:
+    """Sends the events of runs to another process.
+
+    When a run ends, its result is sent, with its row for the history if there is a `packer`, and with its events if the
+    program wants them.
+    """
+
+    def __init__(
+        self, send: Callable[..., object], secrets: Secrets, packer: RunPacker | None, *, hears_events: bool
+    ) -> None:
+        self._send = send
+        self._secrets = secrets
+        self._packer = packer
+        self._hears_events = hears_events
+        self._known: Mapping[str, str] = secrets.replacements
+        self._events: dict[str, list[Event]] = {}
+        self._in_common = InCommon()
+
+    def take(self, event: BatchEvent) -> None:
+        """Send or collect an event, as a listener of the runtime."""
+        match event:
+            case RunEvent(event=happened):
+                self._events.setdefault(happened.run_id, []).append(happened)
+            case RunDone(result=result):
+                self._tell_done(event, tuple(self._events.pop(result.run_id, ())))
+            case BatchStarted() | BatchDone():
+                pass
+            case _:
+                self._send_event(event)
+
+    def _send_event(self, event: BatchEvent) -> None:
+        self._send(Happened(event))
+
+    def _tell_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
+        # The news are read before the run is packed. Secrets learned during packing are sent with the next run.
+        known = self._secrets.replacements
+        learned: tuple[Learned, ...] = ()
+        if known is not self._known:
+            learned = (Learned(known),)
+        self._known = known
+        row = None
+        if self._packer is not None:
+            # A run that cannot be packed is sent with its events. The program then also fails to pack the run and
+            # reports the error.
+            with suppress(TypeError, ValueError, RecursionError):
+                row = self._packer.packed(done_run(done, events))
+        if not self._hears_events and (row is not None or self._packer is None):
+            events = ()
+        self._send(*learned, self._made(done, row, events, len(known)))
+
+    def _made(self, done: RunDone, row: PackedRun | None, events: tuple[Event, ...], known: int) -> Made:
+        result: Parcel | RunResult = self._in_common.packed(done.result)
+        if isinstance(result, PackedResult):
+            result = result.parcel
+        return Made(
+            done.result.run_id,
+            result,
+            self._in_common.news(),
+            *(done.began_ms, done.ended_ms),
+            row,
+            known,
+            events,
+        )
