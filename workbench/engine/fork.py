@@ -247,7 +247,7 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
 def _why_nothing_follows(whole_rounds: list[Round], turns: Turns, *, under_way: bool) -> str | None:
     """Return the reason why no request follows these rounds; `None` if a request follows.
 
-    With `under_way`, the last round still has calls to answer, so the reason may be missing."""
+    With `under_way`, the calls of the last round are still unanswered, so no request has to follow that round."""
     last: Round | None = None
     # `turns` is consulted for every round, because the case may have changed since the run.
     for number, round_ in enumerate(whole_rounds):

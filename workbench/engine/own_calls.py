@@ -1,4 +1,4 @@
-"""Make a suite's own calls around a run: those of `setup` before it, and those of `final` after it."""
+"""Makes a suite's own calls around a run: the calls of `setup` before it, and those of `final` after it."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def unseen_changes(fork: Fork | None, tools: Toolbox) -> tuple[str, ...]:
 
 
 class OwnCalls:
-    """The calls that a case makes itself, against the tools of one run.
+    """The calls that a case makes itself with the tools of one run.
 
-    They were approved with the suite, so no permission is requested; executions are in the audit log. `timeout_s`
-    limits each call."""
+    The user approved these calls with the suite, so no permission is requested. Executions are in the audit log.
+    `timeout_s` limits each call."""
 
     def __init__(
         self,
@@ -67,10 +67,10 @@ class OwnCalls:
         await self._make_all("setup", "setup", self._case.setup)
 
     async def ask_final(self) -> None:
-        """Make the calls of `final.state`, unless the run replays changes that its tools have not seen.
+        """Make the calls of `final.state`, unless the run replays changes that never reached its tools.
 
-        A tool error is an answer. Raises ToolsError, naming the call, if a call fails in another way, or if only a
-        default answers it."""
+        A tool error is a valid answer. Raises ToolsError, naming the call, if a call fails in another way or gets only
+        a default answer."""
         if not replays_changes(self._case, self._recorder.trajectory):
             await self._make_all("final", "final.state", self._case.final_states)
 
@@ -115,8 +115,8 @@ class OwnCalls:
             server,
         )
         self._recorder.emit(answered)
-        # A tool that does not find an object that the run should have created answers with a tool error, which is
-        # graded. A protocol error is a mistake of the suite.
+        # A tool error is graded: it is the tool's answer if the run did not create an expected object. A protocol error
+        # is a mistake in the suite.
         if answer.is_error and (stage == "setup" or answer.code is not None):
             raise ToolsError(error_text(answer.content))
 

@@ -1,4 +1,4 @@
-"""The plan of a batch: the cases, models and repeats to run, in their order, and its division into shards."""
+"""The plan of a batch: its runs (case, model and repeat) in order, and its division into shards."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 class PlannedRun:
     """One run of a plan.
 
-    `repeat` counts from 0; `run_id` is unique while the program runs. `model_of_suite` is whether the suite names the
-    model, not the person who runs it. `by` and `repeat_rule` are the grader and the rule for repeats that this person
-    has chosen; `case` has both already. `fork` is given if the run forks another one. `own_model` opens a model that
-    the caller supplies, which `model` only names.
+    `repeat` counts from 0. `run_id` is unique while the program runs. `model_of_suite` means that the suite names the
+    model, not the person who runs it. `by` and `repeat_rule` are the grader and the repeat rule that the person has
+    chosen; `case` already includes both. `fork` is set if the run forks another run. `own_model` opens a model of the
+    caller; `model` is then only the model's name.
 
-    `written` is the case as the suite has it. With a variant, whose name follows the model's name in `model`, `suite`
-    and `case` include the variant's changes."""
+    `written` is the case as the suite has it. A variant's name follows the model's name in `model`; `suite` and `case`
+    then include the variant's changes."""
 
     run_id: str
     file: SuiteFile
@@ -80,7 +80,7 @@ class PlannedRun:
 
     @property
     def subject(self) -> Subject | None:
-        """The subject of the suite, or an agent such as `agent:codex`, if it is run instead of a model."""
+        """The suite's subject, or an agent such as `agent:codex`, if it runs in place of a model."""
         if self.file.suite is None or self.own_model is not None:
             return None
         subject = self.file.suite.subject
@@ -90,7 +90,7 @@ class PlannedRun:
 
     @property
     def is_out_of_reach(self) -> bool:
-        """Whether a subject makes the whole run by itself, so that it cannot be stepped, held or forked."""
+        """Whether a subject makes the whole run by itself. Such a run cannot be stepped, held or forked."""
         return self.subject is not None and not self.subject.is_agent
 
     @property
@@ -108,7 +108,7 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Selection:
-    """The cases to run: those with one of the ids and one of the tags. An empty set selects every id, or every tag."""
+    """A selection of cases by id and by tag. An empty set selects every id, or every tag."""
 
     case_ids: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
@@ -117,17 +117,17 @@ class Selection:
         return self.takes_one(case.id, (*suite.tags, *case.tags))
 
     def takes_one(self, case_id: str, tags: Iterable[str]) -> bool:
-        """Return whether a case with this id is selected; `tags` are its own and those of its suite."""
+        """Return whether a case is selected; `tags` are the tags of the case and of its suite."""
         wanted_id = not self.case_ids or case_id in self.case_ids
         wanted_tag = not self.tags or not self.tags.isdisjoint(tags)
         return wanted_id and wanted_tag
 
 
 OpenOwnModel = Callable[[PlannedRun], "Model"]
-"""Opens, for one run, a model that the caller supplies."""
+"""A function that opens a model of the caller for one run."""
 
 OwnModels = Mapping[str, OpenOwnModel]
-"""The models that the caller supplies, by the names that runs use."""
+"""The models of the caller, by the names that runs use."""
 
 NO_OWN_MODELS: OwnModels = MappingProxyType({})
 
@@ -153,7 +153,7 @@ class Execution:
     all_tools: bool = False
     """Whether tools that are not marked read-only are executed without asking."""
     exempt: Callable[[SuiteFile], bool] = lambda _file: False
-    """A function that returns whether a suite's servers are known to be harmless, like those of the bundled suites."""
+    """A function that returns whether a suite's servers are known to be harmless. The servers of bundled suites are."""
 
 
 NOT_STEPPED = "a subject makes a whole run by itself, which cannot be stepped, held or forked; choose a model for that"
@@ -173,7 +173,7 @@ def next_run_id() -> str:
 
 
 def grader_named(name: str | None) -> GraderName | None:
-    """Return the grader with a stored name; `None` without a name, or with one that this version does not know."""
+    """Return the grader with a stored name; `None` without a name, or if this version does not know the grader."""
     return next((grader for grader in GRADERS if grader == name), None)
 
 
@@ -205,8 +205,8 @@ def plan_fork(
     by: GraderName | None = None,
     next_run_id: Callable[[], str] = next_run_id,
 ) -> PlannedRun:
-    """Plan a run that forks another one."""
-    # The other run may come from a recording, whose ids another program assigned.
+    """Plan a run that forks another run."""
+    # The forked run may come from a recording, whose run ids another program assigned.
     run_id = next_run_id()
     while run_id == fork.origin.run_id:
         run_id = next_run_id()
@@ -227,16 +227,16 @@ def plan_runs(
     own_models: OwnModels = NO_OWN_MODELS,
     next_run_id: Callable[[], str] = next_run_id,
 ) -> tuple[PlannedRun, ...]:
-    """Plan every selected case on every model, as often as it repeats, in the order of the files.
+    """Plan every selected case with its repeats on every model, in the order of the files.
 
-    `models` replaces the models of suites and cases, `repeats` the number of runs of a case, `by` the deciding grader,
-    `repeat_rule` the rule that joins the repeats. `variants` are run beside each model. With `cells`, only these cases
-    and models are planned. `own_models` holds the models of `models` that the caller supplies. Files with errors are
-    left out."""
+    `models` replaces the models of suites and cases, and `repeats` the number of runs of each case. `by` is the
+    deciding grader, and `repeat_rule` the rule that combines repeats. `variants` are run beside each model. With
+    `cells`, only these cases and models are planned. `own_models` holds the caller's models among `models`. Files with
+    errors are left out."""
     selection = Selection(frozenset(case_ids), frozenset(tags))
     runs = []
     for file in files:
-        # A run keeps text from which its case can be read again, without the file of its row.
+        # A run keeps the text from which its case can be read again without the file of its data rows.
         file = file.standalone
         if file.suite is None:
             continue
@@ -259,9 +259,9 @@ def plan_runs(
 
 
 def _variants_of_case(case: Case, variants: Variants) -> Variants:
-    """Return the variants that run a case; a case limited to certain variants gets those that are selected.
+    """Return the variants that run a case. A case that is limited to certain variants runs the selected ones of these.
 
-    If the plan selects no variant, it gets all of its own."""
+    If the plan selects no variant, such a case runs all of its variants."""
     if not case.runs_in_variants_alone:
         return variants
     own = frozenset(each.name for each in case.variants)
@@ -271,14 +271,15 @@ def _variants_of_case(case: Case, variants: Variants) -> Variants:
 
 
 def contenders(suite: Suite, models: Iterable[str], variants: Variants) -> tuple[str, ...]:
-    """Return the names of the models and variants that run the cases of a suite, each once.
+    """Return the distinct names of the models and variants that run the cases of a suite.
 
-    Each model runs the suite as written, if the plan includes that, and each of the selected variants. A variant with a
-    model of its own runs only on that model."""
+    Each model runs the suite with each selected variant and, if the plan includes it, the suite as written. A variant
+    with its own model runs only on that model."""
     selected: list[Variant | None] = [variant for variant in suite.variants if variants.takes(variant)]
     if variants.plain:
         selected.insert(0, None)
-    # A dict keeps the order and drops repetitions: a variant with its own model comes once for each other model.
+    # The dict keeps the order and removes duplicates: a variant with its own model appears once for each model of the
+    # plan.
     names: dict[str, None] = {}
     for model in models:
         for variant in selected:
@@ -301,7 +302,7 @@ def same_question(run: PlannedRun, suite: Suite, case: Case) -> bool:
     except UnknownVariantError:
         return False
     suite, case = varied_suite(suite, variant_now), varied_case(case, variant_now)
-    # Graders, expectations and repeats are left out: they change the grade of a run, not its requests.
+    # Graders, expectations and repeats are not compared. They change the grade of a run, but not its requests.
     before, now = run.settings, settings_of(suite, case)
     return (
         same_value(_asked_by_variant(variant), _asked_by_variant(variant_now))
@@ -346,9 +347,9 @@ def _steps_asked(case: Case) -> list[object]:
 
 @dataclass(frozen=True)
 class PlannedShard:
-    """One shard of a plan, whose runs are divided among several programs or computers.
+    """One shard of a plan that several programs or computers divide among themselves.
 
-    `whole` are all runs of the plan in their order; `places` are the indices of this shard's runs in it."""
+    `whole` holds all runs of the plan in order. `places` are the indices of this shard's runs in `whole`."""
 
     ref: ShardRef
     whole: tuple[PlannedRun, ...]
@@ -356,7 +357,7 @@ class PlannedShard:
 
     @property
     def runs(self) -> tuple[PlannedRun, ...]:
-        """The runs of this shard, in the order of the plan, with ids that no run of another shard has."""
+        """The runs of this shard in the order of the plan. Their ids are unique among all shards."""
         runs = []
         for place in self.places:
             run = self.whole[place]
@@ -365,7 +366,7 @@ class PlannedShard:
 
 
 def run_id_at(run_id: str, place: int) -> str:
-    """Return the id of a run in a shard, which includes its place in the plan."""
+    """Return a run's id with its place in the plan, unless the id already follows from the place."""
     # Every program numbers its runs from 1, but merged shards must not share ids.
     if run_id == f"run-{place + 1}":
         return run_id
@@ -373,18 +374,18 @@ def run_id_at(run_id: str, place: int) -> str:
 
 
 def places_in_turn(planned: int, index: int, of: int) -> tuple[int, ...]:
-    """Return the places of shard `index`, counted from 1, that takes every `of`-th run of a plan.
+    """Return the places of shard `index`, counted from 1, which takes every `of`-th run of a plan.
 
-    Neighbouring runs of a plan differ in their models, so each shard gets runs of all models."""
+    Neighbouring runs have different models, so each shard gets runs of all models."""
     return tuple(range(index - 1, planned, of))
 
 
 def places_by_cost(costs: Sequence[float], index: int, of: int) -> tuple[int, ...]:
-    """Return the places of shard `index`, counted from 1, of `of` shards of about equal cost.
+    """Return the places of shard `index`, counted from 1, of `of` shards with about equal cost.
 
-    The most expensive run is placed first, each run in the shard with the least cost so far (the greedy "longest
-    processing time" rule of R. L. Graham, 1969). Equal costs give equal shards."""
-    # A heap of the shards by their cost so far.
+    The runs are assigned from the most to the least expensive, each to the shard with the least cost so far. This is
+    the greedy "longest processing time" rule of R. L. Graham, 1969. Equal costs give equal shards."""
+    # A heap with the cost so far of each shard.
     load = [(0.0, shard) for shard in range(of)]
     mine: list[int] = []
     for place in sorted(range(len(costs)), key=lambda place: (-costs[place], place)):
@@ -398,10 +399,11 @@ def places_by_cost(costs: Sequence[float], index: int, of: int) -> tuple[int, ..
 def costs_of(
     runs: Sequence[PlannedRun], means: Mapping[tuple[str, str, str], float], paths: Mapping[str, str]
 ) -> list[float]:
-    """Return the expected duration of each run of a plan in milliseconds.
+    """Return the expected duration in milliseconds of each run of a plan.
 
-    The duration is the mean of the run's case with its model, otherwise of its model, otherwise of all models. The keys
-    of `means` are the path of the suite in its project, the case and the model; `paths` has that path for each file."""
+    The estimate is the mean for the run's case with its model, or else the mean for the model, or else for all models.
+    The keys of `means` are the suite's path in its project, the case and the model. `paths` has that path for each
+    file."""
     of_model: dict[str, list[float]] = {}
     for (_, _, model), mean in means.items():
         of_model.setdefault(model, []).append(mean)

@@ -78,7 +78,7 @@ class RunContext:
     """Returns the grant of a suite, by its path; `None` for a suite without trust."""
     execution: Execution = AS_CASES_SAY
     ask: AskExecution | None = None
-    """Asks a person about executions that `execution` does not allow, which are refused without it."""
+    """Asks a person about executions that `execution` does not allow. Without it, they are refused."""
     audit: AuditLog | None = None
     """The log of executions; without it, nothing is executed."""
     retries: RetryPolicy = DEFAULT_RETRIES
@@ -95,19 +95,19 @@ class RunContext:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     """Returns the current time, for runs whose clock has no fixed time."""
     environment_of: Callable[[Path], Mapping[str, str]] = lambda _suite: {}
-    """Returns the environment variables for a suite, of which agents that the user chooses get their keys."""
+    """Returns the environment variables for a suite. Agents chosen by the user get their keys from these variables."""
     passed_variables: Callable[[], tuple[str, ...]] = tuple
     """Returns the names of variables that every started command gets."""
     ready: Callable[[], Awaitable[None]] = nothing_to_await
     """Is awaited before the first run begins."""
     stored: Callable[[], Awaitable[None]] = nothing_to_await
-    """Awaited after a run, before the next one takes its place."""
+    """Awaited after each run, before the next run starts in its place."""
 
 
 async def make_run(planned: PlannedRun, context: RunContext) -> None:
     """Make one run, and send its events and its result to the listener.
 
-    Cancelling the awaiting task stops the run."""
+    Cancelling the task stops the run."""
     result = await _result_of(planned, context)
     cost_usd = cost_of(result.trajectory, context.price_of(planned))
     context.listener(RunDone(changed(result, cost_usd=cost_usd)))
@@ -167,7 +167,7 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
 
 
 def _clock_of(planned: PlannedRun, context: RunContext) -> Clock | None:
-    """Return the clock of a run, which is set once; a fork keeps the clock of the run that it forks."""
+    """Return the clock of a run, which shows one fixed time. A fork keeps the clock of the original run."""
     if planned.fork is not None and planned.fork.origin.start is not None:
         told = planned.fork.origin.start.clock
         return None if told is None else fixed_clock(told)
@@ -182,7 +182,7 @@ async def _images_of(planned: PlannedRun) -> tuple[Media, ...]:
     try:
         return await in_thread(lambda: images_of(planned.case, planned.file.path.absolute().parent))
     except ImageError as error:
-        # A fork sends the images of the forked run; missing ones are reported when it needs them.
+        # A fork sends the images of the original run. If they are missing, the fork reports this when it needs them.
         if planned.fork is not None:
             return ()
         raise ToolsError(str(error)) from error
@@ -200,7 +200,7 @@ async def _opened_together(planned: PlannedRun, context: RunContext, model: Mode
 
 
 def _close_opened(opening: asyncio.Future[Toolbox]) -> None:
-    """Close tools that were opened for a run that has failed since."""
+    """Close tools that were opened for a run that has failed in the meantime."""
     if not opening.cancelled() and opening.exception() is None:
         opening.result().close()
 
@@ -214,7 +214,7 @@ async def _made(
     subject: SubjectRun | None,
     clock: Clock | None,
 ) -> RunResult:
-    """Make a run with open tools, by an open model or by a subject, and grade it."""
+    """Make and grade a run with opened tools, on an opened model or a subject."""
     # The run's time begins here, because starting models and servers counts for no run.
     recorder = _recorder(planned, context)
     judge = context.judge_of(planned)
@@ -229,7 +229,7 @@ async def _made(
         assert subject is not None
         from workbench.engine.subject import run_subject  # on use, as below
 
-        # A subject makes the whole run itself, so there is nothing to hold, execute or permit.
+        # A subject makes the whole run by itself, so nothing can be held, executed or permitted.
         return await grading.result(await run_subject(request, subject, tools, recorder, own_calls))
     trajectory = await run_case(
         request,
@@ -262,7 +262,7 @@ def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> 
     Raises ToolsError if the subject may not be started."""
     from workbench.engine.subject import SubjectRun  # on use: few suites have one
 
-    # A subject's conversation is out of reach, so the beginning of another run cannot be replayed to it.
+    # A subject has its own conversation, so a fork cannot replay another run to it.
     if planned.fork is not None:
         raise ToolsError(NOT_STEPPED)
     if planned.case.conversation is not None:
@@ -284,11 +284,11 @@ def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> 
 
 
 def _given_to(planned: PlannedRun, subject: Subject, context: RunContext) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """Return the environment for a subject, and the names of variables that it gets without naming them.
+    """Return the environment for a subject, and the names of variables that it gets without asking for them.
 
     Raises ToolsError if the subject may not be started."""
     path = planned.file.path
-    # The user who chooses an agent by its name has approved its command, which is not the suite's.
+    # The user who chooses an agent by name has approved its command. The suite does not define that command.
     if subject is not planned.written_suite.subject and not planned.model_of_suite:
         try:
             return context.environment_of(path), context.passed_variables()
@@ -329,9 +329,9 @@ def _agent(planned: PlannedRun, subject: Subject, context: RunContext, request: 
 
 
 def _with_limits(request: RunRequest, planned: PlannedRun, subject: Subject) -> RunRequest:
-    """Return the request of a run with the limits of a subject: its time, and for an agent its rounds.
+    """Return the request with the subject's limits: its time limit and, for an agent, its round limit.
 
-    Each call of an agent is a round of its own, so the default, which is for models, would end most of its runs."""
+    Each call of an agent is a round, so the default for models would end most of its runs."""
     limits, time_limit = request.settings.limits, request.time_limit
     if subject.timeout_s is not None:
         limits, time_limit = replace(limits, timeout_s=subject.timeout_s), "subject.timeout_s"
@@ -415,7 +415,7 @@ async def graded(
 ) -> RunResult:
     """Return the result of a run: its grades, or the error that prevents grading.
 
-    Only judgements that grading needs are requested. `cost_usd` is the cost of the run, if it is known."""
+    The judge is asked only about values that grading needs. `cost_usd` is the cost of the run, if known."""
     return await RunGrading(planned, call_python, judge, cost_usd=lambda _trajectory: cost_usd).result(trajectory)
 
 
@@ -423,7 +423,7 @@ _Graded = TypeVar("_Graded")
 
 
 class RunGrading:
-    """Grades one run, during the run and after it; each check is evaluated once for the same value."""
+    """Grades one run, during the run and after it. Each check is evaluated only once for the same value."""
 
     def __init__(
         self,
@@ -487,7 +487,7 @@ class RunGrading:
         try:
             graded = await self.attempted(grade, trajectory)
         except asyncio.CancelledError:
-            # The run was stopped while being graded: its trajectory is complete, but without grades it has not passed.
+            # The run was stopped during grading. Its trajectory is complete, but a run without grades has not passed.
             return result_of(planned, Status.STOPPED, trajectory)
         if isinstance(graded, str):
             return result_of(planned, Status.ERROR, trajectory, error=graded)
@@ -496,8 +496,8 @@ class RunGrading:
         result = result_of(planned, done.status, trajectory, done.grades, error, done)
         if not is_late:
             return result
-        # The grades of the other graders are computed when the run is stored or shown, so that no request waits for
-        # them. They need no judge and none of the suite's code.
+        # The other graders grade a run when it is stored or shown, so that no request waits for them. They need neither
+        # a judge nor the suite's code.
         return LateResult.of(result, partial(self._late_grades, others))
 
     def _late_grades(self, others: OtherGrades) -> tuple[Grade, ...]:
@@ -540,7 +540,7 @@ def _is_quick(case: Case, trajectory: Trajectory) -> bool:
     return _has_quick_checks(case) and len(trajectory.calls) <= QUICK_CALLS
 
 
-# Python checks, patterns and judged values, which are looked up in a file, take an unknown time.
+# The duration of Python checks, patterns and judged values, which are looked up in a file, has no bound.
 _has_quick_checks: ByIdentity[Case, bool] = ByIdentity(
     lambda case: all(check.cost != "unbounded" for check in case.written_checks())
 )
@@ -557,7 +557,7 @@ def result_of(
     error: str | None = None,
     graded: GradedRun = _NOTHING_GRADED,
 ) -> RunResult:
-    """Return the result of a planned run; `graded` has its steps, its metrics and which arguments were valid."""
+    """Return the result of a planned run; `graded` holds its steps, its metrics and the validity of its arguments."""
     return RunResult(
         run_id=planned.run_id,
         suite=str(planned.file.path),

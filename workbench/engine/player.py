@@ -1,8 +1,8 @@
-"""A model that plays the user of a conversation: what it is told, how its answer is read, and what is not sent.
+"""A model that plays the user of a conversation: its prompt, its answers, and the rules that its messages must keep.
 
-The player gets one text with its goal, what was said, and the facts that it may tell. It never sees calls, results or
-reasoning. An answer counts only as a call of `say` or `leave`, or as the equivalent JSON object of a model that calls
-no tools."""
+The player gets one text with its goal, the conversation, and the facts that it may tell. It never sees calls, results
+or reasoning. An answer must call `say` or `leave`. A model that calls no tools answers with the equivalent JSON
+object."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ async def _ask(model: PlayerModel, system: str, question: str) -> tuple[PlayerAn
         except ModelError as error:
             if error.retryable or "tool" not in str(error).casefold():
                 raise
-            # If the server refuses tools for this model, it may answer without them, as the prompt describes.
+            # If the server refuses tools for this model, the model answers with JSON, as the prompt describes.
             answer = await ask(opened, ModelRequest(2, system, messages, ()), recorder, model.retries, limit)
     assert isinstance(answer, Round), "a player is never an agent with a loop of its own"
     asked = recorder.trajectory
@@ -237,7 +237,7 @@ def _read(text: object, left: object, given: Mapping[str, object]) -> PlayerAnsw
 def question_of(
     table: UserTable, released: Mapping[str, str], trajectory: Trajectory, refused: Sequence[UserRefused]
 ) -> str:
-    """Return the text that the player is asked with: goal, style, facts, what was said, what was not sent."""
+    """Return the prompt of the player: its goal, style, facts, the conversation and its refused messages."""
     parts = [f"Your goal:\n{(table.goal or '').strip()}"]
     if table.style is not None:
         parts.append(f"How you speak: {table.style}")
@@ -291,7 +291,7 @@ def plain_text(text: str) -> str:
 def fault_of(
     answer: PlayerAnswer, table: UserTable, released: Mapping[str, str], trajectory: Trajectory
 ) -> tuple[UserFault | None, str]:
-    """Return the rule that a message breaks, with the part at fault; `None` for one that may be sent."""
+    """Return the rule that a message breaks, with the offending text; `None` for a message that may be sent."""
     text = answer.text
     if text is None:
         return None, ""
@@ -332,7 +332,7 @@ _TIMES = {1: "once", 2: "twice", 3: "three times"}
 
 
 def broken_rules(refused: Sequence[UserRefused]) -> str:
-    """Return the error of a run whose user broke its rules in every attempt of a turn."""
+    """Return the error of a run whose user broke its rules in all attempts of one turn."""
     last = refused[-1]
     times = _TIMES.get(len(refused), f"{len(refused)} times")
     detail = f' "{last.detail}"' if last.detail else ""

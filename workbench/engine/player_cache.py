@@ -1,4 +1,4 @@
-"""Answers of models that play users, kept in a file, so that a rerun pays only from its first difference on."""
+"""Keeps the answers of models that play users in a file. A rerun pays only from its first difference on."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Kept = Mapping[str, str | None]
 class PlayerCache:
     """Answers by model, parameters, prompt, facts, heard conversation and repeat.
 
-    Each line of the file is a JSON object with the digest of these; the file may be deleted at any time. An answer to
-    a question that holds a secret is kept only in memory."""
+    Each line of the file is a JSON object with a digest of these values. The file may be deleted at any time. Answers
+    to questions that contain a secret are kept only in memory."""
 
     def __init__(self, file: Path, secrets: Secrets) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""Open a suite's subject that is a Python function, as an agent like those of `workbench.evaluate`."""
+"""Opens a suite's subject that is a Python function, as `workbench.evaluate` opens an agent."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from workbench.tools.python_code import PythonFunctions, in_thread
 
 
 async def open_python_subject(planned: PlannedRun, subject: Subject, functions: PythonFunctions) -> FunctionModel:
-    """Return a model that asks the function of a subject for one run; its module is imported on first use.
+    """Return a model that asks the function of a subject for one run. The function's module is imported on first use.
 
-    Raises ToolsError if the suite is not trusted, or if the module has no such agent."""
+    Raises ToolsError if the suite is not trusted, or if the module lacks such an agent."""
     assert subject.python is not None
     module, _, name = subject.python.partition(":")
     value = await in_thread(lambda: functions.value(module, name))
@@ -27,8 +27,8 @@ async def open_python_subject(planned: PlannedRun, subject: Subject, functions: 
         function = checked_agent(value).function
     except TypeError as error:
         raise PythonReferenceError(f"{subject.python} cannot be used: {error}") from None
-    # An agent's clients stay bound to the event loop of their first run, so all runs share one loop, separate from the
-    # engine's.
+    # An agent's clients stay bound to the event loop of their first run. So all runs share one loop, apart from the
+    # engine's loop.
     loop = await asyncio.wrap_future(_thread().submit(_caller_loop()))
     return FunctionModel(subject.name, function, case=planned.case.id, run=planned.run_id, loop=loop)
 

@@ -1,4 +1,4 @@
-"""The time limit of a run, and its recorder, which stamps events, folds them into the trajectory and passes them on."""
+"""The time limit of a run, and the recorder that stamps, folds and forwards its events."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ EventListener = Callable[[Event], None]
 
 
 class Recorder:
-    """Makes the events of a run: stamps each with its number and time, adds it to the trajectory, and passes it on.
+    """Makes the events of a run: stamps each with a number and a time, adds it to the trajectory, and forwards it.
 
-    The trajectory is the fold of exactly these events, so that a run is graded by the events that are shown."""
+    The trajectory is the fold of exactly these events, so the shown events are also the graded ones."""
 
     def __init__(self, run_id: str, clock: Clock, listener: EventListener) -> None:
         self.clock = clock
@@ -71,7 +71,7 @@ class Recorder:
     def emit(self, what: EventPayload) -> None:
         """Emit an event with the current time.
 
-        Raises TrajectoryError, without emitting the event, if it cannot follow the events before it."""
+        Raises TrajectoryError if the event cannot follow the earlier events; it is then not emitted."""
         event = Event(self.run_id, self._sequence, self.ms_since(self._began), what)
         # The trajectory comes first: an event that cannot be added must not reach the listener.
         self._fold.add(event)
@@ -89,7 +89,7 @@ class Recorder:
 
     @property
     def last_round(self) -> Round:
-        """The latest round of the trajectory; there must be one."""
+        """The latest round of the trajectory, which must have one."""
         return self._fold.last_round
 
     @property

@@ -65,15 +65,15 @@ _WORTH_A_WRITE = (
     *(RunStarted, ResponseFinished, ResultReceived, RunFinished),
     *(Paused, CallEdited, ResultEdited, MessageAdded, Regenerated),
 )
-"""Events after which a recording is flushed: they are rare, and the next one may take long."""
+"""Events after which a recording is flushed: they are rare, and the next event may take long."""
 
 _FLUSHED_EVERY_S = 1.0
-"""The most time between two flushes while an answer arrives, so that a killed program loses little of it."""
+"""The maximum number of seconds between two flushes of an arriving answer. A killed program loses no more than that."""
 
 _NUMBERED = re.compile(rf"(.+)\.(\d{{1,9}}){re.escape(SUFFIX)}(?:{re.escape(UNFINISHED)})?")
 
 _NAME_PARTS_BYTES = (30, 50, 36)
-"""The longest part (suite, case or model) in the name of a file, so that every file system accepts it."""
+"""The maximum length of suite, case and model in a file's name, so that every file system accepts the name."""
 
 
 class RecordingLines:
@@ -88,7 +88,7 @@ class RecordingLines:
         self._parts = SuiteParts(secrets)
 
     def prepare(self, runs: Iterable[PlannedRun]) -> None:
-        """Parse the suites of runs now, so that the first run need not wait."""
+        """Parse the suites of runs in advance, so that the first run need not wait."""
         for run in {run.file.path: run for run in runs}.values():
             self._excerpts.of(run.file, run.case.id)
 
@@ -112,11 +112,11 @@ class RecordingLines:
         return self._secrets.redacted(texts)
 
     def redaction(self) -> EventRedaction:
-        """Return the redaction for the events of one run before they become lines (`event_to_line`)."""
+        """Return the redaction for the events of one run. Apply it before `event_to_line`."""
         return EventRedaction(self._parts)
 
     def result(self, planned: PlannedRun, result: RunResult) -> str:
-        """Return the last line of a run, which holds its result."""
+        """Return the last line of a run's recording, which holds the redacted result."""
         return _result_line(redacted_result(result, self._parts, planned.case))
 
     def whole(self, planned: PlannedRun, events: Iterable[Event], result: RunResult | None) -> Iterator[str]:
@@ -133,8 +133,8 @@ class RecordingLines:
 class Recordings:
     """Records the runs of a batch into a folder while they are in progress, on one thread.
 
-    With `only_failed`, the files of other runs are removed again. File errors stop no run; `problem` is the first one.
-    `clock` returns monotonic seconds."""
+    With `only_failed`, recordings of other runs are removed after the run. File errors stop no run, and `problem` is
+    the first error. `clock` returns monotonic seconds."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class Recordings:
         """The highest number of each stem in the folder; read once, because a folder may hold thousands of files."""
 
     def listener(self, runs: Iterable[PlannedRun]) -> BatchListener:
-        """Return a listener of a batch that records these runs."""
+        """Return a batch listener that records these runs."""
         planned = {run.run_id: run for run in runs}
         self._lines.prepare(planned.values())
 
@@ -170,7 +170,7 @@ class Recordings:
     def _add(self, event: Event, planned: dict[str, PlannedRun]) -> None:
         run_id = event.run_id
         try:
-            # A run that is skipped or stopped before its turn has no `RunStarted`, and gets no file.
+            # A run that is skipped or stopped before its start emits no `RunStarted`, and gets no file.
             if isinstance(event.payload, RunStarted):
                 run = planned[run_id]
                 self._open[run_id] = self._new_file(run)
@@ -281,15 +281,15 @@ def _new_file(folder: Path, stem: str, first: int, lines: Iterable[str]) -> Path
             file.remove()
             raise
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        # These are errors of the disk, and a tool's values that JSON cannot express.
+        # The errors come from the disk, or from a tool's values that JSON cannot express.
         raise RecordingError(f"the run cannot be saved in {folder}: {_reason(error)}") from error
 
 
 class _RunFile:
-    """The new file of one run, readable by its owner only; `finish` gives it its final name.
+    """The new file of one run, readable by its owner only.
 
-    `number`, the first free one from `first` on, is part of the name. `flushed_s` is the time of the last flush in
-    seconds of the caller's clock. All methods raise OSError."""
+    `finish` gives the file its final name, which includes `number`, the first free number from `first` on. `flushed_s`
+    is the time of the last flush, in seconds of the caller's clock. All methods raise OSError."""
 
     def __init__(self, folder: Path, stem: str, first: int) -> None:
         for number in count(first):
@@ -300,8 +300,8 @@ class _RunFile:
             except FileExistsError:
                 continue
             self._file = os.fdopen(descriptor, "w", encoding="utf-8", newline="\n")
-            # The unfinished file must exist before this check, because another program may finish one with this number
-            # in between.
+            # Create the unfinished file before this check, because another program may finish a file with the same
+            # number in between.
             if not os.path.lexists(self._path):
                 break
             self.remove()
@@ -316,7 +316,7 @@ class _RunFile:
         self.flushed_s = now_s
 
     def finish(self) -> Path:
-        """Close the file, rename it to its final name, and return the path."""
+        """Close the file, give it its final name, and return its path."""
         self._file.close()
         return self._unfinished.rename(self._path)
 
@@ -354,14 +354,14 @@ def _reason(error: Exception) -> str:
 
 
 _MAX_NAMED_CASES = 5
-"""The most cases of a suite that a message names; there is one message for each recording."""
+"""The maximum number of a suite's cases that a message names. Each recording has its own message."""
 
 
 def suite_of_recording(recording: Recording) -> SuiteFile:
-    """Return the suite in a recording, with its problems, under the path of the recording.
+    """Return the suite in a recording, with its problems. Its path is the path of the recording.
 
-    It usually has only the recorded case, which the run's grader grades. Raises RecordingError if this version lacks
-    the grader."""
+    The suite usually has only the recorded case, with the grader of the run. Raises RecordingError if this version
+    lacks that grader."""
     header = recording.header
     file = parse_suite(header.suite.text, recording.path)
     if header.by is None or file.suite is None:
@@ -385,7 +385,7 @@ def _recorded_case(recording: Recording, file: SuiteFile) -> Case | None:
 def case_of_recording(recording: Recording, file: SuiteFile) -> Case:
     """Return the case of a recording in a valid suite.
 
-    Raises RecordingError when the suite has no case of its id, or lacks its variant."""
+    Raises RecordingError when the suite lacks a case with its id, or the variant of the run."""
     case, wanted = _recorded_case(recording, file), recording.header.case
     if case is not None:
         assert file.suite is not None
@@ -413,10 +413,10 @@ def _must_have_variant(recording: Recording, suite: Suite) -> None:
 
 
 def run_of_recording(recording: Recording, file: SuiteFile) -> tuple[PlannedRun, RunResult] | None:
-    """Return the recorded run as it was planned, and its result; `None` if the suite has no such case.
+    """Return the planned run of a recording, and its result; `None` if the suite lacks the recorded case.
 
-    `file` is the suite that `suite_of_recording` returns. Raises RecordingError when the result cannot be read, or when
-    the suite lacks the variant of the run."""
+    `file` is the suite from `suite_of_recording`. Raises RecordingError when the result cannot be read, or when the
+    suite lacks the variant of the run."""
     header = recording.header
     case = _recorded_case(recording, file)
     if case is None:

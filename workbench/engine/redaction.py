@@ -1,11 +1,10 @@
 """Redaction of runs: their events, results and suites, before they are stored or shown.
 
-Inside the program nothing is redacted, because graders, forks and the model need the true values. Data that leaves the
-program is redacted first; `tests/test_doors.py` finds every call that writes something, and plants secrets before each.
+Data is redacted when it leaves the program. Within the program it is not, because graders, forks and the model need the
+true values. `tests/test_doors.py` finds every call that writes data, and plants secrets before each.
 
-A redacted value is replaced by the name of its variable, which a check would then grade. A stored run therefore lists
-its redacted places, and `why_not_regraded` refuses to regrade it if the case checks one of them: the run keeps its
-verdict.
+A secret is replaced by the name of its variable. A check would grade that name, so a stored run lists its redacted
+places. If the case checks one of these places, `why_not_regraded` refuses to regrade the run, which keeps its verdict.
 """
 
 from __future__ import annotations
@@ -121,7 +120,7 @@ def _why_of_call(place: RedactedPlace, record: CallRecord, case: Case) -> str | 
     if place.what == "tool":
         return f"the name of the tool of call {place.call + 1} holds a secret, which is not stored"
     if place.what == "result":
-        # The calls that ask for the final state are separate, so only the model's calls are compared here.
+        # Calls for the final state are recorded separately, so this compares the model's calls only.
         others = [other for disallowed in case.disallowed for _, other in disallowed.conditions]
         for wanted in (*case.expected_calls(), *others):
             if wanted.means(record.tool) and any(each.result is not None for each in (wanted, *wanted.alternatives)):
@@ -152,9 +151,9 @@ _Delta = TextDelta | ReasoningDelta | CallArgumentsDelta
 
 
 class SuiteParts:
-    """Redacts parts of suites that many runs share, such as tools and cases, once for all of them.
+    """Redacts shared parts of suites, such as tools and cases, only once for all runs.
 
-    When another secret becomes known, they are redacted again."""
+    When another secret becomes known, the parts are redacted again."""
 
     def __init__(self, secrets: Secrets) -> None:
         self.secrets = secrets
@@ -210,8 +209,8 @@ def redacted_result(result: RunResult, parts: SuiteParts, case: Case | None) -> 
 class RunRedaction:
     """Redacts the runs of a batch on their way into the history; `cases` are their cases, by the ids of the runs."""
 
-    # Most runs hold no secret. Searching their JSON, which is written anyway, shows that at less cost than walking
-    # through all their objects.
+    # Most runs hold no secret. Their JSON is written anyway, so searching it is cheaper than walking through all their
+    # objects.
 
     def __init__(self, parts: SuiteParts, cases: Mapping[str, Case]) -> None:
         self._parts = parts
@@ -251,7 +250,7 @@ def _texts_in_pieces(events: Iterable[Event]) -> str:
                 texts.setdefault(type(what), []).append(piece)
             case CallArgumentsDelta(call_id=call_id, fragment=piece):
                 texts.setdefault(call_id, []).append(piece)
-            # A line break ends each text where `EventRedaction` ends it, so that no secret spans the texts of two
+            # Each text ends with a line break, where `EventRedaction` also ends it. So no secret spans the texts of two
             # calls.
             case CallFinished(call_id=call_id):
                 texts.get(call_id, []).append("\n")
@@ -302,11 +301,11 @@ def shown_result(result: RunResult, secrets: Secrets) -> RunResult:
 
 
 class EventRedaction:
-    """Redacts the events of one run; each keeps its sequence number and time.
+    """Redacts the events of one run. Each event keeps its sequence number and time.
 
-    A secret may arrive in several pieces of a text. An event whose text may end with the beginning of a secret is held
-    back, with all events after it, until the next pieces decide. The replacement goes into the piece in which the
-    secret begins."""
+    A secret may arrive in several pieces of a text. If a text may end with the beginning of a secret, its event and all
+    events after it are held back until further pieces arrive. The replacement goes into the piece in which the secret
+    begins."""
 
     def __init__(self, parts: SuiteParts) -> None:
         self._parts = parts
@@ -416,9 +415,10 @@ class _Slot:
 
 @dataclass(slots=True)
 class _Text:
-    """The end of one streamed text that may belong to a secret: `undecided`, with the length of each of its pieces.
+    """The end of one streamed text, which may belong to a secret.
 
-    `before` is the decided text just before it, at which the patterns of secrets look back."""
+    `undecided` is that end, with the length of each piece. `before` is the text just before the end, which the patterns
+    of secrets look back at."""
 
     secrets: Secrets
     before: str = ""
@@ -431,7 +431,7 @@ class _Text:
         self._decide(finder, over=False)
 
     def passes(self, piece: str, finder: Finder) -> bool:
-        """Return whether a piece can pass unchanged, and add it to the text if so."""
+        """Return whether a piece can be sent unchanged, and add such a piece to the text."""
         text = self.before + piece
         if self.pieces or finder.open_from(text) < len(text) or finder.may_be_in(text):
             return False
@@ -447,8 +447,8 @@ class _Text:
         if not places and until == len(text):
             self._all_as_it_is(text)
             return
-        # Pieces and places of secrets are processed together. A replacement goes into the piece in which its secret
-        # begins; later pieces lose their part of the secret.
+        # Pieces and secrets are processed together. A replacement goes into the piece in which its secret begins; later
+        # pieces lose their part of the secret.
         inside = iter([*places, (len(text), len(text), "")])
         first, last, shown = next(inside)
         at = begin

@@ -1,12 +1,13 @@
-"""Resume a batch of the history: read the missing runs of its plan and prepare them as planned.
+"""Resume a batch of the history: read the missing runs of its plan and prepare them.
 
-The whole plan is written before the first run, and each result when its run ends: however the program ends, the runs
-without a result are the missing ones. A run that was under way is made again from its beginning. Resumed runs go into
-the same batch, at their places in the plan.
+The whole plan is written before the first run, and each result when its run ends. So a run without a result is missing,
+however the program ended. An interrupted run is made again from its beginning. Resumed runs go into the same batch, at
+their places in the plan.
 
 A batch must not mix two experiments. A suite whose file has changed is run from the text in the history; graders,
-repeats and variants are those of the plan. Models and judges whose settings have changed are `differences`, which only
-the user can accept. A claim, a lock that ends with its program, keeps two programs from making the same runs.
+repeats and variants are those of the plan. If settings of models or judges have changed, `differences` names them, and
+only the user can accept them. A claim keeps two programs from making the same runs. It is a lock that ends with its
+program.
 """
 
 from __future__ import annotations
@@ -57,14 +58,14 @@ from workbench.trajectory.recording import RecordingError
 class Resumption:
     """A batch that can be resumed.
 
-    `runs` are the missing ones, in the order of the plan, and `files` their suites. `execute` and `execute_all` are
-    those of the batch's `Execution`; the user must give the latter again."""
+    `runs` are the missing runs in the order of the plan, and `files` are their suites. `execute` and `execute_all` come
+    from the batch's `Execution`; the user must give `execute_all` again."""
 
     batch: BatchRow
     runs: tuple[PlannedRun, ...]
     files: tuple[SuiteFile, ...]
     handle: BatchHandle = field(repr=False)
-    """The handle of the batch in the history, with the place of each run in its plan."""
+    """The handle of the batch in the history. It has the place of each run in the plan."""
     specs: Specs = field(repr=False)
     """The present settings of the models and judges."""
     history: Path
@@ -80,16 +81,17 @@ class Resumption:
 
     @property
     def places(self) -> Mapping[str, int]:
-        """The place of each run in the plan of the batch, by its id."""
+        """The place of each run in the batch's plan, by run id."""
         return self.handle.places
 
 
 def claim_and_read(
     history: History, number: int, program: Program, named: Collection[str], own_models: OwnModels = NO_OWN_MODELS
 ) -> Resumption:
-    """Claim a batch, so that no other program runs what it lacks, and read the missing runs, as `resumable` does.
+    """Claim a batch, and read its missing runs like `resumable`.
 
-    A caller that does not resume the batch must release `handle.claim`. Raises HistoryError."""
+    The claim keeps other programs from making these runs. If you do not resume the batch, release `handle.claim`.
+    Raises HistoryError."""
     taken = claim(history.file, number)
     try:
         resumption = resumable(history, history.batch(f"#{number}"), program, named=named, own_models=own_models)
@@ -111,9 +113,9 @@ def resumable(
 ) -> Resumption:
     """Return the missing runs of a batch, ready to be run.
 
-    Reads the history, suites and settings, so it blocks. `named` are the models that the user names again, and
-    `own_models` those that the caller supplies again. Raises HistoryError when no run is missing, or when a missing one
-    cannot be run as planned."""
+    This reads the history, suites and settings, so it blocks. `named` are the models that the user names again, and
+    `own_models` are the models that the caller supplies again. Raises HistoryError when no run is missing, or when a
+    missing run cannot be made as planned."""
     if batch.kind == "reruns":
         why = f"batch {batch.number} has reruns of cases that broke in batch {batch.confirms}"
         raise HistoryError(f"{why}, which cannot be resumed: 'workbench run --baseline' makes new reruns")
@@ -126,9 +128,8 @@ def resumable(
     if not missing:
         forks = "a fork cannot be resumed" if batch.missing else "all of its runs are finished"
         raise HistoryError(f"nothing to resume in batch {batch.number}: {forks}")
-    # A file from elsewhere may claim that the user named a model, and so send requests to an endpoint that the user
-    # never chose. Only the user's own history is trusted on this; in other histories, models count as named by the
-    # suites.
+    # A foreign history may claim that the user named a model, and so send requests to an endpoint that the user never
+    # chose. Only the user's own history is trusted here. In other histories, models count as named by the suites.
     if history.file.resolve() != program.folders.history.resolve():
         missing = [replace(row, model_of_suite=_of_suite(row.model, row.model_of_suite, named)) for row in missing]
         used = [use._replace(of_suite=_of_suite(use.model, use.of_suite, named)) for use in used]
@@ -138,8 +139,8 @@ def resumable(
     for suite in dict.fromkeys(row.suite for row in missing):
         _check_path(batch, suite, files)
         files[suite], problem = suite_of(history, batch, suite)
-        # The history stores redacted ids and models, with which present ones can be compared only once the secrets are
-        # known.
+        # The history stores redacted ids and models. They can be compared with the present ones only once all secrets
+        # are known.
         uses = [use for use in used if use.suite == suite]
         learn_secrets_of_models(program, files[suite], uses, specs)
         as_then += problem
@@ -194,7 +195,7 @@ def _instructions_then(history: History, batch: BatchRow, files: Mapping[SuiteRe
         if suite is None or row.figures is None:
             continue
         case = next((case for case in suite.cases if case.id == row.case_id), None)
-        # A case that selects its tools may leave out a server.
+        # A case that selects its tools may leave out a server, so such a case proves nothing.
         if case is None or case.offer is not None:
             continue
         try:
@@ -220,8 +221,8 @@ def _of_suite(model: str, of_suite: bool, named: Collection[str]) -> bool:
 
 
 def _check_path(batch: BatchRow, suite: SuiteRef, others: Collection[SuiteRef]) -> None:
-    """Raise HistoryError unless a suite has an absolute path that no other suite of the batch has."""
-    # Trust belongs to the path of a suite, so two suites at one path would share it.
+    """Raise HistoryError unless the suite's path is absolute and unique in its batch."""
+    # Trust belongs to the path of a suite, so two suites with one path would share their trust.
     if not suite.file.is_absolute() or "\0" in str(suite.file):
         raise HistoryError(f"batch {batch.number} is damaged: the path of its suite {str(suite.file)!r} is incomplete")
     if suite.file in {other.file for other in others}:
@@ -242,7 +243,7 @@ def learn_secrets_of_models(program: Program, file: SuiteFile, models: Sequence[
 def suite_of(history: History, batch: BatchRow, suite: SuiteRef) -> tuple[SuiteFile, list[str]]:
     """Return a suite of a batch as it was when the batch ran, with messages for the user.
 
-    Raises HistoryError when its text was not stored completely, or is no longer valid."""
+    Raises HistoryError when the suite's text was not stored completely, or is no longer valid."""
     # The file itself is preferred to the stored text, in which secrets are redacted.
     today = load_suite(suite.file).standalone
     if today.suite is not None and today.hash == suite.hash:
@@ -284,8 +285,8 @@ def _differences(
 ) -> Iterator[str]:
     asked_now = {run.model for run in runs}
     brought = {run.model: brought_settings(run) for run in runs}
-    # The batch stored a model's settings under the suite of the model's first run. Look them up under that suite,
-    # even if it has no run left to make.
+    # The batch stores a model's settings under the suite of the model's first run. Look there, even if that suite has
+    # no missing run.
     models: dict[str, JsonValue] = {}
     for suite, model, of_suite in used:
         if model in asked_now and model not in models:

@@ -1,6 +1,6 @@
-"""Decisions of a conversation that follow from what happened so far: scripted messages, released facts, the stop.
+"""The decisions of a conversation that follow from its trajectory: scripted messages, released facts and the stop.
 
-They are computed from the trajectory alone, so a fork and a replay come to the same decisions as the original run."""
+They depend on nothing else, so a fork and a replay decide like the original run."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _unsaid(user: UserTable, said: Iterable[UserSaid]) -> list[ScriptedMessage]:
 
 
 def released_facts(user: UserTable, trajectory: Trajectory, context: CheckContext) -> dict[str, str]:
-    """Return the facts that a played user may tell: those whose condition has held after some answer.
+    """Return the facts that a played user may tell. A fact is released once its condition holds after an answer.
 
     Raises CheckError."""
     released = {name: fact.value for name, fact in user.withheld.items() if fact.when == TurnCondition()}

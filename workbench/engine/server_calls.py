@@ -43,10 +43,10 @@ async def execute_by_hand(
     on_progress: OnProgress | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Executed:
-    """Call a tool of a suite's server once, starting the server as the grant allows if necessary.
+    """Call a tool of a suite's server once. The server is started if necessary, as far as the grant allows.
 
-    Raises UntrustedError when the grant does not cover the server, ServerError when it cannot be started, dies or does
-    not answer, and AuditError, without calling, when the execution cannot be logged first.
+    Raises UntrustedError when the grant does not cover the server. Raises ServerError when the server cannot be
+    started, dies or does not answer. Raises AuditError, without calling, when the call cannot be logged first.
     """
     call = ToolCall(CALL_ID, tool, arguments)
     caller = _caller(suite_file)
@@ -54,7 +54,7 @@ async def execute_by_hand(
     # The outcome stays unknown if the call is cancelled, which raises no ServerError.
     outcome: Outcome = "stopped"
     started = await pool.started(suite_file, server, grant)
-    # The call is logged before it is sent, so that even an execution that kills the program is in the log.
+    # The log entry is written before the call is sent. So the log also has a call that kills the program.
     audited = log.begin(caller, call, server.name, "by hand")
     began_s = clock()
     duration_ms = 0.0
@@ -75,17 +75,17 @@ def _caller(suite_file: Path) -> Caller:
 
 
 class ServerOf(NamedTuple):
-    """A server and the suite file that names it."""
+    """A server, with the suite file that defines it."""
 
     suite_file: Path
     server: Server
 
 
 class Serving:
-    """The servers of a runtime, shared with its runs.
+    """The servers of a runtime, which its runs share.
 
-    The suites' grants decide which servers may be started and called. The work is done on the engine's thread; any
-    thread may wait for the futures, and cancelling one cancels its work."""
+    The suites' grants decide which servers may be started and called. The work is done on the engine's thread. Any
+    thread may wait for the futures; cancelling a future cancels its work."""
 
     def __init__(self, pool: ServerPool, engine: EngineThread, program: Program) -> None:
         self._pool = pool
@@ -105,7 +105,7 @@ class Serving:
         return self._engine.submit(self._start(server, grant))
 
     def stop(self, server: ServerOf) -> Future[ServerStatus]:
-        """Close a server; runs that need it start it again."""
+        """Close a server. Runs that need it start it again."""
 
         async def stop() -> ServerStatus:
             await self._pool.stop(*server)
@@ -125,7 +125,7 @@ class Serving:
     def list_once(
         self, servers: Sequence[ServerOf], grant: Grant, program: Program
     ) -> Future[tuple[tuple[ToolDefinition, ...], ...]]:
-        """Start servers in the environment of a program, list the tools of each, redacted, and close them.
+        """Start servers in a program's environment, list each server's tools, redacted, and close the servers.
 
         The servers of runs are not affected. The future raises ServerError and UntrustedError."""
 
@@ -164,6 +164,7 @@ class Serving:
         return self._pool.status(*server)
 
     async def _stop_if_down(self, server: ServerOf) -> None:
-        # The pool itself restarts no server within a batch, because one that dies on every call would restart for ever.
+        # The pool restarts no server within a batch. Otherwise a server that dies on every call would be restarted for
+        # ever.
         if self._pool.status(*server).state == "down":
             await self._pool.stop(*server)

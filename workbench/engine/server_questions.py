@@ -1,4 +1,4 @@
-"""Answer and record the requests that a server sends during one call of a run, and name those without an answer."""
+"""Answers and records a server's own requests during one call of a run, and reports requests without an answer."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from workbench.tools.questions import Question, Reply
 from workbench.trajectory.events import ToolCall
 
 Review = Callable[[Question, Reply], Awaitable[Reply]]
-"""A function that gets the reply of the suite's answers and returns the one to send, which a person may have
-changed."""
+"""A function that gets the reply of the suite's answers and returns the reply to send. A person may change the
+reply."""
 
 
 async def as_answered(question: Question, reply: Reply) -> Reply:
@@ -24,7 +24,7 @@ async def as_answered(question: Question, reply: Reply) -> Reply:
 
 
 class CallQuestions:
-    """Replies to the requests of a server during one call, and records them; an `AskRun`."""
+    """Replies to a server's requests during one call, and records them. An instance is an `AskRun`."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Steppers let a person step through runs: they decide where a run is held next, and pass it commands."""
+"""Steppers, with which a person steps through runs. A stepper decides where its run is held, and sends it commands."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from workbench.tools.mocks import condition_holds
 from workbench.trajectory.events import JsonValue, RunFinished
 
 Until = Literal["stop", "round", "end"]
-"""The point up to which a run continues: the next place where it can be held, the next model request, or its end. A
-breakpoint may hold it earlier."""
+"""The point up to which a run continues: the next checkpoint, the next model request, or the run's end. A breakpoint
+may hold it earlier."""
 
 WhyBreak = Callable[[HoldPoint], Awaitable[str | None]]
 """Returns why a breakpoint holds a run at a point; `None` when none does."""
@@ -43,7 +43,7 @@ async def no_breakpoint(point: HoldPoint) -> str | None:
 
 
 class Stepper:
-    """The control with which a person steps through one run, on the engine's loop.
+    """Lets a person step through one run, on the engine's loop.
 
     `until` is the first point up to which the run continues. `why_break` evaluates the breakpoints."""
 
@@ -74,10 +74,10 @@ class Stepper:
             self.held = None
 
     def go_on(self, until: Until, hold: int | None) -> str | None:
-        """Let the run continue up to `until`; returns the reason if it cannot.
+        """Let the run continue up to `until`, or return the reason why it cannot.
 
-        `hold` is the hold that the caller saw (`HoldPoint.hold`), `None` for a run that was not held, which simply
-        continues up to the new `until`."""
+        `hold` is the hold that the caller saw (`HoldPoint.hold`). It is `None` for a run that was not held, whose
+        `until` is then replaced."""
         now = self._hold
         if hold != now:
             if hold is None and until == "stop":
@@ -90,9 +90,9 @@ class Stepper:
         return None
 
     def do(self, command: Command, hold: int) -> str | None:
-        """Apply a command to the run if it is still at the hold that the caller saw.
+        """Apply a command to the run, or return the reason why it cannot be applied.
 
-        Returns the reason if that is impossible."""
+        The run must still be at the hold that the caller saw."""
         if self.held is None or self.held.hold != hold:
             return _elsewhere(self._hold)
         why_not = refusal(command, self.held)
@@ -165,7 +165,7 @@ class Steppers:
 
     def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
         """Let a run continue up to `until`, as `Stepper.go_on` does; returns the reason if it cannot."""
-        # A run that has not begun yet will continue up to this point at first.
+        # The run has not begun yet, so this becomes the first point up to which it continues.
         if run_id in self._waiting:
             self._waiting[run_id] = until
             return None
@@ -189,7 +189,7 @@ class Steppers:
 class _Conditions:
     """Evaluates the conditions of breakpoints for one run.
 
-    The judge is that of the run's grading, so that no value is judged twice."""
+    It shares the judge with the run's grading, so that no value is judged twice."""
 
     def __init__(self, planned: PlannedRun, grading: RunGrading) -> None:
         self._planned = planned
@@ -225,7 +225,7 @@ class _Conditions:
         # The last call with this id, because a discarded answer may have used the id before.
         call = len(ids) - 1 - ids[::-1].index(point.call.call.id)
         planned = self._planned
-        # The result is in a tuple, because `attempted` returns an error of its own as text, too.
+        # The tuple distinguishes the result from an error of `attempted`, which is a text too.
         found = await self._grading.attempted(
             lambda outside: (fault_of_call(planned.suite, planned.case, trajectory, call, outside),), trajectory
         )

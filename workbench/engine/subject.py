@@ -1,4 +1,4 @@
-"""Runs of a subject: a program, such as an agent, that receives one request and makes a whole run by itself."""
+"""Runs of a subject: a program, such as an agent, that receives one request and makes the whole run by itself."""
 
 from __future__ import annotations
 
@@ -34,16 +34,17 @@ from workbench.trajectory.trajectory import Trajectory, TrajectoryError
 
 _CHUNK = 64 * 2**10
 _DRAIN_S = 1.0
-"""The time for the output of processes that a program left running when it ended, before they are killed."""
+"""The seconds to read the output of processes that a program left running. They are then killed."""
 _REAP_S = 1.0
 _POLL_S = 0.01
 
 
 @dataclass(frozen=True)
 class Ended:
-    """The end of a program: its exit code, negative for a signal, its output and the end of its standard error.
+    """The end of a program: its exit code, its output and the end of its standard error.
 
-    With `too_much`, the program was killed because it wrote more than the limit."""
+    The exit code is negative for a signal. With `too_much`, the program was killed because its output exceeded the
+    limit."""
 
     code: int
     output: bytes
@@ -73,11 +74,11 @@ async def run_program(
 ) -> Ended:
     """Run a command to its end, with `text` as its standard input.
 
-    All processes that it started are killed when it ends, writes too much, or when this is cancelled. Raises OSError
-    when the command cannot be started."""
+    All processes that the command started are killed when it ends, when it writes too much, or when this task is
+    cancelled. Raises OSError when the command cannot be started."""
     mark = new_mark()
     program = command[0]
-    # `python` means this program's interpreter, which has the same packages; PATH may have another one or none.
+    # `python` means this program's interpreter, which has the same packages. PATH may have none, or another one.
     if program == "python":
         program = sys.executable
     words = (program, *command[1:])
@@ -87,8 +88,7 @@ async def run_program(
     writing = asyncio.create_task(_write(process, text.encode("utf-8", "replace")))
     reading = {asyncio.create_task(output.read(process.stdout)), asyncio.create_task(errors.read(process.stderr))}
     try:
-        # The process is polled, because open pipes do not mean that it still runs: processes that it left behind may
-        # hold them open.
+        # Poll the process instead of waiting for its pipes, because processes that it left behind may hold them open.
         while process.returncode is None and not output.too_much:  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)
         code = process.returncode
@@ -133,7 +133,7 @@ class _Collected:
 
 async def _write(process: asyncio.subprocess.Process, content: bytes) -> None:
     assert process.stdin is not None
-    # A program may close its input without reading it, which is not an error.
+    # A program may close its input without reading it; this is no error.
     with suppress(OSError):
         process.stdin.write(content)
         await process.stdin.drain()
@@ -156,9 +156,9 @@ class SubjectError(ToolsError):
 
 @dataclass(frozen=True)
 class SubjectRun:
-    """A subject to run: its suite, and the folder and the environment variables with which it is started.
+    """A subject to run, with its suite, folder and environment variables.
 
-    `repeat` counts from 0. `passed` holds the names of variables that the subject gets without naming them."""
+    `repeat` counts from 0. `passed` holds the names of variables that the subject gets without asking for them."""
 
     suite: Suite
     subject: Subject
@@ -172,9 +172,9 @@ class SubjectRun:
 async def run_subject(
     request: RunRequest, run: SubjectRun, tools: Toolbox, recorder: Recorder, own_calls: OwnCalls | None
 ) -> Trajectory:
-    """Make one run and return its trajectory, as `run_case` does.
+    """Make one run like `run_case`, and return its trajectory.
 
-    The events of the subject's calls are emitted after its end."""
+    The events of the subject's calls are emitted after the subject ends."""
     seconds = run.subject.timeout_s or request.settings.limits.timeout_s
     start(request, tools, recorder, None, tools.notices, _offered(tools))
     try:
@@ -227,7 +227,7 @@ async def _ask(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str
             given[name] = filled(value, run.environment, run.secrets)
     except MissingVariableError as error:
         raise SubjectError(f"{who} is not started: the variable {error.name} is not set") from error
-    # The subject does not get the whole environment, which may hold keys that do not concern it.
+    # The subject gets only a part of the environment, because the rest may hold keys that do not concern it.
     inherited = inherited_variables(run.environment, run.passed, run.secrets)
     asked = json_text(request_document(request, run, tools, run_id))
     try:
@@ -266,8 +266,8 @@ def request_document(request: RunRequest, run: SubjectRun, tools: Toolbox, run_i
     case = request.case
     messages = opening_messages(case, request.images)
     steps = [{"user": step.user, "system": step.system} for step in case.steps]
-    # Mocks of the case come first, because they take precedence. Python mocks are left out, because only this program
-    # can call them.
+    # Mocks of the case come first, because they take precedence. Python mocks are left out: only this program can call
+    # them.
     mocks = [_mock(mock, case.row) for mock in (*case.mocks, *run.suite.mocks) if mock.python is None]
     tool_documents = []
     for tool in _offered(tools):
@@ -309,5 +309,5 @@ def _mock(mock: Mock, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _offered(tools: Toolbox) -> tuple[ToolDefinition, ...]:
-    """Return the tools that a subject gets: all but those that providers of models run."""
+    """Return the tools that a subject gets. Tools that model providers run are left out."""
     return tuple([tool for tool in tools.definitions if tool.provider is None])

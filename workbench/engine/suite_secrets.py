@@ -1,6 +1,6 @@
-"""The secrets of suites, which are registered before a suite is stored or shown.
+"""Registers the secrets of suites before a suite is stored or shown.
 
-A run registers its secrets only when it reaches its model and starts its servers, which is too late for reports."""
+A run registers its secrets only when it opens its model and starts its servers, which is too late for reports."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ _NAMED = re.compile(r"\$([\w-]+)")
 def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, text: str = "") -> None:
     """Register the secrets of the suites in a folder.
 
-    These are the values of the folder's `.env`, the keys of the models named there, and the settings of the servers of
-    `suite`. Tokens in the suite's `text` are not redacted, because the user wrote them there. Raises ConfigError.
+    The secrets are the values of the folder's `.env`, the keys of the models named there, and the settings of the
+    servers of `suite`. Tokens in the suite's `text` are not redacted, because the user wrote them there. Raises
+    ConfigError.
     """
     program.secrets.keep(text)
     environment = program.environment.of(folder)
@@ -69,9 +70,9 @@ def keep_stored(program: Program, history: History, batch: BatchRow) -> None:
 
 
 def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: Specs) -> None:
-    """Register the secrets of some runs: those that `learn_secrets` finds, and the keys of their models and judges.
+    """Register the secrets of runs: those that `learn_secrets` finds, and the keys of the models and judges.
 
-    The runs themselves report mistakes in the settings."""
+    Errors in settings are ignored here, because the runs report them."""
     runs = tuple(runs)
     for run in {run.file.path: run for run in runs}.values():
         with suppress(ConfigError):

@@ -1,4 +1,4 @@
-"""The thread of the engine, with its own event loop, so that neither the engine nor the screen waits for the other."""
+"""The engine's thread, which has its own event loop. So the engine and the screen never wait for each other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Result = TypeVar("_Result")
 class EngineThread:
     """A thread that runs the coroutines that other threads submit.
 
-    It starts when the object is made and ends with `close`."""
+    The thread starts with the object and ends with `close`."""
 
     def __init__(self, name: str = "engine") -> None:
         # If a standard stream is closed, a socket of the loop would get its number.
@@ -39,7 +39,7 @@ class EngineThread:
     def submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
         """Run a coroutine on the engine's loop.
 
-        Returns a future that any other thread can wait for."""
+        Returns a future. Every thread except the engine's can wait for it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self, timeout_s: float) -> None:
@@ -50,7 +50,7 @@ class EngineThread:
             return
         self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._finish(timeout_s)))
         self._thread.join(timeout_s + 1)
-        # `shutdown` waits for every busy thread of the executor, which may take long, so it runs on another thread.
+        # `shutdown` waits for every busy thread of the executor. This may take long, so it runs on another thread.
         ending = threading.Thread(target=self._executor.shutdown, name="end of the engine", daemon=True)
         ending.start()
         ending.join(timeout_s)

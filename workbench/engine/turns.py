@@ -1,4 +1,4 @@
-"""The order of a run's requests, in an ordinary case and in a chain of steps, and the conversation they carry."""
+"""The order of requests and the messages of a run, for ordinary cases and for chains of steps."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ CONTINUE = "Continue the task to accomplish the original goal."
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One request: its step in a chain, counted from 1, and whether the calls in its answer are executed.
+    """One request of a run, with its step in a chain (from 1) and whether the answer's calls are executed.
 
-    With `asks_user`, the user of a conversation speaks first, or leaves. With `continues`, it is a further request of
-    its step."""
+    With `asks_user`, the user of a conversation speaks or leaves first. With `continues`, this is a further request of
+    the same step."""
 
     step: int | None = None
     user: str | None = None
@@ -62,7 +62,7 @@ class RoundTurns:
 
 @dataclass(frozen=True, slots=True)
 class StepTurns:
-    """The requests of a chain: one for each step, and one more if the case checks an answer that is still missing."""
+    """The requests of a chain: one per step. If the case checks an answer that is missing, one more follows."""
 
     case: Case
 
@@ -70,7 +70,7 @@ class StepTurns:
         steps = self.case.steps
         if rounds < len(steps):
             return Turn(rounds + 1, self._message(steps[rounds], last))
-        # If the last step ended in calls, one more request lets the model answer with their results.
+        # The last step ended with calls. If the case checks an answer, one more request gives the model their results.
         if rounds == len(steps) and self.case.checks_answer and last is not None and last.calls_to_answer:
             return Turn(makes_calls=False)
         return "steps done"
@@ -85,10 +85,9 @@ class StepTurns:
 
 @dataclass(frozen=True, slots=True)
 class AgentStepTurns:
-    """The requests of a chain with an agent, whose calls are requests of their own and end only with its answer.
+    """The requests of a chain that an agent runs. Each call is a request, and only an answer ends them.
 
-    A call moves on to the next step if that step has no message; otherwise it belongs to the step of the call before
-    it."""
+    If the next step has no message, a call begins that step. Otherwise it belongs to the step of the previous call."""
 
     case: Case
 
@@ -130,7 +129,7 @@ def turns_of(case: Case, max_rounds: int, *, of_agent: bool = False) -> Turns:
 
 
 def steps_at(case: Case, step: int) -> range:
-    """Return the steps, counted from 1, from one step to the last before the user's next message."""
+    """Return the steps from `step` to the last one before the next user message, counted from 1."""
     end = step + 1
     while end <= len(case.steps) and case.steps[end - 1].user is None:
         end += 1
@@ -138,9 +137,9 @@ def steps_at(case: Case, step: int) -> range:
 
 
 def in_steps(rounds: Sequence[ExternalRound], steps: int) -> tuple[ExternalRound, ...]:
-    """Return the rounds of an agent with a loop of its own, the first `steps` of which are one for each step.
+    """Return the rounds of an agent that has its own loop, with one round for each of the first `steps` steps.
 
-    Calls in later rounds are added to the last of these steps; a later answer without calls belongs to no step."""
+    Calls in later rounds join the last of these steps. A later answer without calls belongs to no step."""
     done = [*rounds[:steps]]
     for later in rounds[steps:]:
         if later.calls:
@@ -153,7 +152,7 @@ def in_steps(rounds: Sequence[ExternalRound], steps: int) -> tuple[ExternalRound
 def opening_messages(case: Case, images: tuple[Media, ...] = ()) -> tuple[Message, ...]:
     """Return the case's earlier messages, followed by its request or the request of a chain's first step.
 
-    `images` come first in that request; the message holds them without their content."""
+    `images` come first in that request. The message holds the images without their content."""
     history = tuple(_message(message) for message in case.messages)
     user = case.steps[0].user if case.steps else case.request
     if user is None:
@@ -174,7 +173,7 @@ def conversation_after(messages: tuple[Message, ...], rounds: Iterable[Round]) -
 
 
 def messages_before(follow_up: str | None, added: Iterable[str]) -> tuple[Message, ...]:
-    """Return the messages right before a request: the step's own message, then those that a person added."""
+    """Return the user messages just before a request: the step's message, then messages that a person added."""
     texts = list(added)
     if follow_up is not None:
         texts.insert(0, follow_up)
@@ -187,7 +186,7 @@ def _message(message: PriorMessage) -> Message:
 
 
 def answer_message(answer: Round) -> Message:
-    """Return a finished answer as the message that goes back to the model, with arguments as edited by a person."""
+    """Return a finished answer as a message for the model, with a person's edits of its arguments."""
     calls = tuple(record.sent for record in answer.calls_to_answer)
     return Message("assistant", answer.text, calls, provider_state=answer.provider_state)
 
