@@ -9,7 +9,7 @@ from typing import Generic
 from workbench.show.doc import Block, Column, Facts, Heading, Items, Matrix, Paragraph, Row, Section, Table, Value
 from workbench.show.spans import EMPTY, Line, Span, behind, cells, cut_line, heading, plain, without_empty, wrap_line
 
-# Measuring all rows of a long list would delay its first screen, so a wider row further down is cut.
+# Measuring all rows of a long list would delay its first screen. A wider row further down is cut.
 MEASURED_ROWS = 500
 """Number of rows over which the widths of columns are measured."""
 
@@ -36,7 +36,7 @@ class Laid(Generic[Row]):
         self._laid: dict[int, list[tuple[Column[Row], bool, int]]] = {}
 
     def line(self, row: Row, width: int) -> Line:
-        """Return a row as a line of at most `width` cells, with its texts in their columns."""
+        """Return a row as a line of at most `width` cells, with its texts aligned in columns."""
 
         def fitting(column: Column[Row], is_short: bool, room: int) -> Line:
             line = _cell(column, row, is_short).spans
@@ -70,9 +70,9 @@ class Laid(Generic[Row]):
         return min(sum(room + column.gap for column, _, room in self._columns(width)), width)
 
     def _columns(self, width: int) -> list[tuple[Column[Row], bool, int]]:
-        """Return the columns to show at a width, each with whether it is short, and its own width.
+        """Return the columns to show at a width. Each one has its width and whether it is in its short form.
 
-        If the columns do not fit, single cells are taken from the currently widest column that may be cut.
+        If the columns do not fit, the widest column that may be cut loses one cell at a time.
         """
         if (known := self._laid.get(width)) is not None:
             return known
@@ -90,7 +90,7 @@ class Laid(Generic[Row]):
                 laid.append((column, is_short, room))
         rooms = [room for _, _, room in laid]
         over = sum(rooms) + sum(column.gap for column, _, _ in laid[1:]) - width
-        # Taking one cell at a time shrinks wide columns to about the same width before any of them gets narrow.
+        # Taking one cell at a time shrinks wide columns to about the same width before any column becomes narrow.
         while over > 0:
             widest = None
             for at, (column, _, _) in enumerate(laid):
@@ -111,23 +111,23 @@ GAP = 2
 """Number of blanks before each column of a matrix; the second blank may hold a mark for the cell after it."""
 
 MAX_HEAD_CELLS = 20
-"""Width up to which a head may widen its column if there is no room to spare."""
+"""Maximum width to which a head may widen its column when space is short."""
 
 MIN_NAMES_CELLS = 10
 _NAMES_SHARE = 1 / 3
-"""Least width of the first column of a matrix in cells, and its share of the whole width, if room is short."""
+"""When space is short: the least width of a matrix's first column in cells, and its share of the whole width."""
 
 
 def matrix_rooms(
     names: int, lengths: Sequence[int], heads: Sequence[int], width: int, *, least: int = MIN_NAMES_CELLS, more: int = 0
 ) -> tuple[int, tuple[int, ...]]:
-    """Return the width of the first column of a matrix, and the widths of the others.
+    """Return the width of a matrix's first column and the widths of the other columns.
 
-    The first column needs `names` cells, and at least `least`; `lengths` and `heads` are the widths of the cells and
-    of the heads of the other columns. If not all columns fit, the first one shrinks until two others fit, and `more`
-    cells are left for a count of the hidden columns.
+    The first column needs `names` cells, and at least `least`. `lengths` and `heads` are the widths of the other
+    columns' cells and heads. If not all columns fit, the first column shrinks until two other columns fit and `more`
+    cells remain for the number of hidden columns.
     """
-    # A long name of a model must not make its column wider than the cells need, so heads count only up to a limit.
+    # A model's long name must not make its column much wider than the cells need, so heads count only up to a limit.
     needed = []
     for length, head in zip(lengths, heads, strict=True):
         needed.append(max(length, min(head, MAX_HEAD_CELLS)))
@@ -144,7 +144,7 @@ def matrix_rooms(
 
 
 def columns_from(first: int, widths: Sequence[int], room: int) -> range:
-    """Return the columns of a matrix that fit into `room` cells next to its first column, at least one."""
+    """Return the columns of a matrix that fit into `room` cells beside the first column, at least one."""
     end, used = first, 0
     while end < len(widths) and (end == first or used + GAP + widths[end] <= room):
         used += GAP + widths[end]
@@ -153,7 +153,7 @@ def columns_from(first: int, widths: Sequence[int], room: int) -> range:
 
 
 def _names_room(widths: Sequence[int], width: int) -> int:
-    """Return the width of the first column if not all others fit next to it."""
+    """Return the width of the first column when the other columns do not all fit beside it."""
     widest = sorted(widths, reverse=True)
     beside_one = width - sum(widest[:1]) - GAP
     beside_two = width - sum(widest[:2]) - GAP * 2
@@ -172,7 +172,7 @@ def _widened(widths: Sequence[int], heads: Sequence[int], spare: int) -> tuple[i
 
 
 def _widening(widths: Sequence[int], heads: Sequence[int], at_most: int) -> Iterator[int]:
-    """Yield the number of cells by which each column grows for heads of up to `at_most` cells."""
+    """Yield the number of cells that each column gains if heads may have up to `at_most` cells."""
     for width, head in zip(widths, heads, strict=True):
         yield max(min(head, at_most) - width, 0)
 
@@ -199,7 +199,7 @@ def is_apart(block: Block, before: Block | None) -> bool:
 
 
 def detail_rows(blocks: Iterable[Block], width: int) -> Iterator[Line]:
-    """Yield the rows of blocks for a pane of the app, with one free cell at each edge."""
+    """Yield the rows of blocks for a pane of the app, with one empty cell at each edge."""
     before: Block | None = None
     for block in blocks:
         if is_apart(block, before):

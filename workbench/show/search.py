@@ -1,4 +1,4 @@
-"""Search for a text in lines, which ignores case and wraps, and fuzzy search for a query in a title."""
+"""Search for a text in lines, and fuzzy search in titles. The text search ignores case and line wraps."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pattern_for(text: str) -> re.Pattern[str] | None:
 
 def found_in(lines: Sequence[Line], pattern: re.Pattern[str]) -> list[Found]:
     """Return the matches in lines, in their order."""
-    # A match may span lines, so all lines are searched as one text.
+    # A match may span lines, so the search joins all lines into one text.
     texts = list(texts_of(lines))
     starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
     return [_placed(match, starts) for match in pattern.finditer("\n".join(texts))]
@@ -61,7 +61,10 @@ def _placed(match: re.Match[str], starts: Sequence[int]) -> Found:
 
 
 def marked(line: Line, pieces: Sequence[tuple[int, int, Role]]) -> Line:
-    """Return a line with other roles for some of its parts, given in order as start, end and role."""
+    """Return a line with new roles for some of its parts.
+
+    `pieces` has the start, end and role of each part in order.
+    """
     spans: list[Span] = []
     position = 0
     for text, role in line:
@@ -85,7 +88,7 @@ _GAP = 20
 
 @dataclass(frozen=True)
 class FuzzyMatch:
-    """The score of a query for a title, and the positions of the letters that it matched."""
+    """The score of a query for a title, and the positions of the matched letters."""
 
     score: int
     positions: frozenset[int]
@@ -95,10 +98,10 @@ NO_QUERY = FuzzyMatch(0, frozenset())
 
 
 def fuzzy_match(query: str, title: str) -> FuzzyMatch | None:
-    """Return the match of every word of a query in a title, in any order; `None` if a word is missing.
+    """Return the match of a query's words in a title, in any order. `None` if a word does not match.
 
-    A word may be in pieces: `rs` and `runsu` find "Run the whole suite". Each piece begins at the start of a word or
-    continues the word in which the piece before it ended, so that scattered letters are not a match.
+    A word may match in pieces: `rs` and `runsu` find "Run the whole suite". Each piece begins at the start of a word or
+    continues the word of the piece before it. Scattered letters are therefore no match.
     """
     text = title.lower()
     score, positions = 0, set[int]()
@@ -165,7 +168,7 @@ def _starts_word(text: str, at: int) -> bool:
 
 
 def marked_spans(text: str, positions: frozenset[int], offset: int, role: Role, marked: Role) -> list[Span]:
-    """Return the part of a title that begins at `offset`, with the matched letters in a role of their own."""
+    """Return the part of a title that begins at `offset`, with matched letters in the role `marked`."""
     if not positions:
         return [Span(text, role)] if text else []
     spans: list[Span] = []

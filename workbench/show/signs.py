@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 FORK = "↳ fork"
-"""The sign before the name of a run that was forked from another one."""
+"""The sign before the name of a forked run."""
 
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -14,7 +14,7 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 def sparkline(shares: Iterable[float], blocks: str = BLOCKS) -> str:
     """Return a block character for each share, on a fixed scale from 0 to 1.
 
-    Only 1 has the highest block, so that "all" and "nearly all" differ.
+    Only a share of 1 has the highest block, so "all" and "nearly all" differ.
     """
     return "".join(blocks[_level(share, len(blocks) - 1)] for share in shares)
 

@@ -1,4 +1,4 @@
-"""Lines of text with roles, from which every pane is built, independent of colours and terminals.
+"""Lines of text with roles. All panes are built from them, without knowledge of colours and terminals.
 
 Widths are terminal cells, never characters. Text from models, tools or files passes `visible` or `one_line` of
 `workbench.show.visible` before it becomes a span.
@@ -66,7 +66,7 @@ def plain(line: Line) -> str:
 
 
 def end_within(text: str, start: int, width: int) -> int:
-    """Return the end of the longest piece of text from `start` on that fits into `width` cells."""
+    """Return the end of the longest piece of text that begins at `start` and fits into `width` cells."""
     # Nearly all text is ASCII, where every character is one cell.
     if text.isascii():
         return min(start + width, len(text))
@@ -82,7 +82,7 @@ def cut(text: str, width: int) -> str:
     """Return a text cut to at most `width` cells, with an ellipsis if it was cut."""
     if width <= 0:
         return ""
-    # A character takes at least one cell, so a text of more characters is cut without measuring it.
+    # A character takes at least one cell, so a text with more than `width` characters is cut without measuring it.
     if len(text) <= width and cell_len(text) <= width:
         return text
     if end_within(text, 0, width) == len(text):
@@ -91,11 +91,11 @@ def cut(text: str, width: int) -> str:
 
 
 _MIN_MIDDLE_CELLS = 12
-"""Least width in cells at which a text is cut in its middle; at smaller widths, it is cut at its end."""
+"""Least width in cells for a cut in the middle. Narrower texts are cut at the end."""
 
 
 def cut_middle(text: str, width: int) -> str:
-    """Return a text cut to at most `width` cells in its middle, since names of one kind often differ at their ends."""
+    """Return a text cut in its middle to at most `width` cells. Names of one kind often differ only at the end."""
     if width < _MIN_MIDDLE_CELLS or cell_len(text) <= width:
         return cut(text, width)
     tail = len(text)
@@ -141,7 +141,7 @@ def spread(left: Line, right: Line, width: int) -> Line:
 
 
 def natural_cells(line: Line) -> int:
-    """Return the width in cells that a row needs without the blanks that align its right part.
+    """Return the width in cells that a row needs without the blanks before its right part.
 
     Numbers in the right part may begin with blanks.
     """
@@ -152,7 +152,7 @@ def natural_cells(line: Line) -> int:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return the rows of one line of text, at most `width` cells each, wrapped at blanks where possible.
+    """Return one line of text in rows of at most `width` cells, wrapped at blanks where possible.
 
     A path that is too long is wrapped after a slash.
     """
@@ -176,7 +176,7 @@ def _rows(text: str, width: int) -> Iterator[str]:
             yield text[start:blank]
             start = blank + 1
         else:
-            # A break in the first half of the row would waste so much room that breaking the path is better.
+            # A break in the first half of the row would waste more space than a break inside the path.
             end = (text.rfind("/", start + (end - start) // 2, end) + 1) or end
             yield text[start:end]
             start = end
@@ -199,7 +199,7 @@ def wrap_line(line: Line, width: int, hang: int = 0) -> list[Line]:
 
 
 def row_ends(text: str, width: int, hang: int = 0) -> list[int]:
-    """Return the index at which each row of a text ends, wrapped as by `wrap_line`; the rows cover the whole text."""
+    """Return the index at which each row of a text ends. Rows wrap as in `wrap_line` and cover the whole text."""
     ends: list[int] = []
     start = 0
     while start < len(text):
@@ -238,7 +238,7 @@ _FILLED: frozenset[Role] = frozenset({"badge", "match", "selected"})
 
 
 def with_blanks_joined(line: Line) -> Line:
-    """Return a line in fewer spans: spans of blanks are merged into the span before them, or else the one after."""
+    """Merge each span of blanks into the span before it, or else into the span after it."""
     joined: list[Span] = []
     for span in line:
         if joined and span.role not in _FILLED and joined[-1].role not in _FILLED:
@@ -322,7 +322,7 @@ def behind(head: Line, text: str, role: Role, room: int) -> list[Line]:
 
 
 def paragraph(text: str, width: int, role: Role = "text", indent: int = 1) -> list[Line]:
-    """Return an indented text in rows that leave one cell free at the right."""
+    """Return a text in indented rows that leave one cell empty at the right."""
     rows: list[Line] = []
     for row in wrap(one_line(text), max(width - indent - 1, 10)):
         rows.append((Span(" " * indent + row, role),))
@@ -350,7 +350,7 @@ def message_lines(texts: Message, width: int) -> tuple[Line, ...]:
 
 
 def title_line(left: Line, ends: Sequence[Line], width: int) -> Line:
-    """Return a title with the first of `ends`, the longest first, that fits without cutting the title."""
+    """Return a title with the longest of `ends` that fits beside the uncut title. `ends` begins with the longest."""
     for end in ends:
         if cells(left) + cells(end) < width:
             return spread(left, end, width)

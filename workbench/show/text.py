@@ -14,7 +14,7 @@ from workbench.show.rows import GAP, Laid, columns_from, fact_rows, filled, is_a
 from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle, padded, wrap_line
 from workbench.show.visible import visible
 
-# The basic ANSI colours, which every terminal maps to its own theme.
+# The basic ANSI colours. Every terminal maps them to its theme.
 _CODES: Mapping[Role, str] = {
     "strong": "1",
     "muted": "2",
@@ -27,9 +27,9 @@ _CODES: Mapping[Role, str] = {
 
 @dataclass(frozen=True)
 class Paint:
-    """A painter that colours text by its role.
+    """A painter that colours text by role.
 
-    A text must be safe to show before it is painted.
+    Text must be safe to show before it is painted.
     """
 
     enabled: bool
@@ -128,7 +128,7 @@ def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str
     parts = [columns_from(0, widths, width - room)]
     while parts[-1].stop < len(widths):
         parts.append(columns_from(parts[-1].stop, widths, width - room))
-    # The column of names takes the room that the widest group of other columns leaves.
+    # The column of names takes the space that the widest group of other columns leaves.
     used = 0
     for columns in parts:
         used = max(used, sum(widths[columns.start : columns.stop]) + GAP * len(columns))
@@ -151,9 +151,9 @@ def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str
 
 
 def table_lines(table: Table[Row], width: int, paint: Paint, *, titled: bool = False) -> Iterator[str]:
-    """Yield the rows of a table, with notes on lines below their rows, and with `titled` the column titles first."""
+    """Yield the rows of a table. Notes are on lines below their rows. With `titled`, column titles come first."""
     indent = Span("    ")
-    # A command writes all rows at once, so all of them are measured; a list of the app measures the first.
+    # A command writes all rows at once, so it measures all of them. A list in the app measures only the first rows.
     laid = Laid(table, titled=titled, measured=len(table.rows))
     if titled and table.rows:
         yield paint.line(laid.titles(width))

@@ -37,8 +37,8 @@ OUTCOME_MARKS: dict[AcceptOutcome, tuple[str, Role]] = {
 class AcceptedCase:
     """A case with its proposed expectations.
 
-    `runs` is the number of runs that counted, `left_out` the reasons why other runs did not. If there is a proposal,
-    `table` is the case with its new expectations and `block` is the text of that case in the suite.
+    `runs` is the number of runs that counted. `left_out` has the reasons why other runs did not count. If there is a
+    proposal, `table` is the case with its new expectations, and `block` is the text of the case in the suite.
     """
 
     case_id: str
@@ -83,7 +83,7 @@ class AcceptedSuite:
 
 
 def accept_view(suites: Iterable[AcceptedSuite]) -> Iterator[Block]:
-    """Yield for each suite the outcomes of its cases, then the difference of its file."""
+    """Yield the outcomes of each suite's cases, then the difference of the suite's file."""
     for suite in suites:
         yield Section(line_of(one_line(suite.path)), [Table(_COLUMNS, suite.cases, _left_out)])
         if difference := suite.difference:
@@ -104,7 +104,7 @@ def _left_out(case: AcceptedCase) -> Value:
 
 
 def toml_of_accept(suites: Sequence[AcceptedSuite]) -> Iterator[str]:
-    """Yield the cases with a proposal as TOML, as their suites would contain them."""
+    """Yield the cases that have a proposal as TOML, as the suites would contain them."""
     for suite in suites:
         if suite.proposed:
             yield f"# {one_line(suite.path)}\n"

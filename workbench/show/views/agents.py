@@ -1,4 +1,4 @@
-"""Lines on the agents of runs: who they are, and what they did beside the calls that were graded."""
+"""Lines about the agents of runs: their identity, and their actions other than graded calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOTES = {
 
 
 def agent_text(agent: AgentStarted) -> str:
-    """Return a line on an agent that was started: its name and version, mode, tools of its own, and command."""
+    """Return a line about a started agent: name and version, mode, its own tools, and command."""
     parts = [f"{agent.name} {agent.version}".strip()]
     if agent.preset:
         parts.append(f"set up as {agent.preset}")
@@ -36,7 +36,7 @@ def agent_text(agent: AgentStarted) -> str:
 
 
 def note_text(note: AgentNoted) -> str:
-    """Return a line on something that an agent told beside its answer."""
+    """Return a line about an agent's note, which is separate from the agent's answer."""
     return one_line(f"{_NOTES[note.kind]}{note.text}")
 
 

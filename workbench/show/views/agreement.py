@@ -1,4 +1,4 @@
-"""The verdicts of the system that made imported runs, compared with the verdicts of their cases."""
+"""Verdicts of the system that made imported runs, compared with the verdicts of Workbench cases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROWS_MAX = 50
 
 
 def agreement_lines(agreements: Iterable[Agreement]) -> Iterator[Line]:
-    """Yield a line for each score of a source, and a line for each verdict of a case that differs from the source's."""
+    """Yield a line for each score of a source, and a line for each verdict that differs from the source's verdict."""
     for each in agreements:
         ungraded = ""
         if each.ungraded:

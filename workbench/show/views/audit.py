@@ -1,4 +1,4 @@
-"""The findings of an audit as lines of text, each with its place, and the coverage of the tools."""
+"""The findings of an audit as lines with places, and the coverage of the tools."""
 
 from __future__ import annotations
 

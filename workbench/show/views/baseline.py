@@ -24,10 +24,10 @@ from workbench.show.when import local_time
 
 FailOn = Literal["regression"]
 Confirm = Literal["reruns", "repeats", "none"]
-"""How a broken case is confirmed: by reruns, by its repeats, or not at all."""
+"""The way to confirm a broken case: reruns, its repeats, or none."""
 
 _MAX_DOCUMENT_CHANGES = 100
-"""Most changes that Markdown lists, so that they fit into a comment on GitHub."""
+"""Maximum number of changes in Markdown, so that the report fits into a comment on GitHub."""
 
 BATCH_NAMES = "the baseline", "this batch"
 """The words for the two batches in sentences."""
@@ -37,8 +37,8 @@ BATCH_NAMES = "the baseline", "this batch"
 class AgainstBaseline:
     """The changes of the selected cases since the baseline.
 
-    `suites` maps keys to suites, `grading` is the regrade of the baseline that was used, and `fail_on` says what fails
-    the command.
+    `suites` maps keys to suites. `grading` is the regrade of the baseline that was used. `fail_on` says which changes
+    fail the command.
     """
 
     batch: BatchRow
@@ -51,10 +51,10 @@ class AgainstBaseline:
     suite_changes: tuple[str, ...] = ()
     """Differences of the suites since the baseline, in words."""
     keys: Mapping[str, str] = field(default_factory=dict)
-    """The keys of suites by the paths that their runs name."""
+    """The key of each suite by the path that its runs name."""
     confirm: Confirm = "none"
     confirmed: Confirmed | None = None
-    """The evidence on cases that broke, for models whose test of all cases found no more than chance."""
+    """The evidence on broken cases of models whose test of all cases found no more than chance."""
 
     @property
     def is_worse(self) -> bool:
@@ -80,17 +80,17 @@ class AgainstBaseline:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no case was graded in both batches, so that regressions are unknown."""
+        """Whether no case was graded in both batches. Regressions are then unknown."""
         return not (self.diff.compared or self.regressed)
 
     @property
     def failed(self) -> bool:
-        """Whether the command fails: it was asked to fail on a regression, and there is one."""
+        """Whether there is a regression and the command must fail on regressions."""
         return self.fail_on == "regression" and self.regressed
 
     @property
     def verdict(self) -> str:
-        """The verdict on whether there is a regression, in one line."""
+        """One line that says whether there is a regression."""
         if self.is_empty:
             return f"nothing was compared: no case was graded here and in the baseline {called(self.batch)}"
         parts: list[str] = []
@@ -114,7 +114,7 @@ class AgainstBaseline:
     def _sentences(self) -> Mapping[CellKey, str]:
         found: dict[CellKey, str] = {}
         for change in (*self.deciding("broke"), *self.deciding("missing")):
-            # Confirmed cases come last: their sentences replace those on the kind of change.
+            # Confirmed cases come last, because their sentences replace the sentences on the kind of change.
             found[change.suite, change.case_id, change.model] = change.kind
         if self.confirmed is not None:
             for case in self.confirmed.cases:
@@ -154,8 +154,8 @@ def baseline_view(
 ) -> Iterator[Block]:
     """Yield the verdict and at most `most` of the changes since the baseline.
 
-    The verdict is last in a terminal, which shows the end of an output, and first in a document, which lists fewer
-    changes. With `only_worse`, only cases that broke, are gone or missing, or ended in an error are listed.
+    A terminal shows the end of an output, so there the verdict is last. In a document the verdict is first, and fewer
+    changes are listed. With `only_worse`, only cases that broke, are gone or missing, or ended in an error are listed.
     """
     if as_document:
         yield Heading(verdict_line(against), level=2)
@@ -213,7 +213,7 @@ def baseline_notes(against: AgainstBaseline) -> Iterator[str]:
 
 
 def confirmation_lines(against: AgainstBaseline) -> Iterator[tuple[Confirmation | None, str]]:
-    """Yield a sentence on each case that broke, with its outcome, then one on all cases of each model."""
+    """Yield a sentence with the outcome of each broken case, then a sentence on all cases of each model."""
     if against.confirm == "none":
         return
     if against.confirmed is not None:

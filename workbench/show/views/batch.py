@@ -45,8 +45,8 @@ def head_lines(
 ) -> Iterator[str]:
     """Yield the name of a batch, its state and its settings.
 
-    `shown` is the regrade that graded the `runs`, `options` are the options that resuming needs, and `going` is true
-    while a program runs the batch.
+    `shown` is the regrade that graded `runs`. `options` are the options for resuming. `going` is true while a program
+    runs the batch.
     """
     yield f"{paint(called(batch), 'strong')}  {times_text(batch)}"
     ways: list[str] = []
@@ -67,7 +67,7 @@ def head_lines(
 
 
 def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
-    """Yield the graders that decided runs, each with its number of runs if there are several graders."""
+    """Yield the graders that decided runs. With several graders, each has its number of runs."""
     deciders: Counter[str] = Counter()
     for run in runs:
         if run.figures is not None and (grader := decider_of(run.figures)) is not None:
@@ -80,9 +80,9 @@ def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
 
 
 def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow], history: str) -> Iterator[str]:
-    """Yield a note on runs that lack grades of the regrade in use because they ended after it.
+    """Yield a note on runs that ended after the regrade in use and therefore lack its grades.
 
-    `history` is the option that lets commands find the batch.
+    `history` is the option with which commands find the batch.
     """
     if grading is None or (at_ms := epoch_ms(grading.graded_at)) is None:
         return
@@ -99,7 +99,7 @@ def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow],
 
 def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Iterator[str]:
     """Yield the totals of each suite with each model."""
-    # A batch may have a million runs, so an array holds only their indices, and figures are read on demand.
+    # A batch may have a million runs. An array holds only their indices, and figures are read on demand.
     parts: dict[tuple[SuiteRef, str], array[int]] = {}
     for index, run in enumerate(runs):
         if run.figures is not None:
@@ -123,8 +123,8 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
 def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[RunRow]) -> Iterator[GateResult]:
     """Yield the gates of a batch with the values that its runs reach.
 
-    `gates` maps keys of suites to gates; a gate from the command line replaces them. Forks do not count. A shard
-    yields nothing, because it has only some of the runs.
+    `gates` maps keys of suites to gates. A gate from the command line replaces them. Forks do not count. A shard yields
+    nothing, because it has only some of the runs.
     """
     if batch.shard is not None:
         return
@@ -143,7 +143,7 @@ def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[Run
     if of_batch is not None:
         yield from as_watched(gates_of(None, Gate(min_pass_rate=of_batch.gate), _that_count(runs)), watched)
         return
-    # The fold takes one run at a time, so that the runs are never in memory together.
+    # The fold takes one run at a time, so memory never holds all runs.
     reached: dict[SuiteRef, GateFold] = {}
     for run in runs:
         if run.figures is not None and not run.is_fork:
@@ -162,11 +162,11 @@ def _that_count(runs: Iterable[RunRow]) -> Iterator[RunSummary]:
 
 
 def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every: bool) -> Iterator[str]:
-    """Yield a line for each run or, without `every`, for each run that did not pass.
+    """Yield a line for each run that did not pass or, with `every`, for each run.
 
     Without `width`, no line is cut. At most `LINES_MAX` runs have a line.
     """
-    # A generator, so that runs after the shown ones are only counted.
+    # A generator only counts the runs after the shown ones.
     listed = (run for run in runs if every or _needs_a_look(run))
     shown = list(islice(listed, LINES_MAX))
     if not shown:
@@ -219,7 +219,7 @@ def _why(run: RunRow) -> Value:
 
 
 def run_title(run: RunRow) -> str:
-    """Return the suite and case of a run on one line, with the repeat if it is not the first."""
+    """Return the suite and case of a run on one line. A repeat after the first has its number."""
     return _title(run).whole
 
 

@@ -39,7 +39,7 @@ TONES: dict[ChangeKind, Role] = {
 
 
 class DiffSide(Protocol):
-    """One of two batches, with its runs and the regrade that counts (`None` for the original grades)."""
+    """One of two batches, with its runs and its regrade. `None` in place of a regrade means the original grades."""
 
     @property
     def batch(self) -> BatchRow: ...
@@ -116,7 +116,7 @@ def counts_line(diff: BatchDiff) -> Line:
     counts: list[Span] = []
     for kind in KINDS:
         number = len(diff.of(kind))
-        # The first three kinds are always named, so that a 0 is not mistaken for an omission.
+        # The first three kinds are always named, because an omitted 0 would look like missing data.
         if number or kind in ("broke", "fixed", "moved"):
             role: Role = "muted"
             if number:
@@ -128,14 +128,14 @@ def counts_line(diff: BatchDiff) -> Line:
 def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
     """Yield notes on a comparison: models and graders that differ, and cases that could not be compared.
 
-    `before` and `after` are the names of the batches; `suites` maps keys to suites.
+    `before` and `after` are the names of the batches. `suites` maps keys to suites.
     """
     if diff.across is not None:
         # Two batches with a single model each are compared even if the models differ.
         earlier, later = map(one_line, diff.across)
         yield f"the batches have different models: {later} is compared with {earlier}"
     only = []
-    # The cases of a model that only one batch has cannot be compared.
+    # If only one batch has a model, the cases of this model cannot be compared.
     for side, models in ((before, diff.only_before), (after, diff.only_after)):
         if models:
             only.append(f"only {side} has {one_line(', '.join(models))}")
@@ -211,7 +211,7 @@ def names_of(before: DiffSide, after: DiffSide) -> tuple[str, str]:
 
 
 def title_of(before: DiffSide, after: DiffSide) -> str:
-    """Return the names of two batches, their starts, and the regrade of each if one is used.
+    """Return the names and starts of two batches, and the regrade of each batch that uses one.
 
     Example: `#2 (2026-03-02 09:30) → #3 good (2026-03-03 09:30, grading 1)`.
     """
@@ -230,7 +230,7 @@ def by_grading(grading: Regrade | None) -> str:
 
 
 def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[str]:
-    """Yield differences between the batches other than the results of their runs."""
+    """Yield differences between the batches, except different results of runs."""
     for batch in (before, after):
         some: dict[str, None] = {}
         for part in batch.parts:
@@ -243,7 +243,7 @@ def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[
         hashes[same.get(suite.key, suite.key)] = suite.hash
     changed = []
     for suite in after.suites:
-        # A suite that only one of the batches has is not reported as changed.
+        # A suite that only one batch has is not reported as changed.
         if hashes.get(suite.key, suite.hash) != suite.hash:
             changed.append(suite.path)
     if changed:

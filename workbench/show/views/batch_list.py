@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from workbench.trajectory.events import JsonValue
 
 NARROW = 64
-"""Width in cells below which dates lack their year, and only the first state is shown."""
+"""Width in cells below which dates lack the year and only the first state is shown."""
 ROOMY = 100
 """Least width in cells at which ages are shown."""
 _NAMES_LEAST, _WITH_MODELS = 8, 58
@@ -43,10 +43,10 @@ _BETWEEN = " · "
 
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
-    """A batch in the list, with facts that its own record does not hold.
+    """A batch in the list, with facts that its record does not hold.
 
-    `parts` are its counts by the grades to show: the grades of `grading`, or the original ones. `regraded` is the
-    number of its regrades. `going` is true while a program runs the batch, `marked` if the user marked it for a
+    `parts` are the batch's counts by the grades of `grading`, or by the original grades. `regraded` is the number of
+    its regrades. `going` is true while a program runs the batch. `marked` is true if the user marked it for a
     comparison.
     """
 
@@ -107,7 +107,7 @@ def _batch(row: BatchFacts) -> Value:
     if batch.name:
         role = "strong"
     shown = words(called(batch), role)
-    # Files for programs keep number and name in separate columns, so that the number stays a number.
+    # Files for programs have number and name in separate columns, so that the number stays a number.
     return Value(shown.spans, {"batch": batch.number, "name": batch.name})
 
 
@@ -185,7 +185,7 @@ def _note(row: BatchFacts) -> Value:
 
 
 def called(batch: BatchRow) -> str:
-    """Return the name of a batch for a person: its number, and the name that the user gave it."""
+    """Return the batch's number and the name that the user gave it."""
     return f"#{batch.number}{after(' ', one_line(batch.name or ''))}"
 
 
@@ -230,9 +230,9 @@ def why_missing(batch: BatchRow) -> str:
 
 
 def merge_hint(batch: BatchRow) -> str:
-    """Return a hint on how merging completes a merged batch.
+    """Return a hint on how to complete a merged batch by merging more shards.
 
-    Empty for any other batch, and for one whose shards come from different splits of the plan.
+    Empty for any other batch, and for a batch whose shards come from different splits of the plan.
     """
     if batch.merged is None or batch.merged.of is None:
         return ""
@@ -249,7 +249,7 @@ def shards_text(merged: MergedShards) -> str:
 
 
 def times_text(batch: BatchRow) -> str:
-    """Return the start of a batch, and its duration if it has ended."""
+    """Return the start of a batch. An ended batch also has its duration."""
     text = local_time(batch.started_at)
     if (took := took_s(batch.started_at, batch.ended_at)) is not None:
         text += f", took {duration_text(took * 1000)}"
@@ -293,7 +293,7 @@ def _executed(settings: Mapping[str, JsonValue]) -> str:
 
 
 def _reached(model: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Yield the address of a model, or why it could not be reached, then its parameters and prices."""
+    """Yield a model's address, or the reason why the model could not be reached, then its parameters and prices."""
     if isinstance(problem := model.get("problem"), str):
         yield f"could not be reached: {problem}"
     for key in ("model", "provider", "base_url"):
@@ -312,7 +312,7 @@ def _reached(model: Mapping[str, JsonValue]) -> Iterator[str]:
 
 
 def shard_lines(batch: BatchRow) -> Iterator[str]:
-    """Yield which shard of a plan a batch is, or from which shards it was merged."""
+    """Yield the shard of a plan that a batch contains, or the shards from which it was merged."""
     shard, merged = batch.shard, batch.merged
     if shard is not None:
         yield one_line(f"{shard} of a plan of {counted(shard.planned, 'run')}{after(', plan ', shard.plan_id)}")

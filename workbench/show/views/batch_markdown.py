@@ -32,7 +32,7 @@ from workbench.suite.files import from_repository
 COMMENT_MAX = 65_536
 """Limit of a comment or a description on GitHub in characters; used as a number of bytes, which is never smaller."""
 SUMMARY_MAX = 900_000
-"""Most bytes of a job summary, below the 1 MiB above which GitHub shows nothing of it."""
+"""Maximum bytes of a job summary. GitHub shows nothing of a summary above 1 MiB."""
 
 _ISSUES_MAX = 20
 _LINE_MAX = 500
@@ -50,7 +50,7 @@ _VERDICTS = {
     130: "■ Interrupted",
 }
 _BAD = (Status.FAILED, Status.ERROR, Status.STOPPED)
-"""The statuses whose cases are listed in detail, in this order."""
+"""The statuses whose cases are listed in detail, in order."""
 
 
 def markdown_pieces(report: RunsReport, most: int = COMMENT_MAX) -> Iterator[str]:
@@ -83,7 +83,7 @@ _WHOLE = "Write it to a file of another form (`--report report.html`) to have al
 
 
 def _head(report: RunsReport) -> Iterator[str]:
-    """Yield verdict, totals, gates, changes since the baseline, and causes."""
+    """Yield the verdict, totals, gates, changes since the baseline, and causes."""
     verdict = _VERDICTS[report.exit_code]
     if report.exit_code == 0 and report.totals.failed:
         verdict = "✓ Good enough"
@@ -193,7 +193,7 @@ def _fenced(name: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _all_cases(report: RunsReport, left: int) -> Iterator[str]:
-    """Yield a table of all cases, folded, as long as there is room for rows."""
+    """Yield a folded table of cases, with as many rows as fit."""
     head = ["\n<details><summary>All cases</summary>\n", *table(("", "case", "model", "score"), ())]
     left -= sum(len(line.encode()) + 1 for line in head)
     if left < 0 or not report.quality.cases:
@@ -211,7 +211,7 @@ def _all_cases(report: RunsReport, left: int) -> Iterator[str]:
 
 
 def _doubts(report: RunsReport) -> Iterator[str]:
-    """Yield the calls in passed runs that were invalid, or that a server answered with an error."""
+    """Yield the calls in passed runs that were invalid or that a server answered with an error."""
     shown: list[str] = []
     for run in report.results:
         if doubts(run):
@@ -219,7 +219,7 @@ def _doubts(report: RunsReport) -> Iterator[str]:
             title = f"{one_line(redacted.case_name)}, {one_line(redacted.model)}"
             for line in doubts(redacted):
                 shown.append(f"{title}: {line}")
-        # One more than is shown proves that there are others, without a search through all of a large batch.
+        # One more than the shown number proves that there are others, without searching all of a large batch.
         if len(shown) > _ISSUES_MAX:
             break
     if not shown:

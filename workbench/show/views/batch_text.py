@@ -70,7 +70,7 @@ def text_report(
     Forks are in the table, but counted only if all runs are forks. `little` omits runs that passed; `much` adds the
     issues of passed runs and the result of each grader.
     """
-    # A generator, so that secrets are searched only in the runs that are shown.
+    # A generator looks for secrets only in the runs that are shown.
     listed = (result for result in results if _is_listed(result, amount))
     shown = [shown_as(result) for result in islice(listed, LINES_MAX)]
     if shown:
@@ -125,7 +125,7 @@ def _is_listed(result: RunResult, amount: Amount) -> bool:
 
 
 def run_title(result: RunResult, suite_names: Mapping[str, str]) -> str:
-    """Return the suite and case of a run on one line, with the repeat if it is not the first; a fork is marked."""
+    """Return the suite and case of a run on one line. Repeats after the first have a number, and forks have a sign."""
     return _title(result, suite_names).whole
 
 
@@ -206,7 +206,7 @@ def run_lines(
 
 
 def _ends_of_repeats(results: Sequence[RunResult], cases: Cases) -> dict[str, CaseResult]:
-    """Return the cases with repeats, each by the id of the last of its runs that is shown.
+    """Return each case with repeats under the id of its last shown run.
 
     Ids identify runs, because a run without its secrets is a different object from the run in its case.
     """
@@ -232,7 +232,7 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
         yield paint(f"    {unread}", "muted")
     # An issue of a step is also an issue of the whole run, and must be shown only once.
     shown: set[tuple[object, ...]] = set()
-    # The steps of a chain add nothing to its result if all of them passed.
+    # If all steps of a chain passed, they add nothing to its result.
     if in_full or any(step.status != Status.PASSED for step in result.steps):
         for step, line in zip(result.steps, step_lines(result.steps, paint, ISSUE_WIDTH_MAX), strict=True):
             yield f"    {line}"
@@ -263,7 +263,7 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
 def _of_the_whole(result: RunResult, grade: Grade, shown: Container[tuple[object, ...]]) -> Iterator[Issue]:
     """Yield the issues of a run except those in `shown`.
 
-    The issues of a chain's failed steps have lines of their own; calls of steps that it never reached are omitted.
+    Issues of a chain's failed steps have their own lines. Calls of steps that the chain never reached are omitted.
     """
     never = set()
     for step in result.steps:
@@ -278,7 +278,7 @@ def _of_the_whole(result: RunResult, grade: Grade, shown: Container[tuple[object
 def _about(issue: Issue) -> tuple[object, ...]:
     """Return a key that identifies an issue whatever its wording.
 
-    A call that is wrong for its step may also be in the wrong order among all calls; both have the same key.
+    A call that is wrong for its step may also be in the wrong order among all calls. Both issues have the same key.
     """
     return issue.kind.replace("wrong order", "wrong tool"), issue.call, issue.expected_call, issue.argument
 
@@ -291,7 +291,7 @@ def _issue_line(issue: Issue, *, indent: int) -> str:
 def _notice_lines(
     results: Sequence[RunResult], paint: Paint, shown_as: Callable[[RunResult], RunResult]
 ) -> Iterator[str]:
-    """Yield each difference from the suites once, with the number of runs that it concerns."""
+    """Yield each difference from the suites once, with the number of affected runs."""
     notices: Counter[str] = Counter()
     outputs, lines = ServerOutputs(paint), list[str]()
     for result in results:
@@ -306,7 +306,7 @@ def _notice_lines(
 
 
 def _fork_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:
-    """Yield a line with the number of forks, which count only if there are no other runs; nothing without forks."""
+    """Yield a line with the number of forks, or nothing without forks. Forks count only if there are no other runs."""
     forks = sum(result.is_fork for result in results)
     if forks and forks == len(results):
         yield paint(f"{counted(forks, 'fork')} and no other run: the numbers below are about forks", "warned")

@@ -1,4 +1,4 @@
-"""Cases: their titles in tables, the joined results of their repeats, and their results over time."""
+"""Cases: their titles in tables, the combined results of their repeats, and their results over time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from workbench.show.when import local_time
 
 
 def repeats_lines(case: CaseResult, paint: Paint, *, with_arguments: bool) -> Iterator[str]:
-    """Yield the joined result of the repeats of a case: rule, status, number of good runs, mean and deviation.
+    """Yield the combined result of a case's repeats: rule, status, number of good runs, mean and deviation.
 
     With `with_arguments`, also yield the mean and deviation of each argument, as shares of its weight.
     """
@@ -56,7 +56,7 @@ def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:
     Forks do not count.
     """
     figures: dict[str, dict[int, list[RunSummary]]] = {}
-    # A dictionary keeps the order of insertion, so the batches of each model are ordered from the oldest to the newest.
+    # A dictionary keeps insertion order, so each model has its oldest batch first.
     for run in sorted(runs, key=lambda run: (run.batch, run.place)):
         if run.figures is not None and not run.is_fork:
             figures.setdefault(run.model, {}).setdefault(run.batch, []).append(run.figures)
@@ -69,7 +69,7 @@ def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:
 def titled_case_lines(
     runs: Sequence[RunRow], batches: Mapping[int, BatchRow], width: int, paint: Paint
 ) -> Iterator[str]:
-    """Yield the title of the case of these runs, and its results over time."""
+    """Yield the title of the case of these runs and its results over time."""
     title = paint(f"{one_line(runs[0].suite.name)} › {one_line(runs[0].case_name)}", "strong")
     yield f"{title}  {paint(one_line(runs[0].suite.path), 'muted')}"
     if cells := over_time(runs):
@@ -85,9 +85,9 @@ def case_lines(
     width: int,
     paint: Paint,
 ) -> Iterator[str]:
-    """Yield a case over time: for each model its trend, then its result in each batch, the newest first.
+    """Yield the results of a case over time: each model's trend, then its result in each batch, newest first.
 
-    `cells` is what `over_time` returns for `runs`. A note marks where the suite changed.
+    `cells` is the value of `over_time` for `runs`. A note marks where the suite changed.
     """
     hashes = {run.batch: run.suite.hash for run in runs}
     names = {number: called(batches[number]) for number in hashes}
@@ -109,7 +109,7 @@ def case_lines(
         when = local_time(batches[batch].started_at)
         lead = f"{fit(names[batch], number)}  {when}  {fit(one_line(cell.model), model_width)}"
         result = came_to(cell)
-        # The reason of a case that passed says no more than that.
+        # The reason of a passed case only repeats that it passed.
         if cell.reason and cell.status != Status.PASSED:
             result += f": {one_line(cell.reason)}"
         # The result gets the remaining width: the lead takes the number, the date (16 cells), the model and two gaps of
@@ -136,9 +136,9 @@ _WHAT_MAX = 400
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """The title of a case: its suite and its name; without `suite`, only its name.
+    """The title of a case: its suite and its name, or its name alone without `suite`.
 
-    `lead` and `tail` surround these and are never cut.
+    `lead` and `tail` enclose the title and are never cut.
     """
 
     suite: str
@@ -179,7 +179,7 @@ def cut_titles(titles: Sequence[Title], width: int | None) -> Iterator[str]:
 
 
 def cut_what(text: str, room: int | None) -> str:
-    """Return the text after a title, on one line, cut to `room` cells or, without `room`, to a generous limit."""
+    """Return the text after a title on one line, cut to `room` cells. Without `room`, a generous limit applies."""
     if room is None:
         room = _WHAT_MAX
     return shortened(one_line(text), max(room, 0))

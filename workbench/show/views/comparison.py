@@ -66,14 +66,14 @@ _REASON_MAX = 1_000
 _ALWAYS_SHOWN_K = 5
 """Largest k for which pass@k and pass^k are always shown; the largest k that the runs allow is shown as well."""
 
-# The parts of cells have fixed widths, so that their numbers are aligned.
+# The parts of cells have fixed widths, so that numbers are aligned.
 _SCORE_CELLS = len("0.67")
 _SPREAD_CELLS = len("±0.47")
 
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """The cases that a filter selects, each as its suite and id, and the text of the filter."""
+    """The cases that a filter selects, as pairs of suite and id, and the text of the filter."""
 
     words: str
     cases: Collection[tuple[str, str]]
@@ -88,8 +88,9 @@ def comparison_view(
 ) -> Iterator[Block]:
     """Yield a comparison.
 
-    With `only_differences`, cases with the same result for all graded models are omitted, and with `filtered` cases
-    that it does not select; totals and tests cover all cases. `interrupted` is true if the batch was interrupted.
+    With `only_differences`, cases with the same result for all graded models are omitted. With `filtered`, cases
+    outside the filter are omitted. Totals and tests always cover all cases. `interrupted` is true if the batch was
+    interrupted.
     """
     titles = _titles(comparison)
     chosen = list(comparison.rows)
@@ -147,7 +148,7 @@ _MAX_ONLY_THERE = 3
 
 
 def weakest_text(columns: Mapping[str, Iterable[Cell]]) -> str | None:
-    """Return a sentence on the models that fail most, or `None` if there is nothing to say."""
+    """Return a sentence on the models that fail most, or `None` if no model stands out."""
     found = weakest(columns)
     if found is None:
         return None
@@ -178,7 +179,7 @@ def _names(models: Sequence[str]) -> str:
 
 
 def tests_view(comparison: Comparison, titles: Titles | None = None) -> Iterator[Block]:
-    """Yield which models fail most, the tests between models, and notes on how to read them."""
+    """Yield the models that fail most, the tests between models, and notes on how to read them."""
     if (most_failures := weakest_text(comparison.columns)) is not None:
         yield Paragraph(line_of(most_failures, "strong"))
     if rule := rule_line(comparison.repeat_rules):
@@ -209,7 +210,7 @@ def _titles(comparison: Comparison) -> Titles:
 
 
 class CellRooms(NamedTuple):
-    """The widths of the parts of cells, so that equal parts are aligned."""
+    """The widths of the parts of cells. They align equal parts."""
 
     digits: int
     """The number of digits for the number of runs in a cell; 0 if each cell has one run."""
@@ -235,7 +236,7 @@ class CellWords(NamedTuple):
     broke_off: str
     """The sign of runs without a verdict."""
     score: str
-    """The score; a cell that was not graded has its status here, and no other part."""
+    """The score. A cell without a grade has its status here and no other part."""
     spread: str
     latency: str
 
@@ -260,7 +261,7 @@ def cell_words(cell: Cell, *, with_repeats: bool) -> CellWords:
 
 
 def cell_line(cell: Cell, rooms: CellRooms) -> Line:
-    """Return the sign of a cell and its parts, each in its room."""
+    """Return the sign of a cell and its parts, each in its fixed width."""
     sign, role = cell.status.mark
     words = cell_words(cell, with_repeats=rooms.digits > 0)
     line = [Span(f"{sign} ", role)]
@@ -277,7 +278,7 @@ def cell_line(cell: Cell, rooms: CellRooms) -> Line:
 
 
 def verdict_line(side: Cell | CaseSide) -> Line:
-    """Return one result of a pair: its sign, its score, and its share of good runs if it has several runs."""
+    """Return one result of a pair: its sign, its score and, for several runs, its share of good runs."""
     sign, role = side.status.mark
     line = (Span(sign, role), Span(f" {score_text(side.score, '')}".rstrip(), role))
     if side.graded <= 1:
@@ -333,7 +334,7 @@ def errors_of(comparison: Comparison) -> Mapping[tuple[str, str], int]:
     for run in comparison.runs:
         if run.status == Status.ERROR:
             counts[run.model, run.reason or "it is not known why"] += 1
-    # Sorting is stable, so the errors of each model keep the order in which its runs met them.
+    # Sorting is stable, so each model's errors keep the order of their first runs.
     order = {model: at for at, model in enumerate(comparison.models)}
     return dict(sorted(counts.items(), key=lambda item: order[item[0][0]]))
 
@@ -371,7 +372,7 @@ def rules_text(rules: Iterable[RepeatRule]) -> str:
 
 
 def rule_line(rules: Sequence[RepeatRule]) -> str:
-    """Return a line that names the rules for repeats and explains them; empty without repeats."""
+    """Return a line that names and explains the rules for repeats, or an empty line without repeats."""
     if not rules:
         return ""
     line = f"rule for repeats: {rules_text(rules)}"
@@ -409,10 +410,10 @@ def totals_rows(
 ) -> Iterator[TotalsRow]:
     """Yield the measures, each with its value for every model.
 
-    Counts that are 0 for all models are omitted, as are pass@k and pass^k without repeats. `cases` is the number of
-    compared cases; a value that rests on fewer cases is followed by their number. The Pareto front is that of
-    `on_same_cases`, which is `None` while runs are in progress: then only the pass rate has its number of cases, and
-    there is no front.
+    Counts that are 0 for all models are omitted. Without repeats, pass@k and pass^k are omitted. `cases` is the number
+    of compared cases. A value over fewer cases is followed by their number. The Pareto front is computed from
+    `on_same_cases`, which is `None` while runs are in progress: then there is no front, and only the pass rate has its
+    number of cases.
     """
     # While runs are in progress, a number of cases after every value would make the values hard to find.
     all_cases = cases
@@ -466,7 +467,7 @@ def _arguments(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
         return
     by_tool: list[dict[str, ToolArguments]] = []
     rates: list[str] = []
-    # A dictionary as a set that keeps the order in which the models first called the tools.
+    # The keys form an ordered set: the tools in the order of their first calls.
     invalid: dict[str, None] = {}
     for each in totals:
         found = each.valid_arguments
@@ -503,7 +504,7 @@ def _front(totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow]:
 
 
 def _pass_rate(totals: ModelTotals, cases: int) -> str:
-    """Return the pass rate, with its number of cases if it does not cover all cases."""
+    """Return the pass rate. If it does not cover all cases, its number of cases follows."""
     rate = rate_text(totals.pass_rate)
     if totals.pass_rate is None or totals.graded >= cases:
         return rate
@@ -511,7 +512,7 @@ def _pass_rate(totals: ModelTotals, cases: int) -> str:
 
 
 def _on(rests_on: int, cases: int) -> str:
-    """Return the number of cases on which a value rests, if it does not rest on all cases."""
+    """Return the number of cases behind a value, or nothing if the value covers all cases."""
     if rests_on >= cases:
         return ""
     return f" ({counted(rests_on, 'case')})"
@@ -541,12 +542,12 @@ def _with_cases(text: str, totals: ModelTotals, cases: int) -> str:
 
 
 def _tries(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
-    """Yield pass@k, the chance that one of k runs passes, and pass^k, the chance that all of them pass.
+    """Yield pass@k and pass^k: the chances that one of k runs passes, and that all of them pass.
 
     pass@k is by Chen et al. (2021), pass^k by Yao et al. (2024, τ-bench).
     """
     most = max((len(each.passing) for each in totals), default=0)
-    # Without repeats, pass@1 is the pass rate, which has its row already.
+    # Without repeats, pass@1 equals the pass rate, which already has a row.
     if most < 2:
         return
     # For k = 1, both are equal.
@@ -562,7 +563,7 @@ def _tries(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
 
 
 def _try(totals: ModelTotals, k: int, shares: Mapping[int, float]) -> str:
-    """Return the share for k runs, with the number of cases that have k graded runs if others have fewer."""
+    """Return the share for k runs. If some cases have fewer graded runs, the number of cases with k runs follows."""
     if k not in shares:
         return NOTHING
     share, cases = rate_text(shares[k]), totals.passing[k - 1].cases

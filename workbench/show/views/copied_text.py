@@ -31,7 +31,7 @@ from workbench.show.visible import TOO_DEEP
 from workbench.trajectory.events import JsonValue, ResultReceived
 
 _UNBROKEN = 200
-"""A width in cells at which short items fit on one line."""
+"""Width in cells at which short items fit on one line."""
 
 
 def copied_text(item: Item) -> tuple[str, str]:
@@ -89,7 +89,7 @@ def _shown(item: Item) -> str:
 
 
 def _as_written(item: CallItem) -> str:
-    """Return the arguments as JSON or, if they are incomplete or not JSON, as the model wrote them."""
+    """Return the arguments as JSON, or as the model wrote them if they are incomplete or not JSON."""
     if item.problem is None and item.arguments is not None:
         return _json(item.arguments)
     if item.raw is None:

@@ -1,4 +1,4 @@
-"""Failed runs by cause: their numbers, advice for each cause, and the tools that were expected and called."""
+"""Failed runs by cause: their numbers, advice for each cause, and a table of expected and actual tools."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ MAX_EXAMPLES_FROM = 200
 """Most runs that are searched for examples, since every movement of the cursor starts a search."""
 
 MAX_RUNS_OF_EXAMPLE = 6
-"""Most runs that are named for one example."""
+"""Maximum number of runs named for one example."""
 
 MAX_SUBJECTS = 20
 
@@ -138,7 +138,7 @@ def symptom_text(symptom: Symptom) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunNames:
-    """A naming scheme for failed runs: names include suites (by path) or models if there are several of them."""
+    """Names of failed runs. A name includes the suite (by path) if there are several suites, and likewise the model."""
 
     suites: Mapping[str, str]
     with_suite: bool = True
@@ -153,7 +153,7 @@ class RunNames:
         return one_line(f"{suite} › {result.case_name}")
 
     def which(self, run: FailedRun) -> str:
-        """Return the model and the repeat of a run, which distinguish it from other runs of its case."""
+        """Return the model and repeat, which distinguish a run from other runs of its case."""
         text = ""
         if self.with_model:
             text = f"  {one_line(run.result.model)}"
@@ -178,7 +178,7 @@ def failures_text(failures: Failures, suites: Mapping[str, str]) -> str:
 
 
 def cause_lines(group: CauseGroup, width: int) -> Iterator[Line]:
-    """Yield the meaning of a cause, its advice, and the tools and parameters that it concerns."""
+    """Yield the meaning of a cause, its advice, and the affected tools and parameters."""
     yield from wrap_line((Span(f" {group.cause}", "failed"), Span(f"  {often(group.numbers)}", "muted")), width, hang=3)
     yield from paragraph(ADVICE[group.cause].meaning, width, "muted")
     yield EMPTY
@@ -209,8 +209,7 @@ def example_lines(group: CauseGroup, names: RunNames, width: int) -> Iterator[Li
     for (title, symptoms), which in islice(alike.items(), MAX_EXAMPLES):
         shown = which
         if len(which) > 1:
-            # `which` is empty if there is only one model and the run has no number; here the run is the first of
-            # several.
+            # `which` is empty for the first of several runs if there is only one model.
             shown = [run or "#1" for run in which[:MAX_RUNS_OF_EXAMPLE]]
         if len(which) > MAX_RUNS_OF_EXAMPLE:
             shown.append(ELLIPSIS)
@@ -221,7 +220,7 @@ def example_lines(group: CauseGroup, names: RunNames, width: int) -> Iterator[Li
 
 
 def run_lines(run: FailedRun, names: RunNames, width: int) -> Iterator[Line]:
-    """Yield the causes of a run with their symptoms, and its advice."""
+    """Yield the run's causes with their symptoms, then the advice."""
     result = run.result
     title = [Span(f" {GLYPHS.failed} ", "failed"), Span(names.case(run) + names.which(run), "strong")]
     if result.grade is not None:
@@ -268,7 +267,7 @@ class ConfusionTable:
         self._heads = [_name(column, NO_CALL) for column in self._columns]
 
     def last_first(self, width: int) -> int:
-        """Return the index of the first column to show so that the last one is visible; 0 if all columns fit."""
+        """Return the first column to show so that the last column is visible. Return 0 if all columns fit."""
         room = width - self._side(width) - 1
         first = len(self._heads)
         while first > 0 and (room := room - cell_len(self._heads[first - 1]) - _GAP) >= 0:
@@ -276,10 +275,10 @@ class ConfusionTable:
         return min(first, max(len(self._heads) - 1, 0))
 
     def lines(self, width: int, first: int) -> list[Line]:
-        """Return the table from column `first` on, with as many columns as fit, but at least one."""
+        """Return the table from column `first` on, with as many columns as fit, at least one."""
         side, columns, heads = self._side(width), self._columns, self._heads
         shown = self._shown(width - side - 1, first)
-        # A single column that does not fit is still shown, with its head cut to the room.
+        # A single column that does not fit is shown with its head cut.
         widest = max(width - side - 1 - _GAP, 1)
         lines: list[Line] = []
         if len(shown) < len(columns):

@@ -141,7 +141,7 @@ def ok_words(matrix: FaultMatrix, model: str) -> str:
 
 
 def cell_words(tried: Sequence[Tried]) -> str:
-    """Return the verdicts of a cell, each with its number if there are several trials."""
+    """Return the verdicts of a cell. With several trials, each verdict has its number of trials."""
     counts = Counter(each.verdict for each in tried)
     if len(tried) == 1:
         return tried[0].verdict

@@ -36,8 +36,8 @@ _CASE = re.compile(r"^cases\[(\d+)\]")
 class StaticFinding(NamedTuple):
     """A finding at a line of a suite's file.
 
-    `rule` names its kind; `subject` is the part that it concerns, without anything that changes when lines or cases
-    move.
+    `rule` names the kind of the finding. `subject` names the affected part by words that stay the same when lines or
+    cases move.
     """
 
     rule: str
@@ -54,7 +54,7 @@ def findings_of_file(file: SuiteFile, audited: Iterable[AuditFinding] = ()) -> I
     for problem in file.problems:
         yield _of_problem(problem, file, path)
     for found in audited:
-        # The subject names a case by its id, because its index changes when a case is inserted before it.
+        # The subject names a case by its id. The case's index changes when another case is inserted before it.
         place: Place = found.place
         level: Level = "note"
         if place[:1] == ("cases",):
@@ -68,7 +68,7 @@ def findings_of_file(file: SuiteFile, audited: Iterable[AuditFinding] = ()) -> I
 
 
 def _of_problem(problem: Problem, file: SuiteFile, path: str) -> StaticFinding:
-    # Cases are named by their ids here too, not by their indices.
+    # The message also names cases by id and not by index.
     def named(match: re.Match[str]) -> str:
         index = int(match[1])
         try:
@@ -83,7 +83,7 @@ def _of_problem(problem: Problem, file: SuiteFile, path: str) -> StaticFinding:
 
 
 def findings_of_tools(file: SuiteFile, suite: SuiteTools) -> Iterator[StaticFinding]:
-    """Yield lint's findings on the tools of a suite, and a finding for each server that did not list its tools."""
+    """Yield lint's findings on a suite's tools, and a finding for each server that did not list its tools."""
     path = from_repository(suite.path)
     for source in suite.sources:
         if source.error is not None:
@@ -140,7 +140,7 @@ def _with_fingerprints(findings: Iterable[StaticFinding]) -> Iterator[tuple[Stat
     for finding in findings:
         identity = (finding.rule, finding.path, finding.subject)
         seen[identity] += 1
-        # The line is left out, so that the fingerprint does not change when text above it is edited.
+        # The line is omitted, so that edits above the text do not change the fingerprint.
         text = "\0".join((*identity, str(seen[identity])))
         # The text of a suite may hold lone surrogates, which UTF-8 cannot encode.
         yield finding, hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
@@ -163,9 +163,9 @@ def code_quality(findings: Sequence[StaticFinding]) -> Iterator[str]:
 
 
 def sarif(findings: Sequence[StaticFinding]) -> Iterator[str]:
-    """Yield a report as SARIF 2.1.0; if GitHub does not show that many findings, only the worst ones are included."""
+    """Yield a report as SARIF 2.1.0. Above GitHub's limit of findings, the report has only the worst ones."""
     order: tuple[Level, ...] = ("error", "warning", "note")
-    # Sorting is stable, so findings of one level keep their order.
+    # Sorting is stable, so findings of equal level keep their order.
     shown = sorted(_with_fingerprints(findings), key=lambda each: order.index(each[0].level))[:_SARIF_MAX]
     rules = list(dict.fromkeys(finding.rule for finding, _ in shown))
     described = []
@@ -209,7 +209,7 @@ def _below(path: str) -> str:
 
 
 def annotations_of(findings: Sequence[StaticFinding]) -> Iterator[str]:
-    """Yield annotations for GitHub: up to nine of each level, then one that counts the others."""
+    """Yield annotations for GitHub: up to nine of each level, then one with the number of the others."""
     for level, name in (("error", "error"), ("warning", "warning"), ("note", "notice")):
         found = [finding for finding in findings if finding.level == level]
         for each in found[:ANNOTATIONS_MAX]:

@@ -1,6 +1,6 @@
 """A prompt that asks a coding agent to fix a failed run: the request, the result, and the allowed changes.
 
-Texts from users, models and tools are labelled as data, in fenced blocks that none of them can close.
+Texts from users, models and tools are labelled as data. They are in fenced blocks that no such text can close.
 """
 
 from __future__ import annotations
@@ -111,7 +111,8 @@ def _causes(case: Case, result: RunResult) -> Iterator[str]:
                 symptoms.append(f"{group.cause}: {symptom_text(each)}")
     yield from (*_section("Probable causes", symptoms), "")
     for group in groups:
-        # The subject is omitted, because a model may have invented its name, which would be outside the blocks of data.
+        # The subject is omitted. A model may have invented its name, and here the name would be outside the blocks of
+        # data.
         to_do = advice_about(group.numbers.to_do, group.cause, None)
         yield f"- {group.cause}: {ADVICE[group.cause].meaning} {to_do[:1].upper()}{to_do[1:]}."
 
@@ -124,7 +125,7 @@ def _section(title: str, lines: Sequence[str], nothing: str = "Nothing.") -> Ite
 
 
 def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
-    """Return the lines of the messages that the model received, each message preceded by its role."""
+    """Return the lines of the messages that the model received. Each message follows its role."""
     entries: list[tuple[str, str]] = []
     for message in messages:
         content = message.content

@@ -56,7 +56,7 @@ def gate_demands(gates: Iterable[GateResult], suite_names: Mapping[str, str], *,
         reached = "unknown, because nothing was graded"
         if gate.reached is not None:
             reached = reached_text(gate.reached, gate.minimum, is_rate=measure.is_rate)
-        # A rate over few runs means little, so the number of runs is shown next to it.
+        # A rate over few runs means little, so the number of runs follows.
         if measure.is_rate and gate.graded:
             reached += f" of {counted(gate.graded, 'graded run')}"
         demand = demanded_text(gate.minimum, is_rate=measure.is_rate)
@@ -94,7 +94,7 @@ def demands(quality: Quality, suite_names: Mapping[str, str], *, with_model: boo
 
 
 def watched_text(gate: GateWatched) -> str:
-    """Return the pass rate of a batch that may stop early, and whether its gate is decided."""
+    """Return the pass rate of a batch that may stop early, and the state of its gate."""
     worse = demanded_text(gate.worse, is_rate=True)
     size = ""
     if gate.clusters is not None:

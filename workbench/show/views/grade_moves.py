@@ -45,7 +45,7 @@ def moves_text(moves: Iterable[Move]) -> str:
 
 
 class MovesFold:
-    """A summary of a regrade's moves, which are added one at a time, so that no run stays in memory."""
+    """A summary of a regrade's moves. Moves are added one at a time, so memory holds no run."""
 
     def __init__(self) -> None:
         self._kinds: Counter[str] = Counter()
@@ -53,7 +53,7 @@ class MovesFold:
         self._numbers = ""
 
     def add(self, move: Move) -> None:
-        """Add a result, which counts only if it moved."""
+        """Add a result. Only a moved result counts."""
         if move.moved:
             self._kinds[_kind(move)] += 1
             self._cases.add((move.after.suite, move.after.case_id))
@@ -114,7 +114,7 @@ def _numbers(move: Move) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Regraded:
-    """The file of a recording, with the recorded result, if any, and the new one."""
+    """The file of a recording, its new result and, if there is one, its recorded result."""
 
     recording: str
     before: RunResult | None

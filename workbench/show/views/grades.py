@@ -40,7 +40,7 @@ def issue_text(issue: Issue) -> str:
 def issue_note(issue: Issue) -> str:
     """Return an issue as `issue_text` does, for places where its call and argument are visible."""
     place = None
-    # A schema may refuse a value deep inside an argument, so that its place is not visible.
+    # A schema may refuse a value deep inside an argument, so the message gives the place.
     if issue.kind == "schema violation":
         place = issue.argument
     return _issue_line(issue, place, [_why(issue)])
@@ -123,9 +123,9 @@ _AGAINST_SCORE: frozenset[IssueKind] = frozenset(
 
 
 def is_doubt(issue: Issue, result: RunResult) -> bool:
-    """Return whether an issue casts doubt on a run that passed.
+    """Return whether an issue casts doubt on a passed run.
 
-    An invalid call does, and so does a call that a real server answered with an error.
+    Invalid calls cast doubt, and so do calls that a real server answered with an error.
     """
     if issue.kind in ("schema violation", "broken arguments"):
         return True
@@ -136,7 +136,7 @@ def is_doubt(issue: Issue, result: RunResult) -> bool:
 
 
 def doubts(result: RunResult) -> list[str]:
-    """Return the issues that cast doubt on a run that passed, as text."""
+    """Return the issues that cast doubt on a passed run, as text."""
     # These facts are checked first, because unpacking a run is slow and a batch has many runs.
     is_clean = False not in result.valid_arguments and not result.executions
     if result.status != Status.PASSED or is_clean or result.grade is None:
@@ -223,7 +223,7 @@ def note_of_metric(metric: Metric) -> Note:
 
 
 def judging_text(use: JudgeUse) -> str:
-    """Return the number of questions to judges, with their tokens and their cost if these are known."""
+    """Return the number of judge requests, with tokens and cost if known."""
     facts = [counted(use.asked, "question")]
     if use.usage is not None:
         facts.append(usage_text(use.usage))
@@ -269,7 +269,7 @@ CUT = " … (cut)"
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text of at most `most` characters, which ends with `CUT` if it was cut."""
+    """Return a text of at most `most` characters. A cut text ends with `CUT`."""
     if len(text) <= most:
         return text
     return text[: most - len(CUT)] + CUT
@@ -279,7 +279,7 @@ def issue_lines(run: RunResult) -> list[str]:
     """Return the issues of the grade that decides, or the reason why the run was not graded."""
     grade = run.grade
     if grade is not None:
-        # A run may pass in spite of its issues; the threshold that it met then explains the verdict.
+        # A run may pass in spite of its issues. The threshold that it met then explains the verdict.
         lines = [*map(issue_text, grade.issues), *filter(None, [why_passed(run)])]
         return lines or [one_line(run.reason or grade.reason)]
     if run.error is None:
@@ -288,11 +288,11 @@ def issue_lines(run: RunResult) -> list[str]:
 
 
 def expected_lines(case: Case, grade: Grade | None) -> list[str]:
-    """Return the calls that a case expects, with the checks of their arguments as the grade describes them."""
+    """Return the calls that a case expects, with the grade's descriptions of the argument checks."""
     # Lazy import: the writers of reports load this module, and show no expected calls.
     from workbench.grading.pairing_issues import call_notes
 
-    # The grade words the checks; without a grade, they are shown as the suite writes them.
+    # The grade has descriptions of the checks. Without a grade, checks are shown as written in the suite.
     described: dict[tuple[int | None, str], str] = {}
     if grade is not None:
         for pairing in grade.pairings:
@@ -351,7 +351,7 @@ def parts_line(grade: Grade) -> str | None:
 
 
 def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:
-    """Return a line with the graders that decided, and the number of runs on which other graders disagree."""
+    """Return a line with the deciding graders and the number of runs on which other graders disagree."""
     deciders = Counter(filter(None, (result.grader for result in results)))
     names = [*deciders]
     if len(deciders) > 1:

@@ -38,8 +38,7 @@ def _of_model(report: MutationReport, model: str, *, with_suite: bool) -> Iterat
         yield Paragraph(line_of(share))
     lines = [_survivor_line(result, with_suite=with_suite) for result in survivors]
     for result in mine:
-        # After an error, it is unknown whether the case would have noticed the mutant, so it does not count as a
-        # survivor.
+        # After an error it is unknown whether the case would have detected the mutant, so the mutant is no survivor.
         if result.unclear:
             lines.append(_error_line(result, with_suite=with_suite))
     if lines:
