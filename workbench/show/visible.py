@@ -1,4 +1,4 @@
-"""Text from models, tools and files made safe to show.
+"""Text from models, tools and files, made safe to show.
 
 Characters that control a terminal, such as those of escape sequences, become visible.
 """
@@ -27,13 +27,13 @@ ACTED_ON = late_pattern(
     "\U000e0000-\U000e0fff"  # tags and more variation selectors
     "\ud800-\udfff]"  # surrogates, which cannot be encoded
 )
-"""Characters that a terminal or a layout engine obeys instead of showing them."""
+"""Characters that a terminal or a layout engine obeys instead of displaying."""
 
 
 def visible(text: str) -> str:
-    """Return a text with control characters as their Unicode pictures, invisible and bidirectional ones as `<U+202E>`.
+    """Return a text in which control characters are Unicode pictures.
 
-    Tabs and newlines stay.
+    Invisible and bidirectional characters become `<U+202E>`. Tabs and newlines stay.
     """
     return ACTED_ON.sub(_picture, text)
 
@@ -72,7 +72,7 @@ def fit(text: str, width: int) -> str:
 
 
 def shortened(text: str, width: int) -> str:
-    """Return one line of text, cut to at most `width` terminal cells, with an ellipsis if it was cut."""
+    """Return one line of text, cut to at most `width` terminal cells. An ellipsis marks a cut."""
     if width <= 0:
         return ""
     # Only the beginning is measured, because a text of a megabyte may be cut to forty cells.
@@ -93,7 +93,7 @@ TOO_DEEP = "a value too deep to show"
 
 
 def compact_json(value: JsonValue, limit: int | None = None) -> str:
-    """Return a value as JSON on one line, safe to show, cut after `limit` characters."""
+    """Return a value as JSON on one line that is safe to show, cut after `limit` characters."""
     try:
         return one_line(json.dumps(value, ensure_ascii=False)[:limit])
     except RecursionError:

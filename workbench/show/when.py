@@ -9,7 +9,10 @@ from workbench.show.visible import one_line
 
 
 def local_time(at: str) -> str:
-    """Return an ISO 8601 time in local time, such as `2026-11-22 14:03`; any other text as `one_line` shows it."""
+    """Return an ISO 8601 time as local time, such as `2026-11-22 14:03`.
+
+    Any other text is returned as by `one_line`.
+    """
     try:
         return moment_text(datetime.fromisoformat(at).timestamp() * 1000)
     # A year beyond the range of the system's clock raises one of the last two.
@@ -34,7 +37,7 @@ def ago(at: str, now: datetime) -> str:
     if at_ms is None:
         return ""
     age = age_text(at_ms, now)
-    # Beyond two weeks, `age_text` returns a date, which is recognised by its hyphens.
+    # Beyond two weeks, `age_text` returns a date. Only dates have hyphens.
     if "-" in age:
         return ""
     if age == "now":
@@ -55,7 +58,7 @@ def took_s(began: str, ended: str | None) -> float | None:
 def utc_time(at: str) -> str:
     """Return an ISO 8601 time in UTC, such as `2026-11-22 14:03 UTC`, for pages that are read anywhere.
 
-    Any other text is returned as `one_line` shows it.
+    Any other text is returned as by `one_line`.
     """
     try:
         return f"{datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M} UTC"

@@ -1,7 +1,7 @@
-"""Workflow commands of GitHub Actions: annotations, and texts made free of commands.
+"""Workflow commands of GitHub Actions: annotations, and texts that cannot act as commands.
 
-A runner acts on `::command::` at the start of a line, after blanks, and on the old form `##[command]` anywhere in a
-line (`ActionCommand.cs` of actions/runner). A model's answer could hold either.
+A runner obeys `::command::` at the start of a line, after blanks. It also obeys the old form `##[command]` anywhere in
+a line (`ActionCommand.cs` of actions/runner). A model's answer could contain either.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from workbench.show.visible import one_line
 from workbench.suite.files import is_outside
 
 ANNOTATIONS_MAX = 9
-"""GitHub shows only ten errors of a step: after this number, one more error says how many others there are."""
+"""Number of errors before one more error counts the others. GitHub shows only ten errors of a step."""
 
 _OLD_COMMAND = re.compile(r"##(?=\[)")
 _COMMAND = re.compile(r"(^|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(\s*):(?=:)")
 
 
 def inert(text: str) -> str:
-    """Return a text that starts a line, with a blank inserted into each command that a runner would obey."""
+    """Return a text for the start of a line, with a blank inserted into each command that a runner would obey."""
     if "::" in text:
         text = _COMMAND.sub(r"\1\2: ", text)
     if "##[" in text:
@@ -49,7 +49,7 @@ def command(level: str, message: str, *, title: str, file: str | None = None, li
 
 
 def _data(text: str) -> str:
-    # The percent sign is replaced first, because the replacements of the other characters contain it.
+    # The percent sign comes first, because the replacements of the other characters contain it.
     return inert(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

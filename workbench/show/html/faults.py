@@ -78,7 +78,7 @@ def _html_cell(name: str, tried: tuple[Tried, ...]) -> str:
 
 
 def _html_untried(matrix: FaultMatrix) -> Iterator[str]:
-    """Yield the faults that no tool of their cases could have. The cells show all other faults."""
+    """Yield the faults that could not be injected into any tool of their cases. The cells show all other faults."""
     untried = [each for each in matrix.tried if not each.tool]
     if untried:
         yield '<section id="untried"><h2>Nothing was tried</h2><ul class="card">\n'

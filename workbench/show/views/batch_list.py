@@ -230,7 +230,7 @@ def why_missing(batch: BatchRow) -> str:
 
 
 def merge_hint(batch: BatchRow) -> str:
-    """Return a hint on how to complete a merged batch by merging more shards.
+    """Return a hint on how to complete a merged batch by merging its shards again.
 
     Empty for any other batch, and for a batch whose shards come from different splits of the plan.
     """

@@ -148,7 +148,7 @@ _MAX_ONLY_THERE = 3
 
 
 def weakest_text(columns: Mapping[str, Iterable[Cell]]) -> str | None:
-    """Return a sentence on the models that fail most, or `None` if no model stands out."""
+    """Return a sentence on the models that fail most, or `None` if `weakest` finds none."""
     found = weakest(columns)
     if found is None:
         return None

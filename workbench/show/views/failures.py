@@ -138,7 +138,10 @@ def symptom_text(symptom: Symptom) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunNames:
-    """Names of failed runs. A name includes the suite (by path) if there are several suites, and likewise the model."""
+    """Names of failed runs.
+
+    A name includes the suite (by path) if there are several suites, and the model if there are several models.
+    """
 
     suites: Mapping[str, str]
     with_suite: bool = True

@@ -18,7 +18,7 @@ from workbench.show.visible import fit, one_line
 
 ENOUGH_RUNS = 3
 ENOUGH_S = 1.0
-"""Finished runs of a model, and seconds since its first run, before which the remaining time is not estimated."""
+"""Finished runs of a model, and seconds since its first run, that an estimate of the remaining time needs."""
 
 BAR_WIDTH, SHORT_BAR_WIDTH = 12, 6
 _BAR = 5
@@ -34,7 +34,7 @@ _WORTH_A_WORD_S = 2.0
 class _OfModel:
     """Counts of the runs of one model.
 
-    `made` counts runs that took time in this process, without those that had ended before it.
+    `made` counts runs that took time in this process. Runs that had ended earlier are not in `made`.
     """
 
     planned: int = 0
@@ -72,7 +72,7 @@ class Progress:
             self._models.setdefault(model, _OfModel()).planned += 1
 
     def over_already(self, model: str, status: Status, cost_usd: float | None, runs: int = 1) -> None:
-        """Count runs that had ended before this batch was resumed; `cost_usd` is the cost of all of them."""
+        """Count runs that had ended before this batch was resumed. `cost_usd` is their total cost."""
         self._models.setdefault(model, _OfModel()).planned += runs
         self._over(model, status, cost_usd, runs)
 
@@ -109,7 +109,7 @@ class Progress:
         if run_id in self._under_way:
             self._under_way.remove(run_id)
             of_model.running -= 1
-        # A skipped case takes no time, so counting it would make the estimate too short.
+        # A skipped case takes no time. Counting it would make the estimate too short.
         of_model.made += status != Status.SKIPPED
         self.user_usd = None if self.user_usd is None or user_usd is None else self.user_usd + user_usd
         self._over(model, status, cost_usd)
@@ -127,7 +127,7 @@ class Progress:
 
     @property
     def waiting(self) -> int:
-        """Number of running runs that are waiting to repeat a request to their endpoint."""
+        """Number of running runs that wait before they repeat a request to their endpoint."""
         # A run may begin to wait before it counts as running.
         return len(self._waiting & self._under_way)
 
@@ -145,9 +145,9 @@ class Progress:
         return {name: (model.done, model.planned) for name, model in self._models.items()}
 
     def left_s(self, now_s: float) -> float | None:
-        """Return the estimated seconds that are left: models run in parallel, so the slowest one decides.
+        """Return the estimated remaining seconds. Models run in parallel, so the slowest model decides.
 
-        Return `None` while the speed of a model with runs left is unknown, and when nothing is left.
+        Return `None` if nothing is left, or while the speed of a model with remaining runs is unknown.
         """
         guesses: list[float] = []
         for model in self._models.values():
@@ -212,7 +212,7 @@ def _parts(progress: Progress, now_s: float, only_ascii: bool) -> Iterator[_Part
     if cost := with_user_cost(known, progress.user_usd):
         yield _Part(6, (Span(cost),))
     if len(progress.by_model) > 1:
-        # Models have the highest ranks, so they are dropped first, beginning with the last one.
+        # Models have the highest ranks, so they are dropped first, starting with the last model.
         for rank, (name, (over, of_all)) in enumerate(progress.by_model.items(), 7):
             shown = fit(one_line(name), min(cell_len(one_line(name)), MODEL_WIDTH_MAX))
             yield _Part(rank, (Span(f"{shown} {_done(over, of_all)}", "muted"),))
@@ -238,7 +238,7 @@ def waiting_text(runs: int) -> str:
 
 
 def known_cost_text(cost_usd: float, *, has_unknown: bool) -> str:
-    """Return the known cost of runs, with a mark if others have an unknown one: `$0.25 + ?`."""
+    """Return the known cost of runs. A mark shows that other runs have an unknown cost: `$0.25 + ?`."""
     cost = cost_text(cost_usd)
     if has_unknown:
         cost += " + ?"
@@ -246,7 +246,7 @@ def known_cost_text(cost_usd: float, *, has_unknown: bool) -> str:
 
 
 def starting_text(each: Iterable[str]) -> str:
-    """Return the servers and models that start in one text: `starting server weather and 2 others`."""
+    """Return one text that names the starting servers and models: `starting server weather and 2 others`."""
     first, *others = each
     text = one_line(first)
     if others:
@@ -281,7 +281,7 @@ def _ends(progress: Progress, only_ascii: bool) -> Line:
 
 def _awaited(progress: Progress, now_s: float) -> Line:
     """Return a text on the wait of the oldest request and on its progress."""
-    # Requests are in the order in which they were sent.
+    # Requests are in the order of sending.
     oldest = next(iter(progress.awaited.values()), None)
     if oldest is None or now_s - oldest.sent_s < _WORTH_A_WORD_S:
         return EMPTY

@@ -23,7 +23,7 @@ def published_lines(
         yield line_of(f"  {why}", "muted")
     several_models = len({result.model for result in results}) > 1
     for report in published_reports(results):
-        # A suite that can no longer be read is named after its file.
+        # A suite that is no longer readable is named after its file.
         suite = suite_names.get(report.suite, Path(report.suite).stem)
         model = ""
         if several_models and report.model is not None:

@@ -23,7 +23,7 @@ _IN_TERMINAL = Ways("--verbose", "", "")
 
 
 def run_steps(events: Sequence[Event], result: RunResult, width: int, paint: Paint, *, verbose: bool) -> Iterator[str]:
-    """Yield the lines of a run step by step as the app shows them, with issues where they occur, then the result."""
+    """Yield a run step by step as in the app, with issues at their places, then the result."""
     view = RunView()
     for event in events:
         view.add(event)
@@ -39,7 +39,7 @@ def run_steps(events: Sequence[Event], result: RunResult, width: int, paint: Pai
 
 
 class MovedRuns:
-    """The runs that a regrade moved or could not regrade, added one at a time."""
+    """The runs that a regrade moved or could not regrade. Runs are added one at a time."""
 
     def __init__(self, paint: Paint) -> None:
         self._paint = paint
@@ -60,7 +60,7 @@ class MovedRuns:
             self._kept.add(f"  {run_title(run)} ({one_line(run.model)}) {one_line(after.not_regraded)}")
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each of these runs, up to a limit, then the counts of the moves."""
+        """Yield a line for each of these runs up to a limit, then the number of moves of each kind."""
         yield from self._moved.lines()
         yield from self._kept.lines()
         yield f"  {self._moves.text or 'no grade changed'}"

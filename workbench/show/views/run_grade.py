@@ -39,10 +39,10 @@ def missing_calls(
     outcome: int,
     steps: Mapping[int, int],
 ) -> list[tuple[int, MissingItem]]:
-    """Return the missing calls of a run in order, each with the index of the item before which it is shown.
+    """Return the missing calls of a run in order. Each has the index of the item before which it is shown.
 
-    `calls` are the indices of the run's calls, each followed by its result; `outcome` is the index of the run's end.
-    `steps` maps each step of a chain to the index of the item before which it ends.
+    `calls` are the indices of the run's calls, and each call's result is the next item. `outcome` is the index of the
+    run's end. `steps` maps each step of a chain to the index of the item before which the step ends.
     """
     by_expected: dict[int, CallPairing] = {}
     lost: set[int] = set()
@@ -92,7 +92,8 @@ def missing_calls(
 def _expected_before(index: int, met: Mapping[int, int], expected: Sequence[PlacedCall], end: int) -> int:
     """Return the index of the item before which a call was expected.
 
-    That is the next call of the sequence that was made, or else the item after the previous such call, or else `end`.
+    This is the next call of the sequence that the model made. Without such a call, it is the item after the previous
+    call of the sequence, or else `end`.
     """
     position = _position(expected, index)
     if position is None:
@@ -114,9 +115,9 @@ def _expected_before(index: int, met: Mapping[int, int], expected: Sequence[Plac
 
 
 def _position(expected: Sequence[PlacedCall], index: int) -> int | None:
-    """Return the position of an expected call in the sequence; `None` if the case demands no sequence.
+    """Return the position of an expected call in the sequence, or `None` if the case demands no sequence.
 
-    A call that the case does not have takes its index as its position.
+    If the case does not have the call, its position is its index.
     """
     if index >= len(expected):
         return index
@@ -135,9 +136,9 @@ def put_grade(
     first: bool,
     final: FinalTable | None = None,
 ) -> None:
-    """Show a grade in place of any earlier one; `first` is true if there is no earlier one.
+    """Show a grade in place of the earlier grade. `first` is true if there is no earlier grade.
 
-    `former` is the original result of a run that was regraded.
+    `former` is the original result of a regraded run.
     """
     outcome = run.end()
     if (asked := run.request()) is not None:
@@ -199,7 +200,7 @@ def put_grade(
 
 
 def _mark_states(run: RunItems, result: RunResult) -> None:
-    """Mark each call that the suite makes after the run as right or wrong, by its result."""
+    """Mark each call that the suite made after the run as right or wrong, by the call's result."""
     wrong = [issue.why for issue in result.issues if issue.kind == "final state" and issue.decides]
     for index, item in enumerate(run.items):
         if not isinstance(item, OwnCallItem) or item.call.stage != "final":
@@ -260,7 +261,7 @@ class _Steps:
     ) -> tuple[tuple[Issue, ...], tuple[ArgumentVerdict, ...]]:
         """Return the issues and verdicts to show at a call, given those of the whole run.
 
-        A step overrides these if it has issues at the call or pairs the call differently.
+        A step's issues and verdicts replace them if the step has issues at the call or pairs the call differently.
         """
         verdicts: tuple[ArgumentVerdict, ...] = ()
         wanted, other_tool = None, False
@@ -282,7 +283,7 @@ class _Steps:
     def lost(
         self, pairings: Sequence[CallPairing], issues: Sequence[Issue]
     ) -> tuple[Sequence[CallPairing], Sequence[Issue]]:
-        """Return the pairings and issues of missing calls; for a chain, those of its steps."""
+        """Return the pairings and issues of missing calls. In a chain, return those of its steps."""
         if not self._grades:
             return pairings, issues
         own = [issue for issue in self._issues[None] if issue.kind == "missing call"]
@@ -312,7 +313,7 @@ class _Steps:
 
 
 def _grade_steps(run: RunItems, result: RunResult) -> dict[int, int]:
-    """Attach the grade of each step to its heading, and return the item before which each step ends."""
+    """Attach each step's grade to the step's heading, and return the item before which each step ends."""
     grades = {grade.step: grade for grade in result.steps}
     ends: dict[int, int] = {}
     if not grades:
@@ -333,7 +334,7 @@ def _grade_steps(run: RunItems, result: RunResult) -> dict[int, int]:
 
 
 def _take_missing(run: RunItems) -> list[tuple[int, MissingItem]]:
-    """Remove the missing calls, and return each with the index of the item that followed it then."""
+    """Remove the missing calls. Return each one with the index of the item that followed it after the removal."""
     taken: list[tuple[int, MissingItem]] = []
     for index in range(len(run.items) - 1, -1, -1):
         item: Item = run.items[index]

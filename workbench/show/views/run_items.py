@@ -1,4 +1,4 @@
-"""The items of a run as it is shown: plain data that grows with its events, and the list of them."""
+"""The items of a shown run, and their list. Items are plain data that grows with the run's events."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class MessageItem:
-    """A message that precedes a request.
+    """A message before a request.
 
-    `number` counts the messages and answers shown, and is `None` for a system prompt. `by_hand` is true if the user
-    added the message while the run was held. `source` says who gave a message of a conversation's user, and `refused`
-    are the messages that were not sent before it.
+    `number` counts the shown messages and answers. It is `None` for a system prompt. `by_hand` is true if the user
+    added the message while the run was held. `source` names the origin of a message by a conversation's user. `refused`
+    are the messages that were not sent before this message.
     """
 
     role: str
@@ -69,9 +69,9 @@ class NoticeItem:
 
 @dataclass(slots=True)
 class OwnCallItem:
-    """A call that the suite itself made, before or after the run, with its result.
+    """A call that the suite made before or after the run, with its result.
 
-    `holds` says, for a call after a graded run, whether its result is as expected.
+    For a call after a graded run, `holds` says whether the result is as expected.
     """
 
     call: OwnCallAnswered
@@ -80,7 +80,7 @@ class OwnCallItem:
 
 @dataclass(slots=True)
 class AskedItem:
-    """A request that a server sent while it executed a call, with its reply."""
+    """A request from a server during a call, with the reply."""
 
     asked: ServerAsked
     held: str | None = None
@@ -159,7 +159,7 @@ class RoundItem:
 
 @dataclass(slots=True)
 class SetAsideItem:
-    """A superseded answer, with the items that showed it, the round's item first."""
+    """A superseded answer with the items that showed it. The first item is the round's item."""
 
     round: int
     number: int
@@ -178,10 +178,10 @@ class TextItem:
 
 @dataclass(slots=True)
 class CallItem:
-    """A tool call and, once graded, its verdicts and issues.
+    """A tool call. Once graded, it has verdicts and issues.
 
-    `index` is its position among the run's calls, `None` for a call that is only shown. `edited` are arguments that the
-    user replaced. `held` is the reason why the run is held before the call.
+    `index` is the call's position among the run's calls, or `None` for a call that is only shown. `edited` are
+    arguments that the user replaced. `held` is the reason why the run is held before the call.
     """
 
     call_id: str
@@ -269,7 +269,7 @@ Item = (
 class RunItems:
     """The items of a run, a list that grows at its end.
 
-    Each call is directly followed by its result.
+    Each call is followed directly by its result.
     """
 
     def __init__(self) -> None:
@@ -314,7 +314,7 @@ class RunItems:
         return len(self.items) - 1
 
     def append_round(self, item: RoundItem) -> None:
-        """Append a request, which becomes the last one."""
+        """Append a request. It becomes the last request."""
         self.round = self.append(item)
         self.rounds.append(self.round)
 
@@ -326,7 +326,7 @@ class RunItems:
         """Append a call with an empty result; an id that exists is ignored."""
         if call_id in self._calls:
             return
-        # Its result follows it at once, so `result` finds it at the next index.
+        # The result is the next item, so `result` finds it at the next index.
         counts = by_provider != "other"
         call = CallItem(call_id, tool, len(self.order) if counts else None, by_provider=by_provider is not None)
         self._calls[call_id] = self.append(call)
@@ -391,7 +391,7 @@ class RunItems:
         return item
 
     def call(self, call_id: str | None) -> CallItem | None:
-        """Return a call, marked as changed; `None` if there is none with this id."""
+        """Return the call with this id and mark it as changed. Return `None` if no call has the id."""
         if (index := self.index_of(call_id)) is None:
             return None
         item = self.changed(index)
@@ -399,7 +399,7 @@ class RunItems:
         return item
 
     def result(self, call_id: str | None) -> ResultItem | None:
-        """Return the result of a call, marked as changed; `None` if there is no such call."""
+        """Return the result of the call with this id and mark it as changed. Return `None` if no call has the id."""
         if (index := self.index_of(call_id)) is None:
             return None
         item = self.changed(index + 1)
@@ -407,7 +407,7 @@ class RunItems:
         return item
 
     def index_of(self, call_id: str | None) -> int | None:
-        """Return the index of a call; `None` if there is none with this id."""
+        """Return the index of the call with this id, or `None` if no call has the id."""
         if call_id is None:
             return None
         return self._calls.get(call_id)
@@ -435,11 +435,11 @@ class RunItems:
         return rebuilt, changed
 
     def take_cut(self) -> int | None:
-        """Return how many of the first items are the same objects as at the last call; `None` if all are.
+        """Return how many items at the start have stayed the same objects since the last call; `None` if all have.
 
-        Later items were removed, and new ones may have taken their places.
+        Later items were removed, and new items may be in their places.
         """
-        # A cut is reported only once, so the next report covers cuts after this call.
+        # Each cut is reported once. The next report covers only cuts after this call.
         cut, self._cut = self._cut, None
         return cut
 

@@ -98,22 +98,22 @@ _MESSAGE_ROLES: Mapping[str, Role] = {"system": "muted", "tool": "muted"}
 _LABEL_ROLES: Mapping[str, Role] = {"system": "muted"}
 
 _RESULT_ROWS, _BROKEN_ROWS = 3, 2
-"""Rows of a long result, and of arguments that are not JSON, before they are expanded."""
+"""Rows of a long result and of invalid JSON arguments that are shown before the user expands them."""
 
 MAX_RESULT_CHARS = 8_000_000
 """Characters of an expanded result that are shown."""
 
 MAX_NAME_CELLS = 18
-"""Widest name of an argument that is aligned with others, in cells."""
+"""Maximum width in cells of an argument's name that is aligned with other names."""
 
 MIN_VALUE_CELLS = 6
 """Least width of a value, however long the names are."""
 
 _MAX_ON_ONE_ROW = 2_000
-"""Characters of a value that are read to show it on one row."""
+"""Number of characters of a value that are read to show the value on one row."""
 
 _EXPECTED = " expected "
-"""The word before an expected value, shown where there is room for it."""
+"""The word before an expected value. It is shown where it fits."""
 
 _CALL, _ARGUMENT = Span(" " * CALL_INDENT), Span(" " * ARGUMENT_INDENT)
 
@@ -122,7 +122,7 @@ def lines_of(item: Item, width: int, expanded: bool = False, ways: Ways = IN_APP
     """Return the lines of an item; none if it has nothing to show yet."""
     width = max(width, NARROWEST)
     lines = _LAYOUTS[type(item)](_Layout(width, expanded, ways), item)
-    # Lines that are built on demand are already cut when they are built; cutting them here would build all of them.
+    # Lines that are built on demand are cut when they are built. Cutting them here would build all of them.
     if isinstance(lines, list):
         return [cut_line(line, width) for line in lines]
     return lines
@@ -198,7 +198,7 @@ class _Layout(NamedTuple):
         return self.note(Note(GLYPHS.warned, item.text, "warned"))
 
     def own_call(self, item: OwnCallItem) -> Sequence[Line]:
-        """Return the lines of a call that the suite itself made, and of its result."""
+        """Return the lines of a call that the suite made, and of its result."""
         call = item.call
         head = [*_head(None, call.stage, "muted")]
         if item.holds is not None:
@@ -232,7 +232,7 @@ class _Layout(NamedTuple):
         return lines
 
     def step(self, item: StepItem) -> list[Line]:
-        """Return the heading of a step; once it is graded, with its sign, score and reason."""
+        """Return the heading of a step. A graded step also has its sign, score and reason."""
         head: list[Span] = [Span(f" {item.name}", "heading")]
         below: list[Line] = []
         if item.of:
@@ -251,9 +251,9 @@ class _Layout(NamedTuple):
         return [EMPTY, tuple(head), *below]
 
     def hold(self, item: HoldItem) -> Sequence[Line]:
-        """Return the lines of a hold before a request or a message of the user; none if the run is not held there.
+        """Return the lines of a hold before a request or a user's message, or no line if the run is not held there.
 
-        The request takes one line or, when expanded, shows all that is sent.
+        The request takes one line. When expanded, it shows everything that is sent.
         """
         if item.why is None:
             return []
@@ -310,7 +310,7 @@ class _Layout(NamedTuple):
         role: Role = "text"
         if item.reasoning or item.replayed:
             role = "muted"
-        # Reasoning stays unfolded while it grows, because there is nothing else to see in the meantime.
+        # Reasoning stays unfolded while it grows, because there is nothing else to see yet.
         limit = None
         if item.reasoning and item.done:
             limit = COLLAPSED_ROWS["reasoning"]
@@ -424,7 +424,7 @@ class _Layout(NamedTuple):
         rows = self.rows(text, _RESULT_ROWS, role, ARGUMENT_INDENT)
         if parsed is None:
             return rows
-        # Rows in any other role are the note on further lines, which is not coloured as JSON.
+        # Rows in another role belong to the note on further lines, which is not coloured as JSON.
         shown = sum(row[-1].role == role for row in rows)
         painted = json_rows(text.rows(self.width - ARGUMENT_INDENT), shown)
         return [*indented(painted, ARGUMENT_INDENT), *rows[shown:]]
@@ -551,7 +551,7 @@ def _timing(response: ResponseFinished, room: int) -> str:
         parts.append(usage_text(response.usage, unit=""))
     separator = f" {GLYPHS.dot} "
     first = response.first_token_ms
-    # Two times that differ by at most a millisecond come from an answer that was not streamed.
+    # If the two times differ by at most a millisecond, the answer was not streamed.
     if first is not None and 1 <= first < response.latency_ms - 1:
         longer = separator.join([parts[0], f"first token {duration_text(first)}", *parts[1:]])
         if len(longer) <= room:
@@ -613,7 +613,7 @@ def held_lines(where: str, why: str, width: int) -> list[Line]:
 
 
 def held_action(line: Line, cell: int) -> str | None:
-    """Return the action that the line of a hold offers at a cell; `None` if it offers none there."""
+    """Return the action at a cell of a hold's line, or `None` if the cell has no action."""
     if len(line) != 1 or line[0].role != "badge" or _KEYS not in line[0].text:
         return None
     text = line[0].text
@@ -625,7 +625,7 @@ def held_action(line: Line, cell: int) -> str | None:
 
 
 _Mark = tuple[str, Role]
-"""A note after an argument: its text, which begins with a sign, and its role; the text is empty if there is none."""
+"""A note after an argument: its text and its role. The text begins with a sign, and is empty if there is no note."""
 
 
 def argument_rows(
@@ -636,15 +636,15 @@ def argument_rows(
     expanded: bool,
     edited: Mapping[str, JsonValue] | None = None,
 ) -> list[Sequence[Line]]:
-    """Return the lines of each given argument, then of each expected argument that is missing.
+    """Return the lines of the given arguments, then of the expected arguments that are missing.
 
-    A verdict that does not fit next to its value goes below it. When expanded, values are complete and issues have
-    reasons. `edited` are the user's replacements, shown after the values; verdicts concern the model's own values.
+    A verdict that does not fit beside its value goes below the value. When expanded, values are complete and issues
+    have reasons. `edited` are the user's replacements, shown after the values. Verdicts concern the model's own values.
     """
     sent = arguments
     if edited is not None:
         sent = edited
-    # The model's own arguments come first, then arguments that the user added, then missing ones.
+    # The model's own arguments come first, then the arguments that the user added, then the missing arguments.
     listed = dict.fromkeys((*arguments, *sent))
     for each in verdicts:
         if not each.given:
@@ -663,7 +663,8 @@ def argument_rows(
     values = dict.fromkeys(names, "not given")
     for name, value in arguments.items():
         values[name] = compact_json(value, _MAX_ON_ONE_ROW)
-    # Names take the width that they need up to a maximum, notes at most a third of the rest, and values the remainder.
+    # Names take the width they need, up to a maximum. Notes take at most a third of the rest, and values take the
+    # remainder.
     name_width = min(widest_cells(names), MAX_NAME_CELLS)
     room = width - ARGUMENT_INDENT - name_width - 2
     for_marks = min(max(map(_width_of, marks.values())), 2 + room // 3)
@@ -699,12 +700,12 @@ def _width_of(marks: Sequence[_Mark]) -> int:
 def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int, given: bool) -> list[Line]:
     """Return the rows of a value and its notes.
 
-    A note that does not fit loses the word "expected" and, if it still does not fit, goes below the value.
+    A note that does not fit loses the word "expected". If it still does not fit, it goes below the value.
     """
     shorter = [(text.replace(_EXPECTED, " ", 1), role) for text, role in marks]
     own_width = min(cell_len(value), value_width)
     if marks[1][0] and own_width + _width_of(shorter) <= room < value_width + _width_of(shorter):
-        # An edit belongs next to its value, so it need not be aligned with other notes.
+        # An edit belongs beside its value, so it need not be aligned with other notes.
         value_width = own_width
     if value_width + _width_of(shorter) <= room < value_width + _width_of(marks):
         marks = shorter

@@ -1,4 +1,4 @@
-"""The end of a run in words: its status, the notes below it, and its figures."""
+"""The end of a run in words: its status, the notes below, and its figures."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def outcome_notes(item: OutcomeItem, result: RunResult, *, in_full: bool) -> Ite
         yield Note(" ", ENDINGS["stopped"])
     elif finish is not None and finish.reason in ENDINGS:
         yield Note(" ", ENDINGS[finish.reason])
-    # A chain breaks off at one place, so steps that were never reached are always its last ones.
+    # A chain stops at one step, so all later steps were never reached.
     never = []
     for step in result.steps:
         if step.status is None:

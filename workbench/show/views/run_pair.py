@@ -25,10 +25,10 @@ from workbench.trajectory.trajectory import CallRecord, Round
 
 INDENT = 2
 TEXT_ROWS = 3
-"""Rows of a differing text that are shown until it is expanded."""
+"""Rows of a differing text that are shown before the user expands it."""
 
 _MAX_LOOKED_AT = 2_000
-"""Characters of a value that are read to show it on one row."""
+"""Number of characters of a value that are read to show the value on one row."""
 
 _LEAD = 24
 """Most equal characters shown before a difference."""
@@ -66,7 +66,7 @@ def _head_of(part: Part | None, width: int) -> list[Line]:
 
 
 def both_heads(left: Part, right: Part, width: int) -> Line:
-    """Return the numbers of two rounds, and the usage of each, on one line."""
+    """Return the numbers and usage of two rounds on one line."""
     # Two rounds with the same number are named once.
     numbers = dict.fromkeys((left.round, right.round))
     spans = [Span(f"round {' beside round '.join(map(str, numbers))}", "heading")]
@@ -79,7 +79,7 @@ def both_heads(left: Part, right: Part, width: int) -> Line:
 
 
 def fold_line(summary: str, width: int, *, is_open: bool) -> Line:
-    """Return the line that represents equal rows, which may be folded or unfolded."""
+    """Return the line that represents equal rows, which are folded or unfolded."""
     sign = GLYPHS.folded
     if is_open:
         sign = GLYPHS.open
@@ -99,7 +99,7 @@ def _round_facts(of: Round) -> str:
 
 
 _DIMMED: Mapping[How, Role] = {"same": "muted"}
-"""The role that replaces the roles of rows that are equal on both sides."""
+"""The role of rows that are equal on both sides. It replaces their own roles."""
 
 
 # Texts
@@ -137,7 +137,7 @@ def _short_text(part: Part | None, at: int, how: How, width: int) -> list[Line]:
     if how != "differs" and part.kind == "result" and text[:1] in ("{", "["):
         shown = json_line(plain(shown))
     rows = wrap_line((*label, *shown), width, hang=INDENT)
-    # The blanks make the last row too long, so that `cut_line` adds an ellipsis.
+    # The blanks make the last row too long, so `cut_line` adds an ellipsis.
     if len(rows) > TEXT_ROWS:
         rows[TEXT_ROWS - 1 :] = [cut_line((*rows[TEXT_ROWS - 1], Span(" " * width)), width)]
     return rows
@@ -159,7 +159,7 @@ def _whole_text(part: Part | None, how: How, width: int) -> Sequence[Line]:
 
 
 def _difference_at(left: str, right: str) -> int:
-    """Return the index of the first difference between two texts, by bisection, as they may be long."""
+    """Return the index of the first difference between two texts. Long texts make bisection necessary."""
     low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2
@@ -172,7 +172,10 @@ def _difference_at(left: str, right: str) -> int:
 
 
 def _from(text: str, at: int, how: How, width: int, rows: int) -> Line:
-    """Return the part of a text to show; it begins shortly before a difference that is beyond the first row."""
+    """Return the part of a text to show.
+
+    If the difference is beyond the first row, the part begins shortly before it.
+    """
     longest = width * rows
     if how != "differs":
         return (Span(one_line(text[:longest]), "text"),)
@@ -238,7 +241,7 @@ def _in_short(call: CallRecord, width: int) -> Line:
 def _argument(
     label: str, left: Mapping[str, JsonValue], right: Mapping[str, JsonValue], name: str, width: int, *, whole: bool
 ) -> Sides:
-    """Return the lines of one argument on both sides, after its label."""
+    """Return the label and then the lines of one argument on both sides."""
     how = _how(name in left, name in right, json_equal(left.get(name), right.get(name)))
     longest = _MAX_LOOKED_AT
     if whole:
@@ -274,7 +277,7 @@ def _how(in_left: bool, in_right: bool, is_same: bool) -> How:
 def _value(text: str, at: int, how: How, room: int) -> Line:
     """Return the value of an argument on one row.
 
-    Equal and differing parts are coloured; a value that only one side has is highlighted as JSON.
+    Equal and different parts are coloured. A value on only one side is highlighted as JSON.
     """
     match how:
         case "same":
@@ -298,7 +301,7 @@ def _sent(call: CallRecord | None) -> str | None:
 
 
 def _notes(left: str | None, right: str | None, width: int) -> list[Sides]:
-    """Return a note for each side that has one."""
+    """Return the notes of the sides that have one."""
     if left is None and right is None:
         return []
     how = _how(left is not None, right is not None, left == right)

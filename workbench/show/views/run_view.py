@@ -1,6 +1,6 @@
-"""A fold of a run's events and grade into items to show, which records which items changed.
+"""A fold of a run's events and grade into items to show. The fold records which items changed.
 
-The events are those of `TrajectoryFold`; an unexpected event is ignored and never an error.
+The events are those of `TrajectoryFold`. An unexpected event is ignored and never an error.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
 
 
 class RunView:
-    """The items of one run, in the order in which they are shown."""
+    """The items of one run in display order."""
 
     def __init__(self) -> None:
         self.graded = False
@@ -121,7 +121,7 @@ class RunView:
         return place_at(self._run, index)
 
     def tool_of(self, call_id: str | None) -> str | None:
-        """Return the tool of a call; `None` if there is no such call."""
+        """Return the tool of a call, or `None` if there is no such call."""
         at = self._run.index_of(call_id)
         if at is None:
             return None
@@ -149,7 +149,10 @@ class RunView:
         self._run.append(NoticeItem(f"waits until {at} at least: the endpoint asked another run to wait", waits=True))
 
     def put_request(self, request: HttpRequest | str) -> None:
-        """Show the request before which the run is held, or why it cannot be sent, until the run continues."""
+        """Show the request before which the run is held, or why the request cannot be sent.
+
+        It stays until the run continues.
+        """
         put_request(self._run, request)
 
     def _end_wait(self) -> None:
@@ -168,7 +171,7 @@ class RunView:
             case StepStarted() as step:
                 self._begin_step(step)
             case RequestStarted(round=number):
-                # A request with the number of an earlier request without an answer is a retry of that request.
+                # A request that repeats the number of an unanswered request is a retry.
                 if self._is_under_way(number):
                     self._begin_again(event.time_ms)
                 else:
@@ -310,9 +313,9 @@ class RunView:
         return self._run.take_changes()
 
     def take_cut(self) -> int | None:
-        """Return how many of the first items are the same objects as at the last call; `None` if all are.
+        """Return how many items at the start have stayed the same objects since the last call; `None` if all have.
 
-        Later items were removed, and new ones may have taken their places.
+        Later items were removed, and new items may be in their places.
         """
         return self._run.take_cut()
 
@@ -340,7 +343,7 @@ class RunView:
         run, last = self._run, self._run.last
         opening: list[Item] = []
         if step.step == 1 and run.round is None and isinstance(last, MessageItem) and last.role == "user":
-            # This first message of the conversation belongs to the step, so it is moved below the step's heading.
+            # This first message of the conversation belongs to the step, so it moves below the step's heading.
             opening = run.cut(len(run.items) - 1)
         self._continues = step.user is None and step.step == self._step
         self._step = step.step
@@ -378,7 +381,7 @@ class RunView:
             calls = [index for index in self._run.order if index > self._run.round]
         # `calls` has the calls of the last replayed round.
         if fork.answered is not None and fork.answered < len(calls):
-            # This result and those after it are new in the fork.
+            # In the fork, this result and all later results are new.
             self._run.insert(calls[fork.answered], ForkItem(fork, self.origin))
             self._run.rebuild()
         else:
@@ -425,7 +428,7 @@ class RunView:
     def _say(self, text: str, *, reasoning: bool) -> None:
         self._answers()
         last = self._run.last
-        # Deltas of one kind extend one item; a delta of the other kind, or one after a call, begins a new item.
+        # Deltas of one kind extend one item. A delta of the other kind, or a delta after a call, begins a new item.
         if isinstance(last, TextItem) and last.reasoning == reasoning and not last.done:
             last.text.append(text)
             self._run.changed(len(self._run.items) - 1)
@@ -448,7 +451,7 @@ class RunView:
         self._run.finish_text()
         if (asked := self._run.request()) is not None:
             asked.over, asked.retry = True, None
-            # The outcome shows this error, so the request need not.
+            # The outcome shows this error, so the request omits it.
             if asked.errors and asked.errors[-1] == finish.error:
                 asked.errors.pop()
         go_on(self._run)
@@ -546,7 +549,7 @@ def edit_result(run: RunItems, edit: ResultEdited) -> None:
 def set_aside(run: RunItems, asked: Regenerated) -> None:
     """Show that the last request will be repeated.
 
-    Its answer becomes one item, and messages that were added after the answer precede the next attempt.
+    The request's answer becomes one item. Messages that were added after the answer move before the next attempt.
     """
     request = run.request()
     if request is None or run.round is None or request.round != asked.round or run.outcome is not None:
@@ -566,12 +569,12 @@ def set_aside(run: RunItems, asked: Regenerated) -> None:
 class RunPlace:
     """A place in a run.
 
-    `round` counts from 1; items before a request belong to its round.
+    `round` counts from 1. Items before a request belong to the round of the request.
 
-    On a call or its result, `call_id` is the call, `call_index` its index in `Trajectory.calls`, and `answered` the
-    number of calls of its round that are answered before this place. `after_result` is true on a result that has
-    arrived; the result's call then counts as answered. Items of a superseded answer have a round but no call. `step`
-    is the step of a chain, from 1.
+    On a call or its result, `call_id` is the call, `call_index` is its index in `Trajectory.calls`, and `answered` is
+    the number of calls of the round that are answered before this place. `after_result` is true on a result that has
+    arrived; the result's call then counts as answered. Items of a superseded answer have a round but no call. `step` is
+    the step of a chain, from 1.
     """
 
     round: int
@@ -616,9 +619,9 @@ def place_at(run: RunItems, index: int) -> RunPlace | None:
 
 
 def _step(run: RunItems, index: int) -> int | None:
-    """Return the number of the step whose heading is the last one at or above an index.
+    """Return the number of the step whose heading is the last heading at or above an index.
 
-    `None` if there is no such heading, or if a request follows it before the index.
+    `None` if there is no such heading, or if a request is between the heading and the index.
     """
     headings = bisect_right(run.steps, index)
     if not headings:

@@ -39,8 +39,8 @@ class TextRedactor(Redactor, Protocol):
 class ShownRun(NamedTuple):
     """A run without secrets, and the case that graded it.
 
-    `case` is `None` if its stored suite can no longer be read. `line` is the line of the case in the file of its
-    suite, from 1; `None` without such a file.
+    `case` is `None` if the stored suite is no longer readable. `line` is the line of the case in its suite's file, from
+    1. It is `None` without such a file.
     """
 
     result: RunResult
@@ -68,7 +68,7 @@ class MissingRuns(NamedTuple):
 
 
 class BrokenSuite(NamedTuple):
-    """A suite that was not run because of errors: its path, and its errors as lines with their places."""
+    """A suite that did not run because of errors: its path, and its errors as lines with places."""
 
     suite: str
     problems: tuple[str, ...]

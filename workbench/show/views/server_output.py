@@ -1,4 +1,4 @@
-"""The last lines that a server wrote to standard error before it failed, as text."""
+"""The last lines that a failed server wrote to standard error, as text."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ def output_lines(output: ServerOutput, paint: Paint, indent: int) -> Iterator[st
 
 
 class ServerOutputs:
-    """A source of each server's output, which yields it only once, even if the server ended many runs."""
+    """A source of servers' output. It yields each output once, even if the server ended many runs."""
 
     def __init__(self, paint: Paint) -> None:
         self._paint = paint
         self._shown: set[tuple[str, str]] = set()
 
     def lines(self, suite: str, outputs: Iterable[ServerOutput | None], indent: int) -> Iterator[str]:
-        """Yield the lines of those outputs of a suite's servers that were not shown before."""
+        """Yield the lines of those outputs that were not shown before. The outputs are of servers of one suite."""
         for output in outputs:
             if output is not None and (suite, output.server) not in self._shown:
                 self._shown.add((suite, output.server))
                 yield from output_lines(output, self._paint, indent)
 
     def of_end(self, result: RunResult, indent: int) -> Iterator[str]:
-        """Yield the lines of the server that ended a run, if a server ended it."""
+        """Yield the output of the server that ended a run, or nothing if no server ended it."""
         if (finish := result.trajectory.finish) is not None:
             yield from self.lines(result.suite, [finish.server_output], indent)
 
@@ -75,9 +75,9 @@ def last_said(output: ServerOutput | None) -> str:
 
 
 def failure_text(reason: str, output: ServerOutput | None, log_key: str) -> str:
-    """Return why a server is down, for a notice: the failure, its last line, and the key of its log.
+    """Return why a server is down: the failure, the last line of its output, and the key that opens its log.
 
-    The command and the file are left out, because a notice has no room for them.
+    A notice has no room for the command and the file, so they are omitted.
     """
     # The reason of a server's failure ends with the command that started the server.
     failure, command, _ = reason.rpartition(" (command: ")

@@ -1,6 +1,7 @@
 """The table of prompts that plugin directories require from a submission.
 
-The table has prompts that must call a tool and prompts that must not, with expected tools, calls and verdicts.
+The table has prompts that must call a tool and prompts that must not call one. It shows expected tools, calls and
+verdicts.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _CELL_MAX = 1_000
 def kind_of(case: Case) -> Kind:
     """Return whether a case demands a call or forbids all calls.
 
-    A case that is skipped, or that does neither, is `other` and does not count as a prompt of a submission.
+    Any other case, and a skipped case, is `other` and does not count as a prompt of a submission.
     """
     # A skipped case has no result to submit.
     if case.skip is not None:
@@ -49,7 +50,10 @@ def kind_of(case: Case) -> Kind:
 
 
 def what_is_missing(cases: Iterable[Case]) -> str | None:
-    """Return a text on the prompts that a submission lacks, with the ids of `other` cases; `None` if it lacks none."""
+    """Return a text on the prompts that a submission lacks, with the ids of `other` cases.
+
+    `None` if it lacks no prompt.
+    """
     ids: defaultdict[Kind, list[str]] = defaultdict(list)
     for case in cases:
         ids[kind_of(case)].append(case.id)
@@ -63,7 +67,7 @@ def what_is_missing(cases: Iterable[Case]) -> str | None:
     if not add:
         return None
     needed_text, has_text, add_text = map(" and ".join, (needs, has, add))
-    # The ids are listed because such a case may be a prompt whose expectation was forgotten.
+    # The ids are listed because the author may have forgotten the expectation of such a case.
     neither = after("; skipped, or neither of both: ", ", ".join(ids["other"]))
     return f"a submission needs {needed_text}, and there are {has_text}: add {add_text}{neither}"
 
@@ -76,10 +80,10 @@ _KEYS: dict[Kind, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """A case with a model: its prompt, its calls and its verdict.
+    """A case with a model: its prompt, calls and verdict.
 
-    `asked_for` is true for the prompts that a directory requires; `made_calls` are the calls of the first run with
-    this verdict.
+    `asked_for` is true for prompts that a directory requires. `made_calls` are the calls of the first run with this
+    verdict.
     """
 
     model: str
@@ -99,7 +103,7 @@ class Prompt:
 
 
 def prompts_of(report: RunsReport) -> Iterator[Prompt]:
-    """Yield the cases of each model: five that must call a tool and three that must not, then the other cases."""
+    """Yield each model's cases: five that must call a tool, three that must not call one, then the other cases."""
     for model in report.totals_per_model:
         # The prompts are grouped by kind, whatever the order of the cases.
         of_kind: dict[Kind, list[ShownCase]] = {kind: [] for kind in KINDS}
@@ -118,7 +122,7 @@ def prompts_of(report: RunsReport) -> Iterator[Prompt]:
 
 
 def _kind(case: Case | None) -> Kind:
-    """Return the kind of a case; `other` for a case that its suite no longer has."""
+    """Return the kind of a case. A case that its suite no longer has is `other`."""
     if case is None:
         return "other"
     return kind_of(case)

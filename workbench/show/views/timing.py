@@ -20,7 +20,7 @@ class Timing:
     took_ms: float
     start_up_ms: float
     cases_a_minute: float | None
-    """Graded cases per minute in which at least one run was in progress; `None` if no case was graded."""
+    """Graded cases per minute, counting only time with a run in progress. `None` if no case was graded."""
     runs_a_minute: float | None
     """Graded runs per minute of the same time; higher than the rate of cases if cases run more than once."""
 
@@ -28,7 +28,7 @@ class Timing:
 def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) -> Timing:
     """Return the timing of a batch with these runs."""
     runs_of_cases: list[int] = []
-    # Models are read in turn, so that only the cells of one model are in memory at a time.
+    # Models are read in turn, so memory holds the cells of one model only.
     for indices in runs_of_models(runs).values():
         for cell in cells_of(runs[index] for index in indices).values():
             if cell.status.graded:

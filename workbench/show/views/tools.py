@@ -32,12 +32,12 @@ MAX_SHOWN_INSTRUCTIONS = 20_000
 class ToolSource:
     """The tools of one server of a suite, or tools that the suite itself defines.
 
-    Without `server`, the tools are defined in the suite, or in the case with the id `case`. `error` says why the
-    server could not be asked; the tools are then those of the list stored at `listed_at`, if there is one, and
-    `output` is the end of the server's standard error. `task_tools` names the tools that models are not offered
-    because they can be called only as MCP tasks, and `issues` are the violations of the protocol in the server's list.
-    `instructions` are the server's text on how to use its tools, which is part of the system prompt if
-    `instructions_are_sent`. `notices` concern the server's start.
+    Without `server`, the tools are defined in the suite, or in the case with the id `case`. `error` says why the server
+    did not list its tools. The tools are then those of the list stored at `listed_at`, if there is one, and `output` is
+    the end of the server's standard error. `task_tools` names tools that models are not offered because they can be
+    called only as MCP tasks. `issues` are the violations of the protocol in the server's list. `instructions` are the
+    server's text on how to use its tools. If `instructions_are_sent`, this text is part of the system prompt. `notices`
+    concern the server's start.
     """
 
     server: str | None
@@ -101,7 +101,7 @@ def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
         last = None
         for finding in findings:
             about = ", ".join(map(_origin, finding.tools)) or "all tools"
-            # Findings are sorted by tool, so each tool is named once, above its findings.
+            # Findings are sorted by tool, so each tool is named once above its findings.
             if about != last:
                 yield f"  {one_line(about)}"
             last = about
@@ -109,7 +109,7 @@ def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
             if finding.severity == "error":
                 role = "failed"
             yield f"    {paint(finding.severity, role)}: {lint_text(finding)}"
-        # Lint has only two severities, so a finding that is not an error is a warning.
+        # Lint has only two severities, so every other finding is a warning.
         errors = sum(finding.severity == "error" for finding in findings)
         tools = counted(sum(len(source.tools) for source in suite.sources), "tool")
         yield f"  {tools}: {counted(errors, 'error')}, {counted(len(findings) - errors, 'warning')}"
@@ -134,7 +134,7 @@ def _suite_json(suite: SuiteTools) -> dict[str, Any]:
 
 
 def lint_text(finding: LintFinding) -> str:
-    """Return a finding of lint as text, with its place and its hint."""
+    """Return a lint finding as text, with its place and hint."""
     return one_line(f"{after('', finding.where, ': ')}{finding.message} ({finding.hint})")
 
 
@@ -156,7 +156,7 @@ def source_title(server: str | None, case: str | None) -> str:
 
 
 def listed_text(at: datetime, now: datetime | None = None) -> str:
-    """Return the time at which a server listed its stored tools and, with `now`, the age of that list."""
+    """Return the time at which a server listed its stored tools. With `now`, add the age of the list."""
     text = f"as listed on {local_time(at.isoformat())}"
     if now is None:
         return text
@@ -194,7 +194,7 @@ def _source(source: ToolSource, width: int, paint: Paint) -> Iterator[str]:
 
 
 def issue_text(issue: ListingIssue) -> str:
-    """Return a violation of the protocol in a server's list of tools, with its consequence."""
+    """Return a protocol violation in a server's list of tools, with its consequence."""
     return one_line(f"{issue.outcome}: {issue}")
 
 

@@ -136,7 +136,7 @@ _ALWAYS_SHOWN_K = 5
 
 
 def passing_text(chances: Sequence[Passing]) -> str:
-    """Return the chances that all of k runs pass, such as `pass^1 80.0% · pass^2 64.0%`; empty without repeats."""
+    """Return the chances that all of k runs pass, such as `pass^1 80.0% · pass^2 64.0%`. Empty without repeats."""
     if len(chances) < 2:
         return ""
     shown = []
@@ -248,7 +248,7 @@ def checked_text(valid: int, checked: int) -> str:
 
 
 def valid_arguments_text(found: ValidArguments) -> str:
-    """Return a text on the rate of calls with valid arguments, and on the tools called with invalid ones.
+    """Return a text on the rate of calls with valid arguments, and on the tools with invalid calls.
 
     The text is empty if no call could be checked.
     """
@@ -258,7 +258,7 @@ def valid_arguments_text(found: ValidArguments) -> str:
         return f"{VALID_ARGUMENTS.title} unknown"
     rate = f"{VALID_ARGUMENTS.title} {rate_text(found.valid / found.checked)}"
     of_tools = []
-    # Tools with only valid calls are omitted, because they would hide the others.
+    # Tools with only valid calls are omitted, because they would hide the other tools.
     for tool in found.invalid_tools:
         of_tools.append(f"{one_line(tool.tool)} {of_text(tool.valid, tool.checked)}")
     if not of_tools:
@@ -269,9 +269,9 @@ def valid_arguments_text(found: ValidArguments) -> str:
 def unchecked_lines(
     results: Iterable[RunResult], shown_as: Callable[[RunResult], RunResult] = lambda result: result
 ) -> Iterator[str]:
-    """Yield once for each tool of a suite why the arguments of its calls were not checked.
+    """Yield, once for each tool of a suite, why the arguments of its calls were not checked.
 
-    Tools that an issue already reports as unknown are omitted. `shown_as` returns a run without its secrets; it is
+    Tools that an issue already reports as unknown are omitted. `shown_as` returns a run without its secrets. It is
     called only for runs that may yield a line.
     """
     reported: set[tuple[str, str]] = set()

@@ -64,7 +64,7 @@ _UNTIMED: Mapping[ResultSource, str] = {
     "reported": "reported",
     "provider": "provider",
 }
-"""Sources of results that are shown without a time, because they take no time."""
+"""Sources of results that take no time and are shown without one."""
 
 
 def source_text(result: ResultReceived, server: str | None = None) -> str:
@@ -78,7 +78,7 @@ def source_text(result: ResultReceived, server: str | None = None) -> str:
 
 
 def own_source_text(call: OwnCallAnswered) -> str:
-    """Return the source of a result, and the time that it took, for a call that the suite itself made."""
+    """Return the source of the result of a call that the suite made, and the call's duration."""
     who: str = call.source
     if call.server is not None:
         who = f"server {call.server}"
@@ -87,7 +87,7 @@ def own_source_text(call: OwnCallAnswered) -> str:
 
 
 def own_call_line(call: OwnCallAnswered) -> str:
-    """Return a call that the suite itself made, with its result, as one line."""
+    """Return a call that the suite made and its result on one line."""
     shown = f"{call.stage}  {call_text(call.tool, call.arguments)}"
     return f"{shown}  ← {own_source_text(call)}  {content_text(call.content)}"
 
@@ -109,7 +109,7 @@ def asked_head(asked: ServerAsked) -> str:
 
 
 def reply_text(asked: ServerAsked) -> str:
-    """Return the reply to a request of a server on one line, with its source: `the case · accept {"size":42}`."""
+    """Return the reply to a server's request on one line, with the reply's source: `the case · accept {"size":42}`."""
     reply: str = asked.action
     if asked.text is not None:
         reply += f" {one_line(asked.text)}"
@@ -190,7 +190,7 @@ class StepLines:
                 self._text.clear()
                 self._reasoning.clear()
                 self._silent = True
-                # A request belongs to no step if it is neither a retry nor the first one after the start of a step.
+                # A request belongs to no step if it is neither a retry nor the first request of a step.
                 of_none = number != self._round and self._step_due is False
                 self._round, self._step_due = number, self._step_due and False
                 if of_none:
@@ -304,7 +304,7 @@ class StepLines:
         return "answer  no system prompt"
 
     def _words(self) -> list[str]:
-        """Return the lines of the model's output since the last request: with `verbose` its reasoning, and its text."""
+        """Return the lines of the model's text since the last request. With `verbose`, include its reasoning."""
         text, reasoning = "".join(self._text).strip(), "".join(self._reasoning).strip()
         self._text.clear()
         self._reasoning.clear()
@@ -338,7 +338,7 @@ EDITED = "a person edited this run: the result is not the model's alone"
 
 
 def unread_text(trajectory: Trajectory) -> str:
-    """Return a note that the model never read the last messages; empty if it read them or the run has not ended."""
+    """Return a note that the model never read the last messages. Empty if it read them or the run has not ended."""
     # A message that a later request included is no longer in `added`.
     if trajectory.finish is None or not trajectory.added:
         return ""
@@ -401,7 +401,10 @@ def deviation_lines(deviations: Iterable[Deviation]) -> list[str]:
 
 
 def repaired_line(results: Sequence[RunResult]) -> str | None:
-    """Return a line on repaired deviations, with their shares of the runs that asked a model; `None` without any."""
+    """Return a line on repaired deviations, each with its share of the runs that asked a model.
+
+    `None` without deviations.
+    """
     kinds = Counter[str]()
     for result in results:
         # `repaired` lists a kind at most once for each run, so the counts are numbers of runs.

@@ -35,7 +35,7 @@ def _nth(number: int) -> str:
 
 
 def refused_text(refused: UserRefused) -> str:
-    """Return a message that was not sent on one line, with the reason: `not sent, invented "B99": My number is B99.`"""
+    """Return an unsent message on one line, with the reason: `not sent, invented "B99": My number is B99.`"""
     fault = refused.fault + (f' "{refused.detail}"' if refused.detail else "")
     return one_line(f"not sent, {fault}: {refused.text}")
 
@@ -53,7 +53,7 @@ def said_line(said: UserSaid, refused: int = 0) -> str:
 
 
 def turn_lines(turn: UserTurn) -> Iterator[str]:
-    """Yield the messages of the user in one turn as lines, those that were not sent first."""
+    """Yield the user's messages in one turn as lines. Messages that were not sent come first."""
     for refused in turn.refused:
         yield f"{GLYPHS.warned} user, {refused_text(refused)}"
     if turn.said is not None:

@@ -129,8 +129,8 @@ SHOWN_AFTER_S = 1.0
 class Awaited:
     """A request in flight.
 
-    `sent_s` and `first_s` are the times at which the request was sent and its answer began, in seconds of one clock;
-    `characters` counts the answer so far, and `reading` is the endpoint's progress on the prompt.
+    `sent_s` and `first_s` are the times, in seconds of one clock, at which the request was sent and its answer began.
+    `characters` counts the answer so far. `reading` is the endpoint's progress on the prompt.
     """
 
     sent_s: float

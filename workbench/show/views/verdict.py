@@ -21,7 +21,7 @@ _MAX_NAMED = 3
 
 
 class Verdict(NamedTuple):
-    """The outcome of a batch in one line, with its reasons.
+    """The outcome of a batch in one line, with reasons.
 
     `good` is `None` for a page without a verdict.
     """
@@ -32,7 +32,7 @@ class Verdict(NamedTuple):
 
 
 def verdict_of(report: RunsReport) -> Verdict:
-    """Return whether the command that makes this report succeeds, with the reasons."""
+    """Return whether the command behind this report succeeds, with reasons."""
     totals, good = report.totals, report.exit_code == 0
     passed = totals.passed + totals.warned
     text = "everything passed" if passed == totals.graded else "good enough"
@@ -94,7 +94,7 @@ _MORE_CELLS = 24
 
 
 def listed(names: Sequence[str], width: int) -> str:
-    """Return as many of the names as fit into `width` cells, at least one, and the number of the others."""
+    """Return as many names as fit into `width` cells, at least one, and the number of omitted names."""
     shown, left = 0, width
     for name in names:
         left -= cell_len(name) + 2
@@ -108,7 +108,7 @@ def listed(names: Sequence[str], width: int) -> str:
 
 
 def _reasons(report: RunsReport) -> Iterator[str]:
-    """Yield the reasons why the command that makes this report fails, the gravest first."""
+    """Yield the reasons why the command behind this report fails, the gravest first."""
     totals, quality, against = report.totals, report.quality, report.against
     missed = sum(not gate.met for gate in quality.gates)
     if report.interrupted:
@@ -136,7 +136,7 @@ def _reasons(report: RunsReport) -> Iterator[str]:
 
 
 def broken_text(broken: Sequence[BrokenSuite]) -> str:
-    """Return a sentence that names the suites that were not run because of errors."""
+    """Return a sentence that names the suites that did not run because of errors."""
     names = ", ".join(one_line(from_here(each.suite)) for each in broken[:_MAX_NAMED])
     if len(broken) > _MAX_NAMED:
         names += f" and {len(broken) - _MAX_NAMED} more"
