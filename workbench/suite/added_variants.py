@@ -1,6 +1,6 @@
 """Variants that a batch adds to suites: from a file, as a system prompt, or from the library of hosts.
 
-They are added to the text of the suite in memory, so that the suite that is stored with a run describes the run.
+They are added to the suite's text in memory, so the suite stored with a run describes the run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ class AddedVariantError(ValueError):
 def variants_in(file: Path) -> tuple[Mapping[str, object], ...]:
     """Return the variants of a TOML file: its `[[variants]]`, or the whole file as one variant.
 
-    Raises AddedVariantError for a file that cannot be read, is not TOML, or has other content."""
+    Raises AddedVariantError if the file cannot be read, is not TOML, or has other content.
+    """
     try:
         read = file.read_bytes()
         content = toml_of(read.decode())

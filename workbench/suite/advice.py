@@ -1,7 +1,8 @@
 """Warnings about valid settings that contradict each other, have no effect or cannot work.
 
-Among them are unknown tools, judges that are not models, invalid dates, patterns that may search for too long, and
-settings that `arcade_compatible` cannot express."""
+Examples are unknown tools, judges that are not models, invalid dates, patterns that may search for too long, and
+settings that `arcade_compatible` cannot express.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def advice(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
 
 
 def _shared_state(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
-    """Find calls of `setup` and `final` to tools whose state all runs share, or whose mock has a fixed answer."""
+    """Find `setup` and `final` calls to tools whose state all runs share, or whose mock has a fixed answer."""
     cases: dict[Place, list[str]] = {}
     for index, case in zip(case_indices, suite.cases, strict=True):
         for at, call in case.own_calls():
@@ -64,7 +65,7 @@ def _shared_state(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding
 
 
 def _mock_of(suite: Suite, case: Case, index: int, tool: str) -> tuple[Place, Mock | None]:
-    """Return the first mock of a tool with its place, whatever its condition."""
+    """Return the first mock of a tool with its place. Ignore the mock's condition."""
     for place, mocks in ((("cases", index, "mocks"), case.mocks), (("mocks",), suite.mocks)):
         for number, mock in enumerate(mocks):
             if mock.tool == tool:
@@ -73,7 +74,7 @@ def _mock_of(suite: Suite, case: Case, index: int, tool: str) -> tuple[Place, Mo
 
 
 def _shared_server(suite: Suite, tool: str) -> int | None:
-    """Return the only server that can have a tool, if all runs of a batch share its state."""
+    """Return the index of the only server that can have a tool, if all runs of a batch share the server's state."""
     able = []
     for number, server in enumerate(suite.servers):
         if tool.startswith(server.prefix):
@@ -177,7 +178,7 @@ def _thresholds(suite: Suite, case: Case | None, place: Place) -> Iterator[Findi
     fail = _first(own.fail_threshold, suite.grading.fail_threshold, _DEFAULT_GRADING.fail_threshold)
     warn = _first(own.warn_threshold, suite.grading.warn_threshold, _DEFAULT_GRADING.warn_threshold)
     if warn < fail:
-        # Report the threshold that is written in this table; the other one may be inherited.
+        # Report the threshold that this table sets. The other threshold may be inherited.
         key = "fail_threshold" if own.warn_threshold is None else "warn_threshold"
         both = f"the warn threshold ({setting_text(warn)}) is below the fail threshold ({setting_text(fail)})"
         message = f"{both}: scores below the lower one fail"
@@ -191,7 +192,7 @@ def _first(*values: float | None) -> float:
 def _contradictions(
     suite: Suite, case: Case, place: Place, calls: list[tuple[Place, ExpectedCall]]
 ) -> Iterator[Finding]:
-    """Find written settings of a case that contradict each other."""
+    """Find settings in the text of a case that contradict each other."""
     if case.steps and case.limits.max_rounds is not None:
         message = "`max_rounds` does not limit a chain: each of its steps is one request"
         yield warning((*place, "limits", "max_rounds"), message, "remove it")
@@ -285,7 +286,7 @@ def _always_met(of: str, key: str, limit: float) -> bool:
 
 
 def unknown_tags(suite: Suite) -> Iterator[tuple[Place, str]]:
-    """Find the tags of aggregates that no case has, with their places."""
+    """Find the tags of aggregates that no case has. Yield each with its place."""
     known = _known_tags(suite)
     for index, aggregate in enumerate(suite.aggregates):
         for number, tag in enumerate(aggregate.tags):
@@ -344,13 +345,13 @@ def _type_advice(value: dict[str, JsonValue], place: Place) -> Iterator[Finding]
 
 
 def _arcade_rules(calls: list[tuple[Place, ExpectedCall]]) -> Iterator[Finding]:
-    """Find checks that `arcade_compatible` cannot express: it has one critic for each argument name of a case."""
+    """Find checks that `arcade_compatible` cannot express. It has one critic for each argument name of a case."""
     first: dict[str, tuple[Place, tuple[object, ...]]] = {}
     for at, call in calls:
         for name, check in (call.args or {}).items():
             place = (*at, "args", name)
             critic = check.critic_key
-            # The first call with an argument of this name sets its critic, and all others are compared with it.
+            # The first call that has an argument of this name sets the critic. Other calls are compared with it.
             seen_at, seen = first.setdefault(name, (place, critic))
             if seen != critic:
                 message = f"with arcade_compatible, every {quoted(name)} of a case must have the same check and weight"

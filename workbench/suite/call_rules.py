@@ -10,11 +10,11 @@ from workbench.suite.expected_calls import CALL_RULES
 from workbench.suite.problems import Finding, Place, code, table
 
 ARGUMENT_KEYS: Final = ("args", "forbidden_args", "only_args", "unlisted")
-"""The keys about the one tool that a call names."""
+"""The keys that concern the tool of a call."""
 
 
 def call_rules(call: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Check the keys of a call that a case describes, except the checks of its arguments."""
+    """Check the keys of a call in a case. The checks of the call's arguments have other rules."""
     if "any_of" in place[-2:-1]:
         yield from _alternative_rules(call, place)
     elif place[-1] in ("before", "after"):

@@ -1,4 +1,4 @@
-"""Reads the images of cases: files in the folder of the suite, whose type is found by their content."""
+"""The images of cases: files in the suite's folder, whose type is detected from their content."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEAD_BYTES = 16
 
 
 class ImageError(Exception):
-    """A case has a file that cannot be its image."""
+    """A file of a case cannot be used as its image."""
 
 
 def images_of(case: Case, folder: Path) -> tuple[Media, ...]:
@@ -43,7 +43,7 @@ def images_of(case: Case, folder: Path) -> tuple[Media, ...]:
 
 
 def image_findings(suite: Suite, folder: Path) -> Iterator[Finding]:
-    """Find images of cases that are not there, lead out of the suite's folder, are too large, or are not images."""
+    """Find images that do not exist, lead out of the suite's folder, are too large, or are not images."""
     for number, case in enumerate(suite.cases):
         for index, image in enumerate(case.images):
             place = ("cases", number, "images", index, "file")

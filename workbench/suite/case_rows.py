@@ -1,7 +1,8 @@
-"""Makes one case for each row of a case with `each`, before other code reads the cases.
+"""Expands each case with `each` into one case for each row, before other code reads the cases.
 
-A text of the case that may name columns is split once into its words and its columns; a row then only joins them. Parts
-that name no column are the same objects in all cases."""
+Each text of the case that may name columns is split once into words and columns. A row then only joins them. Parts that
+name no column are the same objects in all cases.
+"""
 
 from __future__ import annotations
 
@@ -52,26 +53,27 @@ _WITH_BRACES = frozenset({"each", "tools"})
 """Keys in which braces name no columns: the rows themselves, and the schemas of tools."""
 _FILLED: Final = "`name`, `user`, `system`, `messages`, `response`, `response_contains`, `args` and `result`"
 _OUTSIDE: Final = ("python", "judged")
-"""Checks that import code or need a judge, which rows cannot change."""
+"""Checks that import code or need a judge. Rows cannot change them."""
 
 
 @dataclass(frozen=True)
 class CaseRows:
     """A suite's parsed text with a case for each row.
 
-    `templates` has, for each case, the index of its table in the text, and is empty without `each`; `labels` names the
-    row of each case."""
+    For each case, `templates` has the index of the case's table in the text. It is empty without `each`. `labels` names
+    the row of each case.
+    """
 
     raw: Table
     templates: tuple[int, ...] = ()
     labels: tuple[str, ...] = ()
 
     def as_written(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """Yield the findings of the cases at their places in the text, each once for all rows of a case."""
+        """Yield the findings of the cases at their places in the text, once for all rows of a case."""
         if not self.templates:
             yield from findings
             return
-        # A message that all rows share is about the case; any other one names the rows.
+        # A message that all rows share concerns the case. Any other message names its rows.
         rows: dict[tuple[Finding, bool], list[int]] = {}
         for finding in findings:
             at = _case_of(finding.place)
@@ -94,7 +96,7 @@ class CaseRows:
 
 
 _MESSAGES_SHOWN = 3
-"""The most messages about rows that are shown for one place of a case: ten thousand rows may each have a fault."""
+"""Maximum number of messages about rows at one place of a case. Ten thousand rows may each have a fault."""
 
 
 def _case_of(place: Place) -> int | None:
@@ -114,7 +116,8 @@ def place_in_text(place: Place, templates: Sequence[int]) -> Place:
 def with_rows(raw: Table, folder: Path) -> tuple[CaseRows, list[Finding]]:
     """Return a suite with a case for each row, and the findings on rows and columns.
 
-    A case whose rows cannot be read, or that names a column that they lack, is left out: its findings are errors."""
+    A case is omitted, and its findings are errors, if its rows cannot be read or if it names a missing column.
+    """
     if not any("each" in case for _, case in tables(raw.get("cases"))):
         return CaseRows(raw), []
     cases: list[object] = []
@@ -164,7 +167,7 @@ def _cases_of(
     if isinstance(case.get("name"), str) and case["name"]:
         template = _Template(case, place, rows.columns)
     else:
-        # A case without a name has no id either: the case itself is read, so that its findings say so.
+        # A case without a name has no id. The case itself is read, so that its findings say so.
         return [({key: value for key, value in case.items() if key != "each"}, "")], []
     ids, found = _ids(rows, at_each)
     findings = [*template.findings, *found, *_missing(rows, template, at_each)]
@@ -191,7 +194,7 @@ def _cases_of(
 
 
 def _ids(rows: Rows, place: Place) -> tuple[list[str], list[Finding]]:
-    """Return the ids of rows: those of the column `id`, or their numbers."""
+    """Return the ids of rows: the values of the column `id`, or the rows' numbers."""
     if ID_COLUMN not in rows.columns:
         return [str(number) for number in range(1, len(rows.rows) + 1)], []
     ids: dict[str, int] = {}
@@ -209,7 +212,7 @@ def _ids(rows: Rows, place: Place) -> tuple[list[str], list[Finding]]:
 
 
 def _missing(rows: Rows, template: _Template, place: Place) -> Iterator[Finding]:
-    """Find the first row that lacks a column that the case names."""
+    """Find the first row without a column that the case names."""
     if rows.file.lower().endswith(".csv"):
         return
     for at, row in enumerate(rows.rows):
@@ -247,7 +250,7 @@ def _outside_check(value: JsonValue) -> str | None:
 
 
 class _Template:
-    """A case whose texts are split into words and columns. `used` are the columns that it names."""
+    """A case with texts split into words and columns. `used` are the columns that the case names."""
 
     def __init__(self, case: Table, place: Place, columns: Sequence[str]) -> None:
         self.findings: list[Finding] = []
@@ -267,7 +270,7 @@ class _Template:
         self._names_rows = any(match[1] is not None for match in _BRACES.finditer(name))
 
     def filled(self, row: Row, row_id: str) -> Table:
-        """Return the case of a row, whose `each` holds this row alone."""
+        """Return the case of a row. Its `each` holds only this row."""
         made = {key: fill(row) for key, fill in self._fills.items()}
         if not self._names_rows:
             made["name"] = f"{made.get('name', self._case['name'])}: {row_id}"
@@ -316,7 +319,7 @@ class _Template:
         return self._of_words if key in _TEXTS else self._of_text
 
     def _of_value(self, value: object, place: Place, read: _ReadText, *, checks: bool = False) -> Fill | None:
-        """Read a value in which every text may name columns, except in checks that import code or need a judge."""
+        """Read a value. All its texts may name columns, except in checks that import code or need a judge."""
         if isinstance(value, str):
             return read(value, place, checks)
         if isinstance(value, list):
@@ -333,12 +336,15 @@ class _Template:
             if key == "has_fields":
                 parts_of[key] = self._of_names(inner, at, read, checks=checks)
             else:
-                # `equals` compares a table as it is, and so no table in it is a check.
+                # `equals` compares a whole table, so tables inside it are not checks.
                 parts_of[key] = self._of_value(inner, at, read, checks=checks and key != "equals")
         return _joined_table(value, parts_of)
 
     def _of_names(self, value: object, place: Place, read: _ReadText, *, checks: bool) -> Fill | None:
-        """Read values by the names of arguments, fields or checks: there, `python` is a name like any other."""
+        """Read values by the names of arguments, fields or checks.
+
+        Among these names, `python` has no special meaning.
+        """
         if not isinstance(value, dict):
             return self._of_value(value, place, read, checks=checks)
         parts = {key: self._of_value(inner, (*place, key), read, checks=checks) for key, inner in value.items()}
@@ -433,7 +439,7 @@ class _Template:
             self._warn_of_columns(inner, (*place, at))
 
     def _leave(self, check: Table, place: Place) -> None:
-        """Warn of columns in a check that is left as it is written."""
+        """Warn about columns in a check that rows cannot change."""
         for kind in _OUTSIDE:
             written = check.get(kind)
             for match in _BRACES.finditer(written) if isinstance(written, str) else ():
@@ -481,7 +487,10 @@ def text_of(value: JsonValue) -> str:
 
 
 def with_columns(value: Any, row: Row) -> Any:
-    """Return a value of a mock with its columns filled in; a text that is a single column becomes its value."""
+    """Return a value of a mock with its columns filled in.
+
+    A text that is a single column becomes the column's value.
+    """
     if isinstance(value, list):
         return [with_columns(item, row) for item in value]
     if isinstance(value, dict):
@@ -521,9 +530,10 @@ def _columns_of_mocks(mocks: object) -> frozenset[str]:
 
 
 def text_with_rows(text: str, cases: Sequence[Case], templates: Sequence[int]) -> str:
-    """Return a suite's text with a table for each row of its cases, whose `each` holds this row alone.
+    """Return a suite's text with a table for each row of its cases. Each `each` holds only its row.
 
-    Each table keeps the layout and the comments of the table that it is made from."""
+    Each table keeps the layout and comments of its original table.
+    """
     parts = SuiteText.of(text)
     pieces: list[list[str]] = [[] for _ in parts.cases]
     written: dict[int, tuple[str, str] | None] = {}
@@ -554,7 +564,7 @@ _MARK: Final = "rows of this case \u241e"
 
 
 def _around_rows(parts: SuiteText, at: int) -> tuple[str, str] | None:
-    """Return the text of a case before and after the value of `each`, `None` if its layout does not allow that."""
+    """Return the text of a case before and after the value of `each`, or `None` if its layout prevents that."""
     block = parts.with_case(at, {**parts.cases[at], "each": _MARK}).blocks[at]
     before, mark, after = block.partition(one_line(_MARK))
     if not mark or _MARK in after:
@@ -568,7 +578,7 @@ def _row_text(row: Row) -> Table:
 
     written: Table = {}
     for name, value in row.items():
-        # TOML has no null, and a column whose name has this ending would be read as JSON.
+        # TOML has no null. A column whose name has this ending would be read as JSON.
         if name.endswith(AS_JSON) or holds_null(value):
             written[name + AS_JSON] = json.dumps(value, ensure_ascii=False)
         else:

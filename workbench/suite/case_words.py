@@ -1,4 +1,4 @@
-"""Words that choose cases: ids, names, and patterns of both, as `--case` takes them."""
+"""Words that select cases: ids, names, and patterns of both, as in `--case`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_NEAR = 3
 
 
 class NamedCase(Protocol):
-    """The parts of a case, of a suite or of a history, by which words choose it."""
+    """The parts of a case in a suite or a history by which words select it."""
 
     @property
     def id(self) -> str: ...
@@ -20,17 +20,18 @@ class NamedCase(Protocol):
 
 
 def ids_of(word: str, cases: Collection[NamedCase]) -> list[str]:
-    """Return the ids of the cases that a word chooses, each once; none if it chooses no case.
+    """Return the distinct ids of the cases that a word selects, or an empty list.
 
-    The word is an id, else a name, else either of them in other letter case (`Oslo` for `oslo`), else the id of a
-    template (`refund` for its rows `refund/1`, `refund/2`), else a pattern with `*`, `?` or `[…]` for ids and names.
+    A word is tried as an id, as a name, as either in other letter case (`Oslo` for `oslo`), as the id of a template
+    (`refund` for its rows `refund/1`, `refund/2`), and as a pattern of ids and names with `*`, `?` or `[…]`. The first
+    match decides.
     """
     folded = word.casefold()
 
     def fits(case: NamedCase, test: Callable[[str], bool]) -> bool:
         return test(case.id.casefold()) or test(case.name.casefold())
 
-    # The first way that finds a case decides, so that an exact id never chooses more than that case.
+    # The first way that finds a case decides, so an exact id never selects other cases.
     ways: tuple[Callable[[NamedCase], bool], ...] = (
         lambda case: case.id == word,
         lambda case: case.name == word,

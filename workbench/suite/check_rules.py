@@ -1,4 +1,4 @@
-"""Rules of the checks of arguments, results and answers, read from parsed TOML as in `workbench.suite.rules`."""
+"""Rules of the checks of arguments, results and answers. They read parsed TOML, like `workbench.suite.rules`."""
 
 from __future__ import annotations
 
@@ -80,11 +80,14 @@ _NEAR: Final = 0.85
 """The similarity (difflib's ratio) from which a key may be a misspelt check: `patern` reaches it, `orange` does not."""
 
 _NEAR_OF_WORDS: Final = 0.82
-"""The limit if key and check have several words, which no other word resembles: `has_feild` reaches it."""
+"""The limit if both key and check have several words, because no other word resembles these checks.
+
+`has_feild` reaches it.
+"""
 
 
 def near_check(key: str) -> str | None:
-    """Return the check that a key may misspell, or the check of that name; `None` if no name is near."""
+    """Return the check that a key names or may misspell, or `None` if no name is similar."""
     squeezed = key.replace("_", "").replace("-", "").lower()
     of_words = {name.replace("_", ""): name for name in CHECK_CLASSES if "_" in name}
     found = get_close_matches(squeezed, of_words, n=1, cutoff=_NEAR_OF_WORDS) if "_" in key else []
@@ -130,21 +133,21 @@ def _given_part_rules(
 
 
 def given_rules(check: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Find a check that demands the absence of a value that is always given."""
+    """Find a check that demands the absence of a value that is always present."""
     if check.get("present") is False and is_check(check):
         hint = "for an argument or a field that may be left out, write optional = true"
         yield Finding((*place, "present"), "`present = false` never holds: a value is always given here", hint)
 
 
 def _options_elsewhere(part: object, place: Place, options: Iterable[str], outer: str) -> Iterator[Finding]:
-    """Find options of a nested check that are written beside the outer one, such as the weight."""
+    """Find options of a nested check, such as the weight, that are written beside the outer check."""
     for option in options:
         if is_check(part) and option in table(part):
             yield Finding((*place, option), f"`{option}` inside `{outer}`", f"write it next to `{outer}`")
 
 
 _OF_ALL_PARTS: Final = ("weight", "optional", "required")
-"""The options that are written beside all checks of one value, and not beside a single one of them."""
+"""The options that apply to all checks of one value and cannot belong to a single check."""
 
 _OF_WHOLE_ARGUMENT: Final = ("weight", "required")
 """The options that the check of a field cannot have; `optional` belongs to the field itself."""
@@ -166,7 +169,7 @@ def _plain_fields_rules(written: dict[str, object], place: Place, of_answer: boo
 
 
 def mixed_rules(name: str, others: Iterable[str], place: Place) -> Iterator[Finding]:
-    """Find keys next to a newer check that are not its options, where the table cannot be a plain value."""
+    """Find keys beside a newer check that are not its options, where the table cannot be a plain value."""
     options = [*CHECK_CLASSES[name].options, "because"]
     for key in others:
         hint = did_you_mean(key, options) or f"write {{ equals = … }} for a field `{name}`"

@@ -1,4 +1,7 @@
-"""Keeps drafts, the unsaved changes of suites, on the disk while they are typed, to recover them after a crash."""
+"""Keeps drafts on the disk while the user types, to recover them after a crash.
+
+A draft holds unsaved changes of a suite.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +19,20 @@ from pathlib import Path
 from workbench.dataclasses import dataclass
 from workbench.suite.files import FileState, absolute, flush_folder, resolved, state_of, why_not_written
 
-# A draft is a journal, a file of JSON lines. The first line names the suite and holds the text on which the changes are
-# based; each further line replaces a part of the text, so that a key press writes a few bytes. A program locks the
-# journals that it writes, so a journal without a lock was left behind by a program that ended.
+# A draft is a journal, a file of JSON lines. The first line names the suite and holds the original text. Each further
+# line replaces a part of the text, so a key press writes only a few bytes. A program locks the journals that it writes.
+# A journal without a lock therefore belongs to an ended program.
 
 
 def changed_part(old: str, new: str) -> tuple[int, int, int]:
-    """Return the start of the difference of two texts, and its ends in the old text and in the new one."""
+    """Return the start of the difference of two texts, and its ends in the old and the new text."""
     start = _common(old, new, min(len(old), len(new)), from_end=False)
     same_at_end = _common(old, new, min(len(old), len(new)) - start, from_end=True)
     return start, len(old) - same_at_end, len(new) - same_at_end
 
 
 def _common(old: str, new: str, most: int, *, from_end: bool) -> int:
-    """Return the number of characters, up to `most`, that two texts share at their start or end."""
+    """Return how many characters, up to `most`, two texts have in common at their start or end."""
     # Bisection: Python compares slices far faster than a loop compares characters.
     low, high = 0, most
     while low < high:
@@ -60,7 +63,7 @@ def with_part(text: str, change: Mapping[str, object]) -> str:
 VERSION = 1
 SUFFIX = ".draft"
 DAMAGED_SUFFIX = ".damaged"
-"""Added to the name of a journal that cannot be read, which stays on the disk and is not read again."""
+"""Suffix of an unreadable journal. The journal stays on the disk and is not read again."""
 
 SYNC_INTERVAL_S = 0.5
 """Seconds between two flushes to the disk."""
@@ -102,7 +105,7 @@ class _Journal:
     text: str
     size: int
     is_new: bool = True
-    """Whether the folder's list of files, as it is on the disk, may still lack the file."""
+    """Whether the folder's list of files on the disk may still lack the file."""
 
 
 @dataclass
@@ -117,12 +120,14 @@ class _Flushing:
 
 
 class Drafts:
-    """The drafts of this program and of ended ones, as journals in one folder.
+    """The drafts of this program and of ended programs, as journals in one folder.
 
-    A text given to `keep` can be recovered if the program is killed and, half a second later, after a power failure.
+    A text given to `keep` can be recovered if the program is killed. Half a second later, it can also be recovered
+    after a power failure.
 
-    Use it from one thread. Relative paths are relative to the current folder at the start, even if that no longer
-    exists."""
+    Use an instance from one thread. Relative paths are relative to the folder that was current at the start, even if
+    that folder no longer exists.
+    """
 
     def __init__(self, folder: Path, *, sync_interval_s: float = SYNC_INTERVAL_S) -> None:
         self._folder = folder
@@ -156,7 +161,7 @@ class Drafts:
         journal = self._journals.get(path)
         try:
             if journal is None or not _is_based_on(journal, base_text, base_state):
-                # The old journal is deleted only after the new one has the text, so that one of them always has it.
+                # The old journal is deleted after the new journal has the text, so one of them always has it.
                 fresh = self._begun(path, base_text, base_state)
                 self._journals[path] = fresh
                 if journal is not None:
@@ -195,7 +200,7 @@ class Drafts:
         return LeftBehind(tuple(sorted(drafts, key=lambda draft: -draft.changed_at)), tuple(damaged))
 
     def take_over(self, draft: LeftDraft) -> None:
-        """Continue a draft of an ended program: its journal becomes this program's own."""
+        """Continue a draft of an ended program. The draft's journal then belongs to this program."""
         descriptor = self._offered.pop(draft.journal)
         # The last line may be cut off, and the next change must begin a line of its own.
         size = _end_of_lines(_content(descriptor))
@@ -304,7 +309,9 @@ class Drafts:
     def _found(self, file: Path, places: tuple[Path, ...]) -> LeftDraft | None:
         """Lock a journal and return its draft.
 
-        Returns `None` if a program holds it, if it is of another suite, or if it equals the file on the disk."""
+        Returns `None` if a program holds the journal, if it belongs to another suite, or if its text equals the file on
+        the disk.
+        """
         if file in self._offered or any(journal.file == file for journal in self._journals.values()):
             return None
         try:
@@ -331,7 +338,7 @@ class Drafts:
 
 
 class _DamagedError(Exception):
-    """A journal with content that this program never writes."""
+    """A journal has content that this program never writes."""
 
 
 def _is_based_on(journal: _Journal, text: str, state: FileState | None) -> bool:
@@ -339,8 +346,8 @@ def _is_based_on(journal: _Journal, text: str, state: FileState | None) -> bool:
 
 
 def _write(journal: _Journal, line: dict[str, object]) -> None:
-    """Write one line, or nothing if that fails."""
-    # One call writes the whole line, so that a program that ends does not leave half of it.
+    """Write one line. If that fails, write nothing."""
+    # One call writes the whole line, so an ended program leaves no half line.
     content = json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
     try:
         if os.write(journal.descriptor, content) < len(content):
@@ -363,9 +370,10 @@ def _end_of_lines(content: bytes) -> int:
 
 
 def _read(file: Path, content: bytes, changed_at: float) -> LeftDraft | None:
-    """Read the draft in a journal; `None` if its first line is incomplete or of another version.
+    """Return the draft in a journal, or `None` if its first line is incomplete or of another version.
 
-    Raises _DamagedError for content that this program never writes."""
+    Raises _DamagedError for content that this program never writes.
+    """
     # Text after the last line end is a line that the end of the program cut off.
     lines = content[: _end_of_lines(content)].split(b"\n")[:-1]
     if not lines:

@@ -1,4 +1,4 @@
-"""The text of a suite with one case alone, so that a run is stored with everything needed to grade it."""
+"""The text of a suite with only one case. It is stored with a run and suffices to grade the run."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ class Excerpts:
         self._standing_alone: dict[tuple[Path, str, str], bool] = {}
 
     def of(self, file: SuiteFile, case_id: str) -> str:
-        """Return the text of the suite without the other cases, comments included.
+        """Return the text of the suite without the other cases and their comments.
 
-        Return the whole text if the cases have no blocks of their own, or if there is no such case."""
+        Return the whole text if the cases have no blocks, or if there is no such case.
+        """
         file = file.standalone
         key = (file.path, file.hash)
         if key not in self._files:
@@ -92,9 +93,10 @@ class CutText:
         return self._between
 
     def of(self, case_id: str, block: str | None = None) -> str:
-        """Return the text without the blocks of all other cases, or the whole text if there is no such case.
+        """Return the text without the blocks of other cases, or the whole text if there is no such case.
 
-        With `block`, the case has this text instead."""
+        `block` replaces the text of the case.
+        """
         if case_id not in self._places:
             return self._text
         parts: list[str] = []

@@ -93,7 +93,7 @@ class ExpectedCall(Frozen):
 
     @property
     def alternatives(self) -> tuple[ExpectedCall, ...]:
-        """The calls, one of which is expected: those of `any_of`, or the call itself."""
+        """The calls of which one is expected: those of `any_of`, or the call itself."""
         return self.any_of or (self,)
 
     @property
@@ -142,7 +142,10 @@ class ExpectedCall(Frozen):
         return self.only_args or bool(self.forbidden_args)
 
     def unwanted(self, given: Collection[str]) -> list[str]:
-        """Return the names among `given` that must not be arguments of the call, forbidden ones first."""
+        """Return the names among `given` that must not be arguments of the call.
+
+        Explicitly forbidden names come first.
+        """
         if not self.limits_args:
             return []
         unwanted = [name for name in self.forbidden_args if name in given]
@@ -153,7 +156,7 @@ class ExpectedCall(Frozen):
         return unwanted
 
     def reason_for(self, argument: str) -> str | None:
-        """Return the reason that the suite gives for the check of an argument, if it gives one."""
+        """Return the suite's reason for the check of an argument, or `None`."""
         check = (self.args or {}).get(argument)
         return check.because if check is not None else None
 
@@ -239,7 +242,7 @@ OrderedItem = Annotated[
 def written_items(
     items: Iterable[ExpectedCall | AnyOrder], place: tuple[str | int, ...]
 ) -> Iterator[tuple[tuple[str | int, ...], ExpectedCall]]:
-    """Yield the calls of a list of expected calls, those of groups included, with their places."""
+    """Yield each expected call of a list with its place. A group yields its calls."""
     for index, item in enumerate(items):
         if isinstance(item, AnyOrder):
             for inner, call in enumerate(item.any_order):

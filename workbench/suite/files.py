@@ -50,9 +50,10 @@ def _from(path: str, folder: Path) -> str:
 
 
 def from_repository(path: str) -> str:
-    """Return a path relative to its Git repository, the form in which CI services name files.
+    """Return a path relative to its Git repository. CI services name files in this form.
 
-    Outside a repository it is relative to the current folder."""
+    Outside a repository, the path is relative to the current folder.
+    """
     root = repository_of(resolved(Path(path)).parent)
     if root is None:
         return from_here(path)
@@ -75,14 +76,15 @@ def repository_of(folder: Path) -> Path | None:
 
 
 def shown_name(path: Path) -> str:
-    """Return the name of a folder, also of the current one (`.`), whose path has no name."""
+    """Return the name of a folder. The path is resolved first, because the path `.` has no name."""
     return resolved(path).name or str(path)
 
 
 def flush_folder(folder: Path) -> None:
-    """Flush a folder's list of files to the disk, without which a new or renamed file can be lost in a power failure.
+    """Flush a folder's list of files to the disk.
 
-    Raises OSError."""
+    Otherwise, a power failure can lose a new or renamed file. Raises OSError.
+    """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -99,13 +101,14 @@ _LOCK_AGAIN_S = 0.005
 
 @contextmanager
 def locked(file: Path, timeout_s: float) -> Iterator[None]:
-    """Hold a lock on a file that exists for this purpose alone; one thread of one program can hold it at a time.
+    """Hold an exclusive lock on a file that exists only for locking. Only one thread of one program can hold it.
 
-    Blocks. The system releases the lock when the program ends in any way. Raises LockedError if another holder keeps it
-    for longer than `timeout_s` seconds, and OSError."""
+    Blocks. The system releases the lock when the program ends in any way. Raises LockedError if another holder keeps
+    the lock for longer than `timeout_s` seconds, and OSError.
+    """
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
-        # Nothing reports that a lock was released, so locking is retried after a short wait.
+        # The system does not report released locks, so locking is retried after a short wait.
         never = threading.Event()
         deadline = time.monotonic() + timeout_s
         while not _lock(descriptor):
@@ -150,9 +153,10 @@ def why_not_written(error: OSError, folder: Path, way_out: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """The state of a file: the SHA-256 of its bytes in hex, its size in bytes and its modification time in nanoseconds.
+    """The state of a file: SHA-256 in hex, size in bytes, and modification time in nanoseconds.
 
-    A different size or time shows quickly that the file may have changed; both are -1 if unknown."""
+    A different size or time shows quickly that the file may have changed. Both are -1 if unknown.
+    """
 
     hash: str
     size: int = -1
@@ -164,7 +168,7 @@ class SavingError(Exception):
 
 
 class ChangedOnDiskError(SavingError):
-    """Another program changed the file; `found` is its present state, `None` if it no longer exists."""
+    """Another program changed the file. `found` is the file's present state, or `None` if it no longer exists."""
 
     def __init__(self, message: str, found: FileState | None) -> None:
         super().__init__(message)
@@ -172,9 +176,10 @@ class ChangedOnDiskError(SavingError):
 
 
 def state_of(path: Path, known: FileState | None = None) -> FileState | None:
-    """Return the present state of a file, `None` if there is no such file.
+    """Return the present state of a file, or `None` if the file does not exist.
 
-    The file is not read if its size and time are those of `known`. Raises OSError if it cannot be read."""
+    If the size and time equal those of `known`, the file is not read. Raises OSError if it cannot be read.
+    """
     try:
         status = path.stat()
         if known is not None and (known.size, known.mtime_ns) == (status.st_size, status.st_mtime_ns):
@@ -185,13 +190,15 @@ def state_of(path: Path, known: FileState | None = None) -> FileState | None:
 
 
 def save(path: Path, text: str, expected: FileState | None) -> FileState:
-    """Save a text as UTF-8, replacing the file as a whole and flushing it to the disk.
+    """Save a text as UTF-8: replace the whole file and flush it to the disk.
 
-    `expected` is the state in which the file was read, compared by content; `None` demands that there is no file. The
-    file's mode stays. If the path is a symbolic link, its target is replaced; other hard links keep the old content.
+    `expected` is the state of the file when it was read, compared by content. `None` demands that the file does not
+    exist. The file keeps its mode. If the path is a symbolic link, its target is replaced. Other hard links keep the
+    old content.
 
-    Raises ChangedOnDiskError if another program changed the file, and SavingError if it cannot be written; both leave
-    the file unchanged, and no temporary file behind."""
+    Raises ChangedOnDiskError if another program changed the file, and SavingError if it cannot be written. Both leave
+    the file unchanged and no temporary file behind.
+    """
     try:
         content = text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -254,7 +261,7 @@ def _must_be(path: Path, target: Path, expected: FileState | None) -> None:
 
 
 def _take_over(temporary: Path, before: os.stat_result) -> None:
-    """Copy the mode of a file to its replacement, and the owner if that is allowed."""
+    """Copy the mode of a file to its replacement, and the owner if the system allows it."""
     # The mode comes last: the system clears some of its bits when the owner changes.
     status = temporary.stat()
     if (status.st_uid, status.st_gid) != (before.st_uid, before.st_gid):

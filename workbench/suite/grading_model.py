@@ -27,7 +27,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 ExtraCallsRule = Literal["allow_read_only", "allow", "forbid"]
 EXTRA_CALLS_RULES: tuple[ExtraCallsRule, ...] = get_args(ExtraCallsRule)
 ExtraCalls = ExtraCallsRule | tuple[str, ...]
-"""The calls allowed beside the expected ones: those of read-only tools, of all tools, of none, or of listed tools."""
+"""The calls allowed beside the expected ones: of read-only tools, of all tools, of none, or of listed tools."""
 
 NEW_SUITES_FREE: Final[ExtraCallsRule] = "allow_read_only"
 """The rule of extra calls in new suites: a look-up passes, a second payment fails."""

@@ -1,7 +1,8 @@
 """The models of suite format 1: a suite with its cases, tools, servers and options.
 
-The models are frozen, so an edit makes a new document. The effective options of a case, with the defaults of its suite,
-are computed by `workbench.suite.settings`."""
+The models are frozen, so an edit creates a new document. `workbench.suite.settings` computes the effective settings of
+a case from those of the case and its suite.
+"""
 
 from __future__ import annotations
 
@@ -59,13 +60,14 @@ def _clock(text: str) -> str:
 
 
 WrittenClock = Annotated[str, AfterValidator(_clock)]
-"""The time that models get and that dates are relative to: a time zone, after a time if that is fixed.
+"""The time that models receive and that dates are relative to: a time zone, preceded by a time if it is fixed.
 
-Without a fixed time, each run has the time of its start."""
+Without a fixed time, each run has the time of its start.
+"""
 
 
 def _subject_name(others: dict[str, Any]) -> str:
-    """Return the name of a subject that has none: an agent's own, so that `--model agent:codex` means the subject."""
+    """Return the name of an unnamed subject. An agent's own name makes `--model agent:codex` mean the subject."""
     agent = others.get("agent")
     return "subject" if agent is None else f"{AGENT}{agent}"
 
@@ -90,7 +92,10 @@ class Subject(Frozen):
 
     @property
     def is_agent(self) -> bool:
-        """Whether the subject is an agent that Workbench talks with, so that its runs are stepped and held."""
+        """Whether the subject is an agent that Workbench communicates with.
+
+        Runs of such an agent can be stepped and held.
+        """
         return self.agent is not None or self.acp is not None
 
     @property
@@ -113,7 +118,7 @@ class Subject(Frozen):
 
 @cache
 def agent_subject(model: str) -> Subject | None:
-    """Return the subject that a name in a list of models means, such as `agent:codex`; `None` for other names."""
+    """Return the subject that a name such as `agent:codex` in a list of models means, or `None` for other names."""
     agent = agent_named(model)
     return None if agent is None else Subject(agent=agent.name)
 
@@ -130,7 +135,7 @@ class Annotations(Frozen):
 
 def _json_schema(value: Any) -> Any:
     """Parse a schema that is written as JSON text."""
-    # TOML has no null, so a schema with one can only be written as text.
+    # TOML has no null, so a schema with a null must be text.
     if not isinstance(value, str):
         return value
     try:
@@ -315,7 +320,7 @@ TEMPLATE_SKIP: Final = "write the request"
 """The `skip` of a case that was generated for a tool and lacks only its request."""
 
 TEMPLATE_REQUEST: Final = "…"
-"""The request of such a case until one is written."""
+"""The request of a generated case until the author writes one."""
 
 
 def derived_id(name: str) -> str:
@@ -407,7 +412,7 @@ class Case(Frozen):
 
     @property
     def request(self) -> str | None:
-        """The text of the request; `None` for a chain and for a conversation, whose messages follow one by one."""
+        """The text of the request. `None` for chains and conversations, whose messages come one after another."""
         return self.user if isinstance(self.user, str) else None
 
     @property
@@ -417,7 +422,7 @@ class Case(Frozen):
 
     @property
     def first_words(self) -> str | None:
-        """The request, or the text that stands for it: the beginning or the goal of a conversation's user."""
+        """The request or, for a conversation, the beginning or the goal of its user."""
         if isinstance(self.user, UserTable):
             return self.user.first_words
         return self.user
@@ -431,7 +436,7 @@ class Case(Frozen):
         return self.each[0]
 
     def in_variant(self, name: str) -> Case:
-        """Return the case with the calls that it expects in a variant; without such calls, the case itself."""
+        """Return the case with the expected calls of a variant, or the case itself if the variant has none."""
         for own in self.variants:
             if own.name == name:
                 calls = {key: getattr(own, key) for key in CALLS_IN_VARIANTS}
@@ -440,17 +445,17 @@ class Case(Frozen):
 
     @property
     def versions(self) -> tuple[Case, ...]:
-        """The case as written, and as it is in each of its variants."""
+        """The case as written and in each of its variants."""
         return (self, *(self.in_variant(own.name) for own in self.variants))
 
     @property
     def runs_in_variants_alone(self) -> bool:
-        """Whether the case expects calls in its variants, and nothing otherwise: then it runs in these alone."""
+        """Whether the case expects calls in its variants and nothing otherwise. It then runs only in these variants."""
         return bool(self.variants) and not any(getattr(self, key) for key in CALLS_IN_VARIANTS)
 
     @property
     def template(self) -> str | None:
-        """The id of the case with `each` that this case is a row of, `None` without `each`."""
+        """The id of the case with `each` to which this row belongs, or `None` without `each`."""
         if not self.row:
             return None
         return self.id.removesuffix(f"/{self.row['id']}")
@@ -462,14 +467,15 @@ class Case(Frozen):
         return _expected_calls(self)
 
     def placed_expected_calls(self) -> Iterator[tuple[Place, ExpectedCall]]:
-        """Yield the expected calls, except those of steps, with their places in the case."""
+        """Yield the expected calls with their places in the case. Calls of steps are omitted."""
         for key, items in (("ordered", self.ordered), ("unordered", self.unordered)):
             yield from written_items(items, (key,))
 
     def written_calls(self) -> Iterator[tuple[Place, ExpectedCall | Step]]:
-        """Yield everything that describes a call, with its place: expected and disallowed calls, steps and changes.
+        """Yield every description of a call with its place: expected and disallowed calls, steps and changes.
 
-        Alternatives are in place of the call that lists them."""
+        A call with alternatives yields its alternatives.
+        """
         # `suite.trust` finds the Python functions of checks by this method: it must include every place for checks on
         # arguments.
         for place, call in self._whole_calls():
@@ -517,7 +523,7 @@ class Case(Frozen):
                 yield from with_parts(state.result)
 
     def conversation_checks(self) -> Iterator[tuple[Place, Check]]:
-        """Yield the checks of answers in a conversation and of the whole conversation, with their places."""
+        """Yield the checks of a conversation's answers and of the whole conversation, with their places."""
         if (user := self.conversation) is not None:
             for at, condition in user.conditions():
                 if condition.answer is not None:
@@ -530,7 +536,7 @@ class Case(Frozen):
             yield ("final", "goal"), self.final.goal
 
     def own_calls(self) -> Iterator[tuple[Place, SetupCall | FinalState]]:
-        """Yield the calls that the suite itself makes, with their places: those of `setup`, then those of `final`."""
+        """Yield the calls that the suite makes with their places: those of `setup`, then those of `final`."""
         yield from _placed(self.setup, ("setup",))
         yield from _placed(self.final_states, ("final", "state"))
 
@@ -563,7 +569,7 @@ class Case(Frozen):
 
     @property
     def alternatives(self) -> tuple[ExpectedCall, ...]:
-        """The expected calls, with alternatives in place of the call that lists them."""
+        """The expected calls. A call with alternatives is replaced by them."""
         return tuple(alternative for call in self.expected_calls() for alternative in call.alternatives)
 
     @property
@@ -573,7 +579,7 @@ class Case(Frozen):
 
     @property
     def expects_calls_or_none(self) -> bool:
-        """Whether the case expects calls, or expects that there are none."""
+        """Whether the case expects calls or expects that there are none."""
         return bool(self.ordered or self.unordered or self.steps or self.expect_no_calls)
 
     @property
@@ -592,7 +598,7 @@ class Case(Frozen):
 
     @property
     def expects_nothing(self) -> bool:
-        """Whether the case has neither an expectation nor `expect_nothing_yet`, so that every run passes."""
+        """Whether the case lacks both an expectation and `expect_nothing_yet`. Every run then passes."""
         if self.expect_nothing_yet or self.steps or self.variants or self.extra_calls not in (None, "allow"):
             return False
         if self.expects_in_turns:
@@ -725,7 +731,10 @@ class Suite(Frozen):
 
 
 def started_by(suite: Suite) -> tuple[Server, ...]:
-    """Return the servers of a suite and of its variants, and in the form of a server a program that is its subject."""
+    """Return the servers of a suite and of its variants.
+
+    A program that is the subject is included in the form of a server.
+    """
     started = list(suite.servers)
     if suite.subject is not None and suite.subject.command is not None:
         started.append(suite.subject.as_server)
@@ -735,7 +744,7 @@ def started_by(suite: Suite) -> tuple[Server, ...]:
 
 
 def agents_of(suite: Suite) -> tuple[Subject, ...]:
-    """Return the agents that a suite names: its subject, and those among its models."""
+    """Return the agents that a suite names as its subject or among its models."""
     agents = []
     if suite.subject is not None and suite.subject.is_agent:
         agents.append(suite.subject)

@@ -1,7 +1,7 @@
 """Finds the lines of keys, array elements and table headers in a TOML text.
 
-`tomllib` gives values without positions. This scanner reads a text that `tomllib` has accepted, so it need not check
-the text, and it skips values without interpreting them.
+`tomllib` gives values without positions. This scanner reads text that `tomllib` has accepted. It therefore need not
+check the text, and it skips values without interpreting them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from workbench.suite.problems import Place
 class Header:
     """A table header in a TOML text.
 
-    `first_line` is the line of the first comment directly above it, or its own. `last_line` is the line where the last
-    value under it ends, before any other header."""
+    `first_line` is the line of the first comment directly above the header, or the header's line. `last_line` is the
+    last line of the values under the header, before any other header.
+    """
 
     place: Place
     line: int
@@ -47,7 +48,7 @@ class Positions:
     """Whether the scanner understood the text; otherwise every place has line 1, and there are no headers."""
 
     def line(self, place: Place) -> int:
-        """Return the line of a place, or of the nearest place around it that is written in the text."""
+        """Return the line of a place. If the text does not contain the place, use the nearest enclosing place."""
         while place:
             if (line := self.lines.get(place)) is not None:
                 return line
@@ -57,8 +58,9 @@ class Positions:
     def block(self, place: Place) -> tuple[int, int]:
         """Return the first and last line of an element of a top-level array of tables, such as `("cases", 3)`.
 
-        The comment lines directly above a header belong to its element, which extends to the next header that is not
-        below it. Raises KeyError if there is no such element."""
+        Comment lines directly above a header belong to its element. The element extends to the next header that is not
+        below it. Raises KeyError if there is no such element.
+        """
         number = self._numbers.get(place)
         if number is None:
             return self.lines[place], self.ends[place]
@@ -90,7 +92,7 @@ def scan(text: str) -> Positions:
         return Positions({}, {}, (), 1, are_known=False)
 
 
-# Possessive quantifiers (`++`, `*+`) never give back what they matched, so no text makes these patterns slow.
+# Possessive quantifiers (`++`, `*+`) never backtrack, so no text makes these patterns slow.
 _GAP = late_pattern(r"(?:[ \t\r\n]++|#[^\n]*+)*")
 _BLANK = late_pattern(r"[ \t]*+")
 _KEY = late_pattern(r"""[A-Za-z0-9_-]++|"(?:[^"\\\n]++|\\.)*"|'[^'\n]*+'""")
@@ -131,8 +133,8 @@ class _Scanner:
                 return Positions(self._lines, self._ends, headers, last_line, head_end)
             if self._text[self._position] == "[":
                 self._ends_of_tables.append(self._end_line(start))
-                # Neither the first nor the last line of a gap is whole: the first is the rest of the line before,
-                # except at the start of the text, and the last is the beginning of the header's line.
+                # The first line of a gap is the rest of the line before it, except at the start of the text. The last
+                # line is the beginning of the header's line. So neither line is whole.
                 whole_lines = gap.split("\n")[bool(start) : -1]
                 table = self._header(whole_lines)
             else:

@@ -1,4 +1,4 @@
-"""Problems of a suite file with their places and messages, and helpers to write such messages."""
+"""Problems of a suite file with places and messages, and helpers to write messages."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True)
 class Problem:
-    """One problem of a suite file, with its place and a hint on how to solve it.
+    """A problem of a suite file, with its place and a hint on how to solve it.
 
-    `line` counts from 1; `where` is a path such as `cases[3].ordered[0].args.city`, `case` the name of the case there.
-    A suite with an error cannot run; a warning does not prevent a run."""
+    `line` counts from 1. `where` is a path such as `cases[3].ordered[0].args.city`, and `case` is the name of the case
+    there. An error prevents runs of the suite. A warning does not.
+    """
 
     file: Path
     line: int | None
@@ -67,7 +68,7 @@ _BARE_KEY = late_pattern(r"[A-Za-z0-9_-]+")
 
 
 def is_within(where: str, place: str) -> bool:
-    """Return whether a place, as text, equals another one or lies inside it."""
+    """Return whether a place, as text, equals another place or lies inside it."""
     return where == place or where.startswith((f"{place}.", f"{place}["))
 
 
@@ -88,7 +89,7 @@ def written(place: Iterable[str | int]) -> str:
 
 
 def keys_of(place: Place) -> tuple[str, ...]:
-    """Return a place without its indices, which is the same for all elements of an array."""
+    """Return a place without indices. The result is the same for all elements of an array."""
     return tuple(part for part in place if isinstance(part, str))
 
 
@@ -151,7 +152,7 @@ MIN_BEGINNING_CHARS = 3
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a hint with the most similar known name, one that begins with `name` first, "" if none is similar."""
+    """Return a hint with the most similar known name, or "". Names that begin with `name` take precedence."""
     names = list(known)
     begun = [each for each in names if len(name) >= MIN_BEGINNING_CHARS and each.startswith(name)]
     nearest = begun or get_close_matches(name, names, n=1, cutoff=0.6)
@@ -171,8 +172,8 @@ def at_line(problem: Problem, word: str) -> str:
     return f"{word} {problem.line}: {problem.message}"
 
 
-# Rules read TOML whose types are not checked yet. These two functions skip values of other types, whose problems are
-# reported elsewhere.
+# Rules read TOML whose types are not checked yet. These two functions skip values of wrong types, because other code
+# reports them.
 
 
 def tables(value: object) -> Iterator[tuple[int, dict[str, object]]]:
@@ -191,7 +192,7 @@ def table(value: object) -> dict[str, object]:
 
 
 def twice(elements: object, key: str, place: Place, plural: str) -> Iterator[Finding]:
-    """Find elements of an array of tables that share a value that must be unique."""
+    """Find duplicate values of a key that must be unique within an array of tables."""
     first: dict[str, int] = {}
     for index, element in tables(elements):
         name = element.get(key)
@@ -205,8 +206,8 @@ def twice(elements: object, key: str, place: Place, plural: str) -> Iterator[Fin
 
 
 def exactly_one(element: dict[str, object], names: tuple[str, ...], place: Place, owner: str) -> Iterator[Finding]:
-    """Check that a table has exactly one of some keys; `owner` names the table in messages."""
-    # Keys are in the order of the file: the first one counts, and the others are reported.
+    """Check that a table has exactly one of some keys. `owner` names the table in messages."""
+    # Keys have the order of the file. The first key counts, and the others are reported.
     given = [name for name in element if name in names]
     if not given:
         yield Finding(place, f"{owner} needs one of {code(names)}")

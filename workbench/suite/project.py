@@ -12,8 +12,7 @@ from workbench.settings_name import SETTINGS_NAME
 from workbench.startup import late_pattern
 from workbench.suite.files import absolute
 
-# The overlap is longer than a usual line `format = 1` with its white space, so that no such line is lost between two
-# chunks.
+# The overlap is longer than a usual line `format = 1` with its white space, so a chunk border cannot hide such a line.
 _CHUNK_BYTES = 1 << 16
 _OVERLAP_BYTES = 256
 
@@ -36,7 +35,8 @@ _MAX_NAMED = 3
 class Search:
     """A search for suites, with its progress and results so far.
 
-    Another thread may read and stop it."""
+    Another thread may read and stop the search.
+    """
 
     def __init__(self) -> None:
         self.folder: Path | None = None
@@ -48,7 +48,7 @@ class Search:
         self.is_stopped = False
 
     def stop(self) -> None:
-        """End the search early; its result is the suites found so far."""
+        """End the search early. Its result is the suites found so far."""
         self.is_stopped = True
 
     @property
@@ -73,7 +73,8 @@ class Search:
     def files_below(self, root: Path, endings: tuple[str, ...]) -> Iterator[Path]:
         """Yield the files below a folder whose names have one of the endings.
 
-        Hidden folders, links to folders and installed packages are skipped, except the folder itself."""
+        Hidden folders, links to folders and installed packages below `root` are skipped. `root` itself never is.
+        """
         top = os.fspath(root)
         for parent, folders, files in os.walk(top):
             if self.is_stopped:
@@ -84,7 +85,7 @@ class Search:
                 folders.clear()
                 continue
             self.folder = folder
-            # `os.walk` goes into the folders that remain in its own list.
+            # `os.walk` enters the folders that remain in its list.
             folders[:] = [name for name in folders if not name.startswith(".")]
             for name in files:
                 if name.endswith(endings):
@@ -107,10 +108,11 @@ def is_installed(name: str, files: Container[str]) -> bool:
 
 
 def find_suites(paths: Iterable[Path], search: Search | None = None) -> tuple[Path, ...]:
-    """Return the suite files that paths name, in the order of the paths, each once.
+    """Return the suite files that paths name, each once, in the order of the paths.
 
-    A folder means the suites below it, sorted. Settings files are left out, since a shell's `*.toml` includes them. Any
-    other path is returned, existing or not, so that loading it reports the problem."""
+    A folder stands for the suites below it, sorted. Settings files are left out, because a shell's `*.toml` includes
+    them. Any other path is returned even if it does not exist, so that loading it reports the problem.
+    """
     search = search or Search()
     found: dict[Path, Path] = {}
     for path in paths:
@@ -129,15 +131,16 @@ def is_settings(path: Path) -> bool:
 
 
 def is_suite(path: Path) -> bool:
-    """Return whether a TOML file is a suite: it has the key `format`, and not as a table.
+    """Return whether a TOML file is a suite: it has the key `format`, and the key's value is not a table.
 
-    A file that is not TOML is a suite if a line begins with `format =`, and a file that cannot be read is one, so that
-    loading reports the problem."""
+    A file that is not TOML is a suite if one of its lines begins with `format =`. An unreadable file is also a suite,
+    so that loading reports the problem.
+    """
     try:
         is_one = _by_its_lines(path)
         if is_one is None:
             content = path.read_bytes()
-            # A suite in UTF-16 is one as well, so that loading reports the encoding.
+            # A file in UTF-16 also counts, so that loading reports the encoding.
             text = content.decode("utf-16" if is_utf_16(content) else "utf-8")
             is_one = not isinstance(toml_of(text).get("format", {}), dict)
     except (OSError, ValueError, RecursionError):
@@ -147,8 +150,8 @@ def is_suite(path: Path) -> bool:
 
 def _by_its_lines(path: Path) -> bool | None:
     """Return whether a file is a suite, by its lines; `None` if only parsing can decide."""
-    # A suite usually begins with `format`, and other TOML files have no such line. So most files are not parsed here,
-    # and a big one is never in memory as a whole.
+    # A suite usually begins with `format`, and other TOML files have no such line. Most files are therefore not parsed
+    # here, and memory never holds a whole big file.
     tail = b""
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):
