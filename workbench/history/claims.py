@@ -1,8 +1,8 @@
-"""Claims on batches, by which every program can see which batches of a history are running.
+"""Claims on batches. They show every program which batches of a history are running.
 
-A claim is a lock on one byte of a file next to the history, at the offset of the batch's number. The system drops the
-locks of a program that ends, however it ends, so no claim outlives its program. Claims work between programs on one
-machine, and between machines if their network file system supports such locks.
+A claim locks one byte of a file next to the history, at the offset of the batch's number. The system drops the locks of
+a program that ends for any reason, so no claim outlives its program. Claims work between programs on one machine. They
+work between machines if the network file system supports such locks.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _ENDING = "-claims"
 _OPENING = 0
 """The byte that is locked to open, rename or make a history; the numbers of batches begin at 1."""
 
-# A claim is tried several times, because a program that only checks it holds the lock for a moment.
+# A program that only checks a claim holds the lock for a moment, so claiming is retried.
 _LOOKED_AT_S = 0.2
-"""The time, in seconds, for which a claim of a batch is retried."""
+"""The seconds for which claiming a batch is retried."""
 
 _AGAIN_S = 0.01
 
@@ -36,17 +36,17 @@ class _Locks:
     held: set[int] = field(default_factory=set)
 
 
-# POSIX record locks belong to the whole program, and closing any descriptor of a file drops all of its locks there. So
-# each file is opened once and closed with its last lock. `held` also prevents a second claim by this program, which the
-# system would grant.
+# POSIX record locks belong to the whole program, and closing any descriptor of a file drops all of the program's locks
+# on it. So each file is opened once, and closed with its last lock. The system would grant the same lock twice to one
+# program; `held` prevents this.
 _files: dict[tuple[int, int], _Locks] = {}
-"""The files in which this program holds a lock, by device and inode."""
+"""The files in which this program holds a lock, keyed by device and inode."""
 
 _guard = threading.Lock()
 
 
 class Claim:
-    """The exclusive right of this program to run or remove a batch, until it is released.
+    """This program's exclusive right to run or remove a batch, until it releases the right.
 
     Releasing a claim more than once is harmless."""
 
@@ -66,10 +66,10 @@ class Claim:
 
 
 def claim(file: Path, number: int) -> Claim:
-    """Claim a batch of the history `file`, so that no other program resumes or removes it.
+    """Claim a batch of the history `file`, so that no other program resumes or removes the batch.
 
-    Claim a batch before you read its missing runs: another program may finish it in between. Raises HistoryError if
-    the batch is claimed already, by this program or another one."""
+    Claim a batch before you read its missing runs, because another program may finish it in between. Raises
+    HistoryError if this program or another one has claimed the batch already."""
     try:
         taken = claim_if_free(file, number)
     except OSError as error:
@@ -87,9 +87,10 @@ def claim_if_free(file: Path, number: int) -> Claim | None:
 
 
 def claimed(file: Path, number: int) -> bool:
-    """Return whether this program or another one is running a batch of the history `file`.
+    """Return whether any program, including this one, is running a batch of the history `file`.
 
-    A batch that has not ended and is not claimed was interrupted. Fast enough for any thread; never raises."""
+    A batch that has not ended and is not claimed was interrupted. This check is fast enough for any thread, and never
+    raises."""
     path = _lock_file(file)
     with _guard:
         try:
@@ -127,7 +128,7 @@ def _lock_file(file: Path) -> Path:
 
 
 def _taken(file: Path, number: int, timeout_s: float) -> Claim | None:
-    # Nothing reports that a lock was released, so claiming is retried after a short wait.
+    # The system does not report that a lock was released, so retry after a short wait.
     never = threading.Event()
     deadline = time.monotonic() + timeout_s
     while (taken := _taken_now(_lock_file(file), number)) is None and time.monotonic() < deadline:

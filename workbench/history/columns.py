@@ -15,7 +15,7 @@ from workbench.history.records import Kind
 Reader = Callable[[Any], Any]
 """A validator: returns the value of a column, and raises ValueError if it is invalid."""
 
-# A larger number is treated as damage; sums of numbers up to this one can still be shown.
+# A larger number counts as damage. Sums of smaller numbers can still be shown.
 _MAX_NUMBER = 1e15
 
 # This is in the year 9892, and Python's dates end with 9999.
@@ -23,7 +23,7 @@ _LAST_MS = 250_000_000_000_000
 
 
 def text(value: Any) -> str:
-    """Return a text, decoding one with lone surrogates, which is stored as its bytes."""
+    """Return a stored text. A text with lone surrogates is stored as bytes, which are decoded."""
     if type(value) is bytes:
         with suppress(UnicodeDecodeError):
             return value.decode("utf-8", "surrogatepass")
@@ -33,9 +33,9 @@ def text(value: Any) -> str:
 
 
 def stored(text: str | None) -> str | bytes | None:
-    """Return a text in the form that SQLite can store: as bytes if it has lone surrogates, which UTF-8 lacks.
+    """Return a text in the form that SQLite can store. A text with lone surrogates becomes bytes.
 
-    Models can write lone surrogates, and names of files can hold them."""
+    SQLite's UTF-8 has no lone surrogates, but models can write them, and file names can contain them."""
     if text is None or text.isascii():
         return text
     try:
@@ -140,7 +140,7 @@ def one_of(*words: str) -> Reader:
 
 
 def optional(inner: Reader) -> Reader:
-    """Return a validator that accepts NULL as `None` and leaves other values to `inner`."""
+    """Return a reader that returns `None` for NULL and passes other values to `inner`."""
     return lambda value: None if value is None else inner(value)
 
 
@@ -161,7 +161,7 @@ def read(columns: Mapping[str, Reader], row: Sequence[Any]) -> list[Any]:
 
 
 def readable(columns: Mapping[str, Reader], row: Sequence[Any]) -> dict[str, Any]:
-    """Return the valid values of a row by the names of their columns, leaving out invalid ones."""
+    """Return the valid values of a row, keyed by column name."""
     found: dict[str, Any] = {}
     for (name, column), value in zip(columns.items(), row, strict=True):
         with suppress(ValueError):

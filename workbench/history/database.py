@@ -1,4 +1,4 @@
-"""Opens the file of a history: checks it, renames it if it is damaged, and migrates it to the present schema."""
+"""Opens the file of a history: checks it, renames a damaged file, and migrates an older one to the present schema."""
 
 from __future__ import annotations
 
@@ -122,12 +122,11 @@ CREATE TABLE regrades (
 CREATE INDEX regrades_of_runs ON regrades (run);
 """
 
-# NULL in runs of earlier versions. This comment is outside the statement, because SQLite would store it in the table's
-# text.
+# NULL in runs of earlier versions. SQLite would store a comment within the statement in the table's text.
 _LOOP_TIME = "ALTER TABLE runs ADD COLUMN loop_ms REAL"
 
-# Two columns of `details` hold ids of rows in `shared`: `tools` are the tools that a run's first event offers, and
-# `sample` is the zlib dictionary of its events and outcome. Runs of earlier versions share nothing and have NULL.
+# Two columns of `details` refer to rows of `shared`. `tools` are the tools that a run's first event offers. `sample` is
+# the zlib dictionary of the run's events and outcome. Both are NULL in runs of earlier versions, which share nothing.
 _SHARED = """
 CREATE TABLE shared (           -- what runs of a batch have in common
     id INTEGER PRIMARY KEY,
@@ -156,15 +155,16 @@ CREATE TABLE plans (            -- of batches that are shards, or merged from so
 );
 """
 
-# Indexes to find a page of batches, a suite's results over time, and a suite by name without reading whole tables.
+# These indexes find a page of batches, a suite's results over time, and a suite by its name without reading whole
+# tables.
 _LISTING = """
 CREATE INDEX batches_of_kinds ON batches (kind);
 CREATE INDEX parts_of_suites ON parts (suite, model, batch);
 CREATE INDEX suites_of_paths ON suites (path, name);
 """
 
-# JSON {tool: [valid, checked, unknown]}: how many calls have valid arguments; NULL where nothing is known of any.
-# In parts, those of all runs together, so that a list of batches reads no run.
+# JSON {tool: [valid, checked, unknown]}: the number of calls with valid arguments. NULL if nothing is known of any
+# call. A part stores the sum over its runs, so that a list of batches reads no runs.
 _ARGUMENTS = """
 ALTER TABLE runs ADD COLUMN arguments TEXT;
 ALTER TABLE regrades ADD COLUMN arguments TEXT;
@@ -175,9 +175,9 @@ ALTER TABLE parts ADD COLUMN checked_calls INTEGER NOT NULL DEFAULT 0
 # JSON [kind, ...] of the endpoint's deviations that were repaired in a run; NULL where there are none.
 _REPAIRED = "ALTER TABLE runs ADD COLUMN repaired TEXT"
 
-# Runs that ended at nearly the same time are compressed together: `block` is the row in `shared` with their texts
-# (compressed with `sample`), and `nth` the place of this run's text, from 0; `events` and `outcome` are then empty.
-# Runs of earlier versions are compressed alone and have NULL.
+# Runs that ended at nearly the same time are compressed together. `block` is the row in `shared` with their texts,
+# which were compressed with `sample`. `nth` is the place of this run's text, from 0. `events` and `outcome` are then
+# empty. Runs of earlier versions are compressed one by one, and have NULL here.
 _BLOCKS = "ALTER TABLE details ADD COLUMN block INTEGER;\nALTER TABLE details ADD COLUMN nth INTEGER"
 
 MIGRATIONS: tuple[str, ...] = (
@@ -202,9 +202,11 @@ _LEFT_TO_OTHERS = 0.25
 """The pause after each step of long work, as a share of the step's duration."""
 
 CHECKED_WHOLE_BYTES = 4 << 20
-"""A file up to this size is checked completely when opened for writing; a larger one, without its runs.
+"""The size up to which a file is checked completely when it is opened for writing. A larger file is checked without its
+runs.
 
-So the start of a batch does not grow with the history; damage of runs is found when they are read or written."""
+The check would otherwise delay each batch more as the history grows. Damage in runs is found when they are read or
+written."""
 
 _SMALL_TABLES = tuple(f"quick_check({table})" for table in ("suites", "batches", "parts"))
 _ALL_OF_IT = ("quick_check",)
@@ -215,7 +217,8 @@ _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 _NOT_WRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")
 _WRITTEN_LAST = "-wal"
 _BESIDE = (_WRITTEN_LAST, "-shm")
-"""The endings of the files that SQLite keeps next to a database, for data that is not in the file itself yet."""
+"""The endings of the files next to a database in which SQLite keeps recent data, before it is in the database
+itself."""
 
 _LOOKED_AT = "mode=ro"
 """The mode to identify a file, without waiting for locks."""
@@ -273,7 +276,7 @@ def open_for_reading(file: Path) -> sqlite3.Connection | None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit everything that is written within it, or nothing."""
+    """Commit everything that is written within this context or, after an error, nothing."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -287,7 +290,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def unhurried() -> Iterator[None]:
-    """Run one step of long work, then pause, so that other programs can write."""
+    """Run one step of a long task in this context, then pause so that other programs can write."""
     began = time.monotonic()
     yield
     threading.Event().wait((time.monotonic() - began) * _LEFT_TO_OTHERS)
@@ -365,8 +368,8 @@ def _name(error: sqlite3.Error) -> str:
 
 def _connected(file: Path, how: str) -> sqlite3.Connection:
     if how == "mode=rwc":
-        # SQLite would create the file readable by everybody. It is created here for its owner only, like recordings;
-        # SQLite gives the files next to it the same permissions.
+        # SQLite would create a file that everybody can read. So the file is created here, for its owner only, like
+        # recordings. SQLite gives the files next to it the same permissions.
         with suppress(FileExistsError):
             os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o600))
     timeout_s = BUSY_TIMEOUT_S
@@ -383,9 +386,9 @@ def _connected(file: Path, how: str) -> sqlite3.Connection:
 
 
 def _refuse_links(file: Path) -> None:
-    """Refuse a history that is a link in its project.
+    """Refuse a project's history that is a link.
 
-    A project may come from a stranger, and a link could lead to another file of the user."""
+    The project may come from a stranger, and the link could lead to another file of the user."""
     if is_beside_project(file):
         for path in (file.parent, file, *_files_beside(file)):
             if path.is_symlink():
@@ -408,11 +411,11 @@ def _refuse_what_is_no_file(file: Path) -> None:
 
 
 def _refuse_what_is_no_history(file: Path) -> None:
-    """Refuse a file that is not a history, before anything is written to it or next to it."""
+    """Refuse a file that is not a history, before anything is written to the file or next to it."""
     _refuse_what_is_no_file(file)
     if not _is_there(file):
         return
-    # Operational errors, such as locks, are left to opening the file for writing, which waits or reports them.
+    # Operational errors, such as locks, are ignored here. Opening the file for writing waits or reports them.
     with suppress(sqlite3.OperationalError):
         connection = _sound(file, _LOOKED_AT, ())
         if connection is not None:
@@ -422,7 +425,7 @@ def _refuse_what_is_no_history(file: Path) -> None:
 
 
 def _refuse_what_is_not_ours(file: Path) -> None:
-    """Refuse a file that is not a history, such as a text or an encrypted database.
+    """Refuse a file of another kind, such as a text or an encrypted database.
 
     The user probably named the file by mistake, so it is not renamed like a damaged history."""
     # Another program may have renamed the damaged file in the meantime.
@@ -432,7 +435,7 @@ def _refuse_what_is_not_ours(file: Path) -> None:
 
 
 def _for_its_owner_only(file: Path) -> None:
-    """Make a project's history readable by its owner only, since it holds prompts and answers."""
+    """Make a project's history accessible to its owner only, because it holds prompts and answers."""
     if is_beside_project(file):
         for path in (file, *_files_beside(file)):
             with suppress(FileNotFoundError, PermissionError):
@@ -447,7 +450,7 @@ def _sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Connection | 
     sound = False
     try:
         connection = _connected(file, how)
-        # Another program may be creating the file, so the checks run in one transaction and see one state.
+        # Another program may be creating the file. All checks run in one transaction, so that they see the same state.
         connection.execute("BEGIN")
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         if application == APPLICATION_ID:
@@ -473,14 +476,14 @@ def _sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Connection | 
 
 def _sound_for_reading(file: Path) -> sqlite3.Connection | None:
     try:
-        # Readers open the file for writing if permitted: the last program to close it merges SQLite's write-ahead log
-        # into it, and an older schema is migrated.
+        # Readers open the file for writing if they may. The last program that closes the file merges SQLite's
+        # write-ahead log into it. An older schema is migrated.
         how = "mode=ro" if is_read_only() else "mode=rw"
         return _patiently(lambda: _sound(file, how, _SMALL_TABLES))
     except sqlite3.OperationalError as error:
-        # Reading a file in WAL mode needs a file next to it, which cannot be created in a read-only folder. `immutable`
-        # lets SQLite read without it, and is safe only while no program writes. A writing program would have created
-        # that file.
+        # Reading a file in WAL mode needs another file next to it, which a read-only folder cannot get. With
+        # `immutable`, SQLite reads without that file. This is safe only while no program writes, and a writing program
+        # would have created the file.
         if not _name(error).startswith(_NOT_WRITABLE) or any(beside.exists() for beside in _files_beside(file)):
             raise
         return _sound(file, "mode=ro&immutable=1", _SMALL_TABLES)
@@ -490,7 +493,7 @@ def _patiently(attempt: Callable[[], _Result]) -> _Result:
     """Retry an attempt while the file is locked.
 
     SQLite's own timeout does not cover all cases: during the creation of a file, a lock fails at once."""
-    # Nothing reports that a lock was released, so the attempt is repeated after a short wait.
+    # The system does not report that a lock was released, so try again after a short wait.
     never = threading.Event()
     deadline = time.monotonic() + BUSY_TIMEOUT_S
     while True:
@@ -503,7 +506,7 @@ def _patiently(attempt: Callable[[], _Result]) -> _Result:
 
 
 def bytes_on_disk(file: Path) -> int:
-    """Return the size of a history in bytes: its file, and the log of recent writes next to it.
+    """Return the size of a history in bytes, including the log of recent writes next to its file.
 
     Raises OSError."""
     written_last = Path(f"{file}{_WRITTEN_LAST}")
@@ -527,8 +530,8 @@ def _made_ready(connection: sqlite3.Connection, file: Path) -> sqlite3.Connectio
                     f"the history {file} was written by an older Workbench, and a read-only view cannot migrate it: "
                     "run 'workbench history list'"
                 )
-            # Possible only before the first table exists. With this setting, removed batches give their pages back to
-            # the disk in steps.
+            # This must be set before the first table exists. It lets removed batches return their pages to the disk in
+            # steps.
             if version == 0:
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             # With a write-ahead log, programs read while another one writes.
@@ -545,8 +548,7 @@ def _set_aside(file: Path) -> str:
     _refuse_what_is_not_ours(file)
     stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S-%f")
     aside = file.with_name(f"{file.stem}.damaged-{stamp}{file.suffix}")
-    # The log is renamed first, because SQLite would apply a log that it finds next to a new database, even one of
-    # another file.
+    # Rename the log first: SQLite would apply a log next to a new database, even if the log belongs to another file.
     for ending in _BESIDE:
         with suppress(FileNotFoundError):
             Path(f"{file}{ending}").rename(f"{aside}{ending}")
@@ -560,7 +562,7 @@ def _set_aside(file: Path) -> str:
 
 def _migrate(connection: sqlite3.Connection, file: Path) -> None:
     with transaction(connection):
-        # Another program may have migrated the file before this transaction began, so the version is read again.
+        # Read the version again, because another program may have migrated the file before this transaction began.
         for script in MIGRATIONS[_version(connection, file) :]:
             for statement in script.split(";\n"):
                 connection.execute(statement)

@@ -26,16 +26,16 @@ from workbench.history.packing import arguments_text, case_texts_json, grading_t
 from workbench.history.records import NAMED_AFTER, CaseTexts, HistoryError
 from workbench.history.rows import values_in
 
-# Other programs cannot write during a step, so a step must be short.
+# Other programs cannot write during a step, so steps must be short.
 RUNS_AT_ONCE = 500
-"""The number of runs, or of their grades, written or removed in one step."""
+"""The number of runs, or grades of runs, that one step writes or removes."""
 PAGES_AT_ONCE = 1_000
-"""The number of free pages that are returned to the disk in one step."""
+"""The number of free pages that one step returns to the disk."""
 
 REWRITTEN_BYTES = 128 << 20
-"""A file up to this size is rewritten by VACUUM when batches were removed from it."""
+"""The size up to which VACUUM rewrites a file after batches were removed from it."""
 TEXTS_AT_ONCE = 100
-"""The number of blocks of runs, or of other shared texts, that are removed in one step."""
+"""The number of blocks, or other shared texts, that one step removes."""
 
 _WITHOUT_BATCH = f"{values_in('runs', 'batch')} AND batch NOT IN (SELECT id FROM batches)"
 _SHARED_WITHOUT_BATCH = f"{values_in('shared', 'batch')} AND batch NOT IN (SELECT id FROM batches)"
@@ -52,7 +52,7 @@ def check_name(name: str) -> None:
 
 
 def name_batch(file: Path, number: int, name: str | None, say: Say) -> None:
-    """Name a batch; another batch of that name loses it, and `None` removes the batch's name.
+    """Name a batch, or remove its name with `None`. Another batch with that name loses the name.
 
     The settings of the named batch store the number of the batch that lost the name."""
     if name is not None:
@@ -65,7 +65,7 @@ def name_batch(file: Path, number: int, name: str | None, say: Say) -> None:
             raise HistoryError(f"there is no batch {number} in {file}")
 
 
-# The settings of a damaged batch may be anything: they stay as they are, and the batch is named all the same.
+# The settings of a damaged batch may be anything. They stay unchanged, and the batch is named nevertheless.
 _NAMED_AFTER = f"""UPDATE batches
     SET settings = json_patch(settings, json_object('{NAMED_AFTER}', ?))
     WHERE id = ? AND name IS NOT ? AND CASE WHEN json_valid(settings) THEN json_type(settings) = 'object' END"""
@@ -80,15 +80,15 @@ def add_grading(
     say: Say,
     texts: CaseTexts = MappingProxyType({}),
 ) -> None:
-    """Store a regrade: new grades of a batch's runs, in addition to the old ones.
+    """Store a regrade: new grades of a batch's runs, in addition to the old grades.
 
-    `regraded` gives the id of each run with its new figures and result. Runs are consumed one at a time and written in
-    small steps; readers see the regrade once all of it is stored. `texts` are the texts of cases that were graded by
-    another text than the one that ran. Raises HistoryError also if the batch is running."""
+    `regraded` yields the row id of each run with its new figures and result. Runs are consumed one at a time and
+    written in small steps. Readers see the regrade only when it is complete. `texts` are the case texts used for
+    grading, where they differ from the texts of the run. Raises HistoryError, also if the batch is running."""
     with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, say)) as connection:
         claims.callback(claim(file, batch).release)
-        # The row of the regrade is written last, and its absence hides the grades until then. Foreign keys are off
-        # because they would require it first.
+        # The row of the regrade is written last, and its grades are hidden until then. Foreign keys would require the
+        # row first, so they are off.
         connection.execute("PRAGMA foreign_keys = OFF")
         _clear_unfinished(connection, batch)
         grading: int | None = None
@@ -126,13 +126,13 @@ def _regrade_row(run: int, figures: RunSummary, result: RunResult) -> tuple[obje
     return run, *verdict, grading_text(figures.grading), outcome, metrics_text(figures), arguments_text(figures)
 
 
-# The id must also differ from those of grades that a killed program left without their regrade.
+# The id must also differ from the ids in grades whose regrade was never completed, because its program was killed.
 _NEXT_GRADING = (
     "SELECT max(coalesce((SELECT max(id) FROM gradings), 0), coalesce((SELECT max(grading) FROM regrades), 0)) + 1"
 )
 _UNFINISHED = f"""{values_in("regrades", "grading")} AND grading NOT IN (SELECT id FROM gradings)
     AND (SELECT batch FROM runs WHERE id = (SELECT min(run) FROM regrades WHERE regrades.grading = each.grading)) = ?"""
-"""SQL of a batch's regrades whose program was killed while it wrote them."""
+"""SQL for a batch's incomplete regrades, whose program was killed while it wrote them."""
 
 
 def _clear_unfinished(connection: sqlite3.Connection, batch: int) -> None:
@@ -152,11 +152,11 @@ def _clear_grading(connection: sqlite3.Connection, grading: int) -> None:
 
 
 def remove_batches(file: Path, numbers: Sequence[int], say: Say) -> int:
-    """Remove batches with their runs, and suites that no other batch has, and return the unused bytes of the file.
+    """Remove batches with their runs and with suites that no other batch uses.
 
-    If one of the batches is running, none is removed. The batches vanish at once; their runs are deleted in small
-    steps, between which other programs can write. The file shrinks, except a large file of an earlier version; `say`
-    gets the reason if shrinking fails."""
+    Returns the number of unused bytes in the file. If one of the batches is running, none is removed. The batches
+    vanish at once. Their runs are deleted in small steps, between which other programs can write. The file then
+    shrinks, unless it is a large file of an earlier version. If shrinking fails, `say` gets the reason."""
     with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, say)) as connection:
         for number in numbers:
             claims.callback(claim(file, number).release)
@@ -173,9 +173,10 @@ def remove_batches(file: Path, numbers: Sequence[int], say: Say) -> int:
 def _take_out(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
     """Remove batches without their runs, in one step.
 
-    If the program is killed afterwards, runs without a batch stay; nothing shows them, and the next removal deletes
-    them."""
-    # With foreign keys, SQLite would delete all runs within this transaction, which takes seconds for a large batch.
+    If the program is killed afterwards, runs without a batch remain. Nothing shows such runs, and the next removal
+    deletes them."""
+    # With foreign keys, SQLite would also delete all runs within this transaction, which takes seconds for a large
+    # batch.
     connection.execute("PRAGMA foreign_keys = OFF")
     with transaction(connection):
         for table, column in (("batches", "id"), ("parts", "batch"), ("gradings", "batch"), ("plans", "batch")):
@@ -206,8 +207,8 @@ def _clear(connection: sqlite3.Connection) -> None:
 
 
 def _shrink(connection: sqlite3.Connection, file: Path) -> None:
-    # VACUUM rewrites the whole file while other programs wait. A large file gives back its free pages in steps,
-    # which SQLite can do only if the file was made with auto_vacuum.
+    # VACUUM rewrites the whole file while other programs wait. A large file instead returns its free pages in steps,
+    # which requires that it was created with auto_vacuum.
     if file.stat().st_size <= REWRITTEN_BYTES:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("VACUUM")

@@ -74,15 +74,15 @@ FROM runs LEFT JOIN details ON details.run = runs.id WHERE runs.batch = ? AND pl
 # Reading the size of every run would read a whole large batch, so a sample is taken: the runs of a few stretches,
 # spread evenly over the plan.
 _WEIGHED, _STRETCHES = 1_000, 20
-"""The number of runs in the sample of a batch, and of the ranges from which they come."""
+"""The number of sampled runs of a batch, and the number of ranges from which they are taken."""
 _ROW_BYTES = 160
-"""The size of a row in `runs` and of its entries in indexes, in bytes."""
+"""The size in bytes of a row in `runs`, including its index entries."""
 
 _NUMBERS = 1 << 62
 """A number larger than that of any batch."""
 
 BATCHES_AT_ONCE = 100
-"""The number of batches that are read in one step."""
+"""The number of batches that one step reads."""
 
 _NAMED = {"id": columns.whole, "name": columns.text}
 
@@ -106,11 +106,11 @@ class StoredBatches(StoredRows):
         lacking: bool = False,
         unended: bool = False,
     ) -> Iterator[BatchRow]:
-        """Yield batches, damaged ones included, the newest first, reading a page at a time.
+        """Yield batches from the newest to the oldest, including damaged ones, reading a page at a time.
 
-        `forks=True` selects forks and reruns, which count for no case, and `forks=False` all other batches. `suites`
-        (row ids) selects batches with one of these suites, `lacking` selects batches with runs that never finished,
-        and `unended` batches that have not ended."""
+        `forks=True` selects forks and reruns, which count for no case; `forks=False` selects all other batches.
+        `suites` (row ids) selects batches with one of these suites. `lacking` selects batches with missing runs, and
+        `unended` selects batches that have not ended."""
         wanted = ["id < ?"]
         if forks is True:
             wanted.append(_ASIDE)
@@ -147,7 +147,8 @@ class StoredBatches(StoredRows):
     def batch(self, which: str, *, damaged: bool = False) -> BatchRow:
         """Return a batch by its name or its number (`#7` or `7`).
 
-        Raises HistoryError if there is none, and DamagedError for a damaged batch unless `damaged` allows it."""
+        Raises HistoryError if there is no such batch. Raises DamagedError for a damaged batch unless `damaged` is
+        set."""
         number = which.removeprefix("#")
         found = self._batches("WHERE name = ?", (which,))
         # SQLite's integers have 63 bits: a number of 18 digits is the longest that always fits.
@@ -163,7 +164,7 @@ class StoredBatches(StoredRows):
         return batch
 
     def batches_of(self, numbers: Collection[int]) -> dict[int, BatchRow]:
-        """Return batches, damaged ones included, by their numbers."""
+        """Return batches, including damaged ones, keyed by their numbers."""
         batches = self._batches(f"WHERE id {_AMONG}", (compact_json(list(numbers)),))
         return {batch.number: batch for batch in batches}
 
@@ -211,9 +212,9 @@ class StoredBatches(StoredRows):
         return dict(self._stored("SELECT batch, count(*) FROM gradings GROUP BY batch", ()))
 
     def parts_over_time(self, suite: str, model: str, up_to: int) -> Generator[DatedPart]:
-        """Yield the results of a suite with a model in each batch up to the number `up_to`, the newest first.
+        """Yield the results of a suite with a model, from batch `up_to` back to the first batch.
 
-        Forks, shards and damaged batches are left out; `suite` is a `SuiteRef.key`. Close the iterator if you do not
+        Forks, shards and damaged batches are left out. `suite` is a `SuiteRef.key`. Close the generator if you do not
         read it to its end."""
         with self._at_one_moment(), as_history_errors(self.file):
             # The ids are part of the statement, not parameters: with a single id, SQLite can then see that the order of
@@ -252,7 +253,7 @@ class StoredBatches(StoredRows):
     def _batches(self, which: str, values: tuple[Any, ...]) -> list[BatchRow]:
         with self._at_one_moment():
             rows = self._stored(f"{_BATCH} {which}", values)
-            # One statement reads the parts of all batches, because one per batch would be slow in a long history.
+            # One statement reads the parts of all batches. One statement per batch would be slow in a long history.
             numbers = compact_json([row[0] for row in rows])
             parts: defaultdict[Any, list[tuple[Any, ...]]] = defaultdict(list)
             for part in self._stored(f"{_PART} WHERE batch {_AMONG}", (numbers,)):
@@ -310,7 +311,7 @@ _REGRADED = _RUN.replace(
     """iif(regrades.run, regrades.metrics, runs.metrics), iif(regrades.run, regrades.arguments, runs.arguments)""",
 )
 
-# The runs of a removed batch are deleted in small steps, so some may remain for a while without their batch.
+# The runs of a removed batch are deleted in small steps, so some may exist for a while without their batch.
 _OF_A_BATCH = "EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch)"
 """SQL: the run belongs to a batch that was not removed."""
 
@@ -319,9 +320,9 @@ _COUNTS = (
     f"status IN ({_COUNTED}) AND NOT is_fork "
     "AND EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch AND kind IS NOT 'reruns')"
 )
-# A case may have thousands of runs. The index of cases orders them by id, so one step finds the last one. The other
-# runs of its batch have ids no smaller than the id of the batch's first run. CROSS JOIN and INDEXED BY keep
-# SQLite from choosing another order, which would read every run of the case.
+# A case may have thousands of runs. The index of cases orders them by id, so one step finds the last run. No run of the
+# same batch has a smaller id than the batch's first run. CROSS JOIN and INDEXED BY keep SQLite from choosing another
+# order, in which it would read every run of the case.
 _LAST = f"""
 WITH asked AS (SELECT key AS suite, value FROM json_each(?)),
 last AS MATERIALIZED (
@@ -339,7 +340,7 @@ wanted AS MATERIALIZED (
 {_REGRADED} LEFT JOIN regrades ON regrades.run = runs.id
     AND grading = (SELECT max(gradings.id) FROM gradings WHERE gradings.batch = runs.batch)
 WHERE runs.id IN (SELECT wanted.id FROM wanted) ORDER BY runs.id"""
-"""SQL that selects the runs of cases, for each case from the last batch in which it has any."""
+"""SQL that selects each case's runs in the last batch that has any."""
 
 
 def _gate_in(text: str) -> Gate:
@@ -353,7 +354,7 @@ def _gate_in(text: str) -> Gate:
 
 
 def _of_batch(batch: int, grading: Regrade | None, rest: str, *values: int) -> tuple[str, tuple[int, ...]]:
-    """Return a statement that reads runs of a batch, and its values."""
+    """Return a statement that reads runs of a batch, and the statement's parameters."""
     if grading is None:
         return f"{_RUN} WHERE batch = ? {rest}", (batch, *values)
     joined = f"{_REGRADED} LEFT JOIN regrades ON regrades.run = runs.id AND grading = ?"
@@ -361,16 +362,16 @@ def _of_batch(batch: int, grading: Regrade | None, rest: str, *values: int) -> t
 
 
 PAGE = 1_000
-"""The number of runs that are read in one step."""
+"""The number of runs that one step reads."""
 
 
 class History(StoredBatches):
-    """A history, opened for reading; empty if its file does not exist yet.
+    """A history, opened for reading. It is empty if its file does not exist yet.
 
     Use it on one thread. Every method raises HistoryError, and DamagedError for damaged content."""
 
     def suites_called(self, name: str) -> list[int]:
-        """Return the row ids of all versions of a suite, by its name, its path in its project, or its file."""
+        """Return the row ids of all versions of a suite, given its name, its path in its project, or its file."""
         with self._at_one_moment():
             found = self._stored("SELECT id FROM suites WHERE name = ? OR path = ?", (name, name))
             ids = {id_ for (id_,) in found}
@@ -383,7 +384,7 @@ class History(StoredBatches):
         return [path for (path,) in rows]
 
     def runs(self, batch: int, grading: Regrade | None = None) -> RunTable:
-        """Return the runs of a batch in the order of its plan, all in memory; `each_run` reads page by page.
+        """Return all runs of a batch in memory, in the order of the plan. `each_run` reads them page by page instead.
 
         With `grading`, the runs have the grades of that regrade."""
         return RunTable(self._each_run(*_of_batch(batch, grading, "ORDER BY place")))
@@ -391,14 +392,14 @@ class History(StoredBatches):
     def each_run(self, batch: int, grading: Regrade | None = None) -> Iterator[RunRow]:
         """Yield the runs of a batch in the order of its plan, reading a page at a time.
 
-        Other programs may write in between, so later pages of a running batch show a later state. Raises HistoryError
-        if the batch is removed in between."""
+        Other programs may write between two pages, so later pages of a running batch may show a later state. Raises
+        HistoryError if the batch is removed in the meantime."""
         rows = self.runs_from(batch, 0, PAGE, grading)
         yield from rows
         while len(rows) == PAGE:
             rows = self.runs_from(batch, rows[-1].place + 1, PAGE, grading)
             yield from rows
-            # A short page is the end of the plan, or of the runs that a removal has left so far.
+            # A short page ends the plan, or ends the runs that are left of a batch that is being removed.
             if len(rows) < PAGE and not self._stored("SELECT 1 FROM batches WHERE id = ?", (batch,)):
                 raise HistoryError(f"batch {batch} was removed from {self.file} while it was being read")
 
@@ -409,13 +410,13 @@ class History(StoredBatches):
         return self._each_run(*_of_batch(batch, None, "ORDER BY place"), damaged)
 
     def runs_from(self, batch: int, place: int, limit: int, grading: Regrade | None = None) -> list[RunRow]:
-        """Return up to `limit` runs of a batch, from a place in its plan on."""
+        """Return up to `limit` runs of a batch, starting at a place in its plan."""
         return self._runs(*_of_batch(batch, grading, "AND place >= ? ORDER BY place LIMIT ?", place, limit))
 
     def cases_of(self, batch: int, grading: Regrade | None = None) -> Generator[CaseOutline]:
         """Yield the cases of a batch in the order of its plan, without forks.
 
-        This is far faster than reading the runs. Close the iterator if it is not read to the end."""
+        This is far faster than reading the runs. Close the generator if you do not read it to its end."""
         joined, status = "", "runs.status"
         values: tuple[int, ...] = (batch,)
         if grading is not None:
@@ -438,7 +439,7 @@ class History(StoredBatches):
                 yield outline
 
     def runs_between(self, batch: int, first: int, last: int, grading: Regrade | None = None) -> list[RunRow]:
-        """Return the runs of a batch from place `first` to place `last` of its plan, both included."""
+        """Return the runs of a batch from place `first` to place `last` in its plan, both included."""
         return self._runs(*_of_batch(batch, grading, "AND place BETWEEN ? AND ? ORDER BY place", first, last))
 
     def run_at(self, batch: int, place: int, grading: Regrade | None = None) -> RunRow | None:
@@ -446,7 +447,7 @@ class History(StoredBatches):
         return next(iter(self._runs(*_of_batch(batch, grading, "AND place = ?", place))), None)
 
     def missing_runs(self, batch: int) -> list[RunRow]:
-        """Return the runs that a batch lacks, in the order of its plan, without forks."""
+        """Return the missing runs of a batch in the order of its plan, without forks."""
         missing = f"{_RUN} WHERE batch = ? AND (status IS NULL OR status = 'stopped') AND NOT is_fork ORDER BY place"
         return self._runs(missing, (batch,))
 
@@ -460,7 +461,7 @@ class History(StoredBatches):
         return 0
 
     def models_of(self, batch: int) -> list[ModelUse]:
-        """Return the models of the suites of a batch, in the order in which its plan first has them."""
+        """Return the models of each suite of a batch, in the order of their first runs in the plan."""
         statement = (
             "SELECT suite, model, model_of_suite FROM runs WHERE batch = ? "
             "GROUP BY suite, model, model_of_suite ORDER BY min(place)"
@@ -492,7 +493,9 @@ class History(StoredBatches):
         return frozenset(run_id for (run_id,) in rows)
 
     def suites_with(self, case_id: str, batch: int | None = None) -> list[SuiteRef]:
-        """Return the suites that had a case of this id, the newest first, or those of the case's runs in a batch."""
+        """Return the suites that had a case with this id, the newest first.
+
+        With `batch`, return only the suites of the case's runs in that batch."""
         statement = "SELECT DISTINCT suite FROM runs WHERE case_id = ?"
         values: tuple[str | int, ...] = (case_id,)
         if batch is not None:
@@ -507,9 +510,9 @@ class History(StoredBatches):
         return found
 
     def case_names(self, batch: int | None = None) -> list[CaseName]:
-        """Return the ids of all cases, or of the cases of a batch, with every name that each case had.
+        """Return the ids of all cases, or of a batch's cases, with every name that each case had.
 
-        Unreadable ones are left out."""
+        Unreadable cases are left out."""
         if batch is not None:
             rows = self._stored("SELECT DISTINCT case_id, case_name FROM runs WHERE batch = ?", (batch,))
         else:
@@ -530,10 +533,10 @@ class History(StoredBatches):
             return self._runs(statement, (case_id, limit), damaged)
 
     def last_runs(self, cases: Mapping[str, Collection[str]], damaged: Say) -> Sequence[RunRow]:
-        """Return the finished runs of each case in the last batch in which it has any, the oldest first.
+        """Return each case's finished runs in the last batch that has any, from the oldest to the newest.
 
-        The runs have their latest grades; `cases` are case ids by `SuiteRef.key`. Forks do not count. Damaged runs are
-        left out and reported to `damaged`."""
+        The runs have their latest grades. `cases` maps a `SuiteRef.key` to case ids. Forks do not count. Damaged runs
+        are left out and reported to `damaged`."""
         with self._at_one_moment():
             asked = []
             for suite, ids in cases.items():
@@ -571,14 +574,14 @@ class History(StoredBatches):
             return unpacked_blocks(rows[0][0]) if rows[0][0] else ()
 
     def case_texts(self, suite: SuiteRef) -> Mapping[str, str]:
-        """Return the stored, redacted text of each case of a suite by its id.
+        """Return the stored, redacted text of each case of a suite, keyed by case id.
 
-        Empty if the cases of the suite could not be cut out of its text when it was stored."""
+        The result is empty if the suite's cases could not be cut out of its text when the text was stored."""
         whole = self.suite_text(suite)
         return {case: whole[first:end] for case, first, end in self.case_blocks(suite)}
 
     def regraded_texts(self, grading: Regrade) -> CaseTexts:
-        """Return the texts of the cases that a regrade graded by a text other than that of the run."""
+        """Return the case texts that a regrade used, where they differ from the texts of the runs."""
         if grading.id not in self._regraded_texts:
             found = self._stored("SELECT hashes FROM gradings WHERE id = ?", (grading.id,))
             self._regraded_texts = {grading.id: case_texts_of(found[0][0]) if found else {}}
@@ -587,12 +590,12 @@ class History(StoredBatches):
     def recording(self, run: RunRow, grading: Regrade | None = None) -> Recording:
         """Return a run with its events in the form of a recording file.
 
-        With `grading`, it has the result of that regrade, and the case by which it was graded if only expectations
-        differ. Raises HistoryError for a run that never finished."""
+        With `grading`, the run has the result of that regrade. If the regrade's case differs only in its expectations,
+        the run has that case too. Raises HistoryError for a run that never finished."""
         return self.recording_and_outcome(run, grading)[0]
 
     def recording_and_outcome(self, run: RunRow, grading: Regrade | None = None) -> tuple[Recording, Outcome]:
-        """Return a run with its events, as `recording` does, and its outcome."""
+        """Return a run with its events, as `recording` does, together with its outcome."""
         which = f"run {run.place + 1} of batch {run.batch}"
         with self._at_one_moment():
             with self._reading(which):
@@ -666,9 +669,9 @@ class History(StoredBatches):
             return unpacked(rows[0][0])
 
     def gates(self, batch: BatchRow, damaged: Say) -> dict[str, Gate]:
-        """Return the gate that each suite of a batch had when it ran, by `SuiteRef.key`.
+        """Return the gate of each suite in a batch when the batch ran, keyed by `SuiteRef.key`.
 
-        Suites whose text cannot be read are left out and reported to `damaged`."""
+        Suites with unreadable text are left out and reported to `damaged`."""
         found: dict[str, Gate] = {}
         for suite in batch.suites:
             try:
@@ -680,10 +683,11 @@ class History(StoredBatches):
 
 
 class Contents:
-    """The texts that determine runs of cases: equal texts mean that two stored runs had the same case.
+    """The texts that determine the runs of a case. Two stored runs with equal texts had the same case.
 
-    A text has the case, its suite without the other cases, and what only the run shows: the instructions of servers
-    and the images sent. Each suite is read once, and so is one run of each suite with servers in a batch."""
+    A text includes the case, and its suite without the other cases. It also includes what only a run shows: the
+    instructions of servers and the images. Each suite is read once. For a suite with servers, one run per batch is read
+    too."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -706,7 +710,9 @@ class Contents:
         return text
 
     def _sent_to(self, run: RunRow, case_id: str) -> str:
-        """Return the instructions and the hashes of the images that a run was sent, or another one of its batch."""
+        """Return the server instructions and the image hashes of a run.
+
+        An earlier look-up for another run of the same case in the batch is reused."""
         key = (run.batch, run.suite.key, case_id)
         if key not in self._sent:
             try:
@@ -723,7 +729,7 @@ class Contents:
 
     def _read(self, suite: SuiteRef) -> dict[str, str]:
         cases, rest = self._history.case_texts(suite), self._history.suite_text(suite)
-        # The suite's other keys count too, because its defaults, tools and prompts apply to all of its cases.
+        # The suite's other keys count too: its defaults, tools and prompts apply to all of its cases.
         for text in cases.values():
             rest = rest.replace(text, "", 1)
         return {case: f"{rest}\0{text}" for case, text in cases.items()}

@@ -35,10 +35,10 @@ _SHARDS = f"SELECT id, uid, settings, ended_at {PLANNED} AND (? IS NULL OR id = 
 
 @dataclass(frozen=True)
 class StoredShard:
-    """A batch of a history that has some runs of a plan: one shard, or several that were merged.
+    """A stored batch with some runs of a plan: one shard, or several merged shards.
 
-    `ref` is the shard, `None` for a merged batch. `shards` are its shards as pairs of index, from 1, and number of
-    shards in the plan. `goes_on` says that a program is still adding runs to the batch."""
+    `ref` is the shard, `None` for a merged batch. `shards` holds pairs: a shard's index, from 1, and the number of
+    shards in the plan. `goes_on` means that a program is still adding runs to the batch."""
 
     file: Path
     number: int
@@ -76,7 +76,7 @@ def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
                 merged = MergedShards(ref.plan_id, ((ref.index, ref.of),))
             if merged is None:
                 raise ValueError("its place in the plan cannot be read")
-            # A batch without an end may have been cut off: only a claim proves that a program still writes to it.
+            # A batch without an end may have been interrupted. Only a claim proves that a program still writes to it.
             goes_on = ended_at is None and claimed(file, number)
             found.append(StoredShard(file, number, columns.text(uid), ref, merged.plan_id, merged.shards, goes_on))
         except DAMAGE as error:
@@ -101,7 +101,7 @@ def what_differs(one: StoredShard, other: StoredShard) -> list[str]:
             for name in {**here, **there}:
                 if here.get(name) != there.get(name):
                     found.append(f"{kind[:-1]} {name}")
-    # A changed suite has changed cases, so naming both would report one difference twice.
+    # Changed suites have changed cases, so reporting both would report one difference twice.
     if not paths and (outline.shapes, outline.blocks) != (another.shapes, another.blocks):
         found.append("cases, repeats, variants or graders")
     if any(settings.get(key) != others.get(key) for key in ("execute", "execute_all")):
@@ -126,7 +126,7 @@ def reading(file: Path) -> Iterator[sqlite3.Connection]:
     if connection is None:
         raise HistoryError(f"{file} has no batch any more")
     with closing(connection):
-        # Without a transaction, each statement would see the writes that other programs made since the last one.
+        # Without a transaction, each statement would see what other programs wrote since the previous one.
         connection.execute("BEGIN")
         yield connection
 
@@ -145,12 +145,12 @@ _ASKED = ("suite", "case_id", "model", "repeat")
 _DETAILS = ("events", "outcome", "nth", "tools", "sample", "block")
 _FOUND = ("place", *_ASKED, *_FIGURES)
 _ASSIGNMENTS = ", ".join(f"{name} = ?" for name in _FIGURES)
-# The values of `case_id` and `model` need no validation: they are compared with those of the plan.
+# `case_id` and `model` need no validation, because they are compared with the plan.
 _READERS: Mapping[str, columns.Reader] = {
     name: columns.RUN.get(name, columns.text) for name in _FOUND if name not in ("case_id", "model")
 }
 _TO_MAKE = "CREATE TEMP TABLE to_make (place INTEGER PRIMARY KEY, shard TEXT NOT NULL, is_of_several INTEGER DEFAULT 0)"
-"""The places of the plan that the merged shards covered, and whether several shards covered the same one."""
+"""The places of the plan that the merged shards cover, and whether several shards cover a place."""
 _ALSO_TO_MAKE = """INSERT INTO to_make (place, shard) VALUES (?, ?)
     ON CONFLICT DO UPDATE SET is_of_several = is_of_several OR shard <> excluded.shard"""
 _UNEVEN = """SELECT (SELECT count(*) FROM to_make WHERE is_of_several),
@@ -163,10 +163,10 @@ class Merged:
     """The result of a merge.
 
     `number` is the merged batch, and `taken` the number of results that are new in it. `second` counts runs that
-    already had a different result; `named` lists some of them. `unfinished` lists the shards with missing runs, `kept`
-    the shards that stay in the history next to the merged batch, and `damaged` the parts that were left out. `goes_on`
-    says that a shard is still running. If all shards were merged at once, `of_several` counts the runs that more than
-    one shard had to make, and `of_none` the runs that no shard had to make."""
+    already had a different result; `named` lists some of these runs. `unfinished` lists the shards with missing runs.
+    `kept` lists the shards that stay in the history next to the merged batch. `damaged` lists the parts that were left
+    out. `goes_on` means that a shard is still running. If all shards were merged at once, `of_several` counts the runs
+    that several shards covered, and `of_none` the runs that no shard covered."""
 
     number: int = 0
     taken: int = 0
@@ -196,9 +196,8 @@ class Merged:
 def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: Say) -> Merged:
     """Merge shards of one plan into one batch of the history `target`.
 
-    Shards that are stored in `target` itself are removed from it once all of their runs are in the batch. A suite
-    whose file is missing at its recorded path is looked up in the project `here`. Damaged parts are left out and
-    reported.
+    A shard in `target` itself is removed once all of its runs are in the batch. If a suite's file is missing at its
+    recorded path, the project `here` is searched for it. Damaged parts are left out and reported.
 
     Raises HistoryError."""
     merged = Merged()
@@ -223,20 +222,16 @@ def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: Say) -> 
     return merged
 
 
-# The idea of merging: every shard of a split plan carries the outline of the whole plan, that is, its suites by hash,
-# cases, models and repeats in the order of the plan. Shards find each other by their `uid`, a hash of the outline, of
-# the settings that influence runs and of the plan's id. It is equal on every machine, and differs as soon as the text
-# of a suite, a model or the plan's id does.
-#
-# The first shard to be merged creates the batch with every planned run and no result. Each shard then fills in its own
-# runs: the place in the plan finds a run, and suite, case, model and repeat must be those of the outline at that place.
-# So the order of shards does not matter, and merging a shard twice changes nothing. A result fills an empty or a
-# stopped run; a finished run keeps its result, and a different second one is reported. Figures and compressed events
-# are copied without decompressing them. One transaction covers a whole shard, and a claim on the batch keeps other
-# programs from resuming it meanwhile.
+# How merging works: each shard of a plan has the outline of the whole plan: its suites by hash, and its cases, models
+# and repeats in order. The `uid` of a shard is a hash of the outline, the plan's id, and the settings that influence
+# runs. It is equal on every machine, and identifies the shards of one plan. The first shard creates the merged batch
+# with every planned run and no results. Then each shard fills in its own runs. A run is found by its place in the plan,
+# and its suite, case, model and repeat must match the outline at that place. So the order of shards does not matter,
+# and merging a shard twice changes nothing. A result fills a run without a result or a stopped run. A finished run
+# keeps its result, and a different second result is reported. Figures and compressed events are copied without
+# decompression. One transaction covers a whole shard. A claim on the batch keeps other programs from resuming it in the
+# meantime.
 class _Merging:
-    """The merge of one shard into the batch of its plan."""
-
     def __init__(
         self,
         target: sqlite3.Connection,
@@ -265,7 +260,7 @@ class _Merging:
         of_source = _ids(row[4])
         planned, lacks = next(self._read(f"SELECT count(*), {_LACKS} FROM runs WHERE batch = ?", shard.number))
         merged = self._merged
-        # The number of the batch is known only within the transaction, so the claim on it cannot come first.
+        # The number of the batch is known only within the transaction, so the claim cannot come first.
         with self._claimed_own() as own, transaction(self._target), ExitStack() as claims:
             number, of_target = self._batch(started_at, program, parsed_json(settings), outline, of_source)
             taken = claim_if_free(self._file, number)
@@ -282,8 +277,7 @@ class _Merging:
             if own and not (name or merged.second or merged.damaged):
                 self._target.execute("DELETE FROM batches WHERE id = ?", (shard.number,))
             elif own:
-                # A shard stays in the history if the user named it, or if it has results that were not merged and exist
-                # only here.
+                # A shard stays in the history if the user named it, or if it has results that were not merged.
                 why = "some of its content could not be merged"
                 if name:
                     why = f"it is called {name!r}"
@@ -301,7 +295,7 @@ class _Merging:
     def _read(self, statement: str, *values: int) -> Iterator[tuple[Any, ...]]:
         """Yield rows of the shard's history.
 
-        Raises ValueError for a damaged file as for a damaged value, so that the merge leaves the damaged part out."""
+        Raises ValueError for a damaged file, as for a damaged value. The merge then leaves out the damaged part."""
         try:
             with as_history_errors(self._shard.file):
                 yield from self._source.execute(statement, values)
@@ -310,7 +304,7 @@ class _Merging:
 
     @contextmanager
     def _claimed_own(self) -> Iterator[bool]:
-        """Claim a shard that is stored in the target itself, and yield whether it may be removed.
+        """Claim a shard in the target itself, and yield whether the shard may be removed.
 
         It may not be removed while a program adds runs to it."""
         if self._shard.file.resolve() != self._file.resolve():
@@ -329,7 +323,7 @@ class _Merging:
     def _batch(
         self, started_at: str, program: str, settings: dict[str, Any], outline: str, of_source: Sequence[int]
     ) -> tuple[int, list[int]]:
-        """Return the number of the merged batch, creating it for the first shard, and the ids of its suites."""
+        """Return the number of the merged batch and the ids of its suites. The first shard creates the batch."""
         shards = self._shard.shards
         for number, has_settings, suites, has_outline in self._target.execute(
             f"SELECT id, settings, suites, outline {PLANNED} AND uid = ?", (self._shard.uid,)
@@ -366,7 +360,7 @@ class _Merging:
                 "INSERT INTO parts (batch, suite, model, planned, cases) VALUES (?, ?, ?, ?, ?)",
                 (number, suites[suite], columns.stored(model), planned, cases[suite, model]),
             )
-        # A placeholder, which only has to be unique in the batch until the id of the result replaces it.
+        # A placeholder that is unique in the batch. The id of the result replaces it later.
         self._target.executemany(
             "INSERT INTO runs (batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by,"
             " is_fork, run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)",
@@ -376,7 +370,7 @@ class _Merging:
         return number, suites
 
     def _suite(self, id_: int, path: str, hash_: str) -> int:
-        """Copy a suite of the shard into the target, unless it is there, and return its id in the target."""
+        """Return the id of a shard's suite in the target, after copying a missing suite."""
         wanted = "id, project, path, hash, name, cases, text, blocks"
         row = next(self._read(f"SELECT {wanted} FROM suites WHERE id = ?", id_), None)
         if row is None:
@@ -433,7 +427,7 @@ class _Merging:
         if there["status"] == found["status"]:
             return
         *texts, tools, sample, block = details
-        # Done before the first write, because a missing text damages this run, which must then be left out completely.
+        # This precedes the first write: if a text is missing, the run is damaged and must be left out completely.
         shared = [self._shared_id(number, id_) for id_ in (tools, sample, block)]
         figures = [found[name] for name in _FIGURES]
         self._target.execute(f"UPDATE runs SET {_ASSIGNMENTS} WHERE id = ?", (*figures, known[0]))
@@ -472,9 +466,9 @@ class _Merging:
         return self._shared[id_]
 
     def _gradings(self, number: int) -> None:
-        """Copy the regrades of the shard: the first regrade of every shard joins the first one of the batch, and so on.
+        """Copy the shard's regrades. The first regrade of every shard becomes the batch's first regrade, and so on.
 
-        Regrades have no identity across files, and their order in the batch is all that several shards share."""
+        Regrades have no id across files. Shards share only the order of their regrades."""
         statement = "SELECT id, graded_at, program FROM gradings WHERE batch = ? ORDER BY id"
         theirs = list(self._read(statement, self._shard.number))
         ours = [row[0] for row in self._target.execute(statement, (number,))]
@@ -503,7 +497,7 @@ class _Merging:
             )
 
     def _end(self, number: int, started_at: str) -> None:
-        """Mark the batch as ended once no run is missing, and set its start to that of its earliest shard."""
+        """Mark the batch as ended if no run is missing. Set its start to the start of its earliest shard."""
         missing, last_ms = self._target.execute(
             f"SELECT {_LACKS}, max(ended_ms) FROM runs WHERE batch = ?",
             (number,),
