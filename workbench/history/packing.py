@@ -32,15 +32,17 @@ if TYPE_CHECKING:
 _LEVEL = 6
 _NEW_LINE = "\n"
 _BEGINNING = 1 << 12
-# Only options that differ from these are stored, so these must not change when the defaults of suites do.
+# Only options that differ from these values are stored. So these values must stay even if the defaults of suites
+# change.
 _ABSENT = Grading(repeat_rule="last", invalid_arguments="ignore")
 """The grading options of the first version: the values of options that a stored run lacks."""
 
 
 class Packing:
-    """The compression of a text that arrives in pieces and is never completely in memory.
+    """The compression of a text that arrives in pieces, so that it is never completely in memory.
 
-    `sample` is zlib's preset dictionary, a text that resembles the one to compress; decompression needs the same."""
+    `sample` is zlib's preset dictionary: a text that resembles the compressed one. Decompression needs the same
+    sample."""
 
     def __init__(self, sample: bytes = b"") -> None:
         self._zlib = zlib.compressobj(_LEVEL, zdict=sample) if sample else zlib.compressobj(_LEVEL)
@@ -77,16 +79,17 @@ def packed(text: str) -> bytes:
 
 
 def unpacked(data: bytes, sample: bytes = b"") -> str:
-    """Decompress a text; `sample` must be the one used for its compression.
+    """Decompress a text. `sample` must be the sample with which the text was compressed.
 
     Raises ValueError for bytes that are not compressed text."""
     return unpacked_bytes(data, sample).decode("utf-8", "surrogatepass")
 
 
 def unpacked_bytes(data: bytes, sample: bytes = b"", more: int = 0) -> bytes:
-    """Decompress bytes; `sample` must be the one used for their compression.
+    """Decompress bytes. `sample` must be the sample with which the bytes were compressed.
 
-    Raises ValueError for bytes that are not compressed, or are more than MAX_STORED_TEXT_BYTES plus `more`."""
+    Raises ValueError for bytes that are not compressed, and for a result of more than MAX_STORED_TEXT_BYTES plus
+    `more`."""
     most = MAX_STORED_TEXT_BYTES + more
     unpacking = zlib.decompressobj(zdict=sample) if sample else zlib.decompressobj()
     try:
@@ -109,8 +112,8 @@ def packed_outcome(result: RunResult) -> bytes:
     return packing.end()
 
 
-# Pydantic's parser takes a third of the time of `parsed_json`, but reads numbers such as 1e999 as infinite, and refuses
-# lone surrogates and deep values. Where every digit of a text is replaced by 0, a quick search finds such numbers.
+# Pydantic's parser takes a third of the time of `parsed_json`. But it reads numbers such as 1e999 as infinite, and
+# refuses lone surrogates and deep nesting. To find such numbers quickly, replace every digit by 0 and search the text.
 _DIGITS = bytes.maketrans(b"123456789E+", b"000000000e0")
 _EXPONENT, _MANY_DIGITS = b"e000", b"0" * 300
 _LARGE = re.compile(r"[:,\[]\s*-?\d+(\.\d+)?[eE]\+?\d{3}|\d{300}")
@@ -144,7 +147,7 @@ def events_in(text: str, tools: str | None = None) -> list[Event]:
     `tools` is the JSON of the tools in the first event if they are stored separately. Raises ValueError for damage."""
     lines = []
     if text:
-        # JSON escapes line breaks in its strings, so each one separates two events.
+        # JSON escapes line breaks within strings, so every line break separates two events.
         lines = _parsed(f"[{text.replace(_NEW_LINE, ',')}]")
         if len(lines) != text.count(_NEW_LINE) + 1:
             raise ValueError("the lines of its events are not one event each")
@@ -182,7 +185,7 @@ def unpacked_blocks(data: bytes) -> Blocks:
 # The runs of a batch differ in few options, and comparing options takes as long as writing the events of a run.
 @lru_cache(maxsize=256)
 def grading_text(grading: Grading) -> str | None:
-    """Return the JSON of grading options that differ from those of the first version, `None` if none does."""
+    """Return the JSON of the grading options that differ from those of the first version; `None` if all are equal."""
     if grading == _ABSENT:
         return None
     absent, differing = asdict(_ABSENT), {}
@@ -192,7 +195,7 @@ def grading_text(grading: Grading) -> str | None:
     return compact_json(differing)
 
 
-# The runs of a batch differ in few options, and reading them takes two thirds of the time of a row.
+# The runs of a batch have few different options, and parsing them would take two thirds of the time of a row.
 @lru_cache(maxsize=256)
 def grading_from(text: str | None) -> Grading:
     """Read grading options as `grading_text` writes them.
@@ -215,30 +218,31 @@ def _gradings() -> TypeAdapter[Grading]:
 
 
 # The runs of a batch resemble one another: they offer the same tools and begin with the same prompts. So the history
-# stores the tools once for the batch, and runs that end at nearly the same time are compressed together, in blocks. The
-# beginning of the first run is the sample of later blocks: zlib replaces what they share with it by references.
+# stores the tools once per batch. Runs that end at nearly the same time are compressed together, in blocks. The
+# beginning of the first run is the sample of all later blocks. zlib replaces what they share with the sample by
+# references.
 
 RUNS_IN_BLOCK = 64
 """The most runs that are compressed together."""
 
 _BLOCK_BYTES = 1 << 19
-"""The size in bytes of uncompressed text at which a block takes no further run, so that one run is read quickly."""
+"""The size in bytes of uncompressed text at which a block is complete. The limit keeps reading one run fast."""
 
 # JSON escapes both characters in its strings.
 _BETWEEN_RUNS = "\x1e"
 _BEFORE_OUTCOME = "\x1f"
 
 _CHUNK = 1 << 15
-"""The number of characters searched and compressed at a time, so that a long run is never completely in memory; a
-run of more is in a block of its own."""
+"""The number of characters that are searched and compressed at a time. So a long run is never completely in memory. A
+longer run gets a block of its own."""
 
 _LISTS_OF_TOOLS = 64
 """The number of compressed tool lists that a packer caches for later runs."""
 
 _MAX_NUMBER = (1 << 63) - 1
 
-# Redacting takes a copy of the whole run, and few runs hold a secret. So secrets are searched in the JSON text that is
-# compressed anyway, and only a run with a finding is redacted and compressed again.
+# Redaction copies the whole run, but few runs hold a secret. So the JSON text, which is compressed anyway, is searched
+# for secrets. Only a run with a finding is redacted and compressed again.
 
 Search = Callable[[str], bool]
 """Returns whether a JSON text may hold a secret."""
@@ -268,9 +272,9 @@ class NoRedaction:
 
 @dataclass(frozen=True, slots=True)
 class SharedText:
-    """A compressed text that several runs of a batch have in common.
+    """A compressed text that several runs of a batch share.
 
-    `hash` is the SHA-256, hexadecimal, of its content or, for a block, of its compressed bytes."""
+    `hash` is a hexadecimal SHA-256: of a block's compressed bytes, and of the content of other texts."""
 
     hash: str
     packed: bytes
@@ -278,10 +282,10 @@ class SharedText:
 
 @dataclass(frozen=True, slots=True)
 class PackedRun:
-    """A finished run in its stored form: its texts in a block, its figures by the names of their columns.
+    """A finished run in its stored form: its texts in a block, and its figures by column name.
 
-    `nth` is its place in the block, from 0; `tools` are the tools of its first event, and `sample` is the text with
-    which the block was compressed. All three are shared with other runs of the batch."""
+    `nth` is the run's place in the block, from 0. `tools` are the tools of the run's first event. `sample` is the text
+    with which the block was compressed. Runs of a batch share blocks, tools and samples."""
 
     run_id: str
     status: Status
@@ -299,7 +303,7 @@ class PackedRun:
         return tuple(events_in(self.unpacked_texts()[0], tools))
 
     def unpacked_texts(self) -> tuple[str, str]:
-        """Return the JSON texts of its events, without tools, and of its outcome."""
+        """Return the run's JSON texts: its events without tools, and its outcome."""
         sample = b""
         if self.sample is not None:
             sample = unpacked_bytes(self.sample.packed)
@@ -307,7 +311,7 @@ class PackedRun:
 
 
 def texts_in_block(data: bytes, sample: bytes = b"") -> list[str]:
-    """Decompress a block into the texts of its runs; `sample` must be the one used for its compression.
+    """Decompress a block into the texts of its runs. `sample` must be the sample of the block's compression.
 
     Raises ValueError for damage."""
     whole = unpacked_bytes(data, sample, _BLOCK_BYTES)
@@ -323,7 +327,7 @@ def texts_of_run(text: str) -> tuple[str, str]:
 
 
 class _SecretFoundError(Exception):
-    """A text may hold a secret, so the run must be redacted before it is stored."""
+    """A text may hold a secret, so its run must be redacted before it is stored."""
 
 
 class _RunInBlock(NamedTuple):
@@ -338,7 +342,7 @@ class _RunInBlock(NamedTuple):
 class RunPacker:
     """Redacts and compresses the runs of one batch.
 
-    Use it on one thread."""
+    Use a packer on one thread."""
 
     def __init__(self, redaction: RunRedaction | None = None) -> None:
         self._redaction: RunRedaction = NoRedaction()
@@ -364,9 +368,9 @@ class RunPacker:
         return packed
 
     def add(self, run: DoneRun) -> bool:
-        """Redact a run and put it into a block, which `all_packed` completes.
+        """Redact a run and put it into a block; `all_packed` completes the block.
 
-        Returns false for a run that was stopped before its first event without a reason: it counts as never begun.
+        Returns false for a run that counts as never begun: it was stopped without a reason before its first event.
 
         Raises TypeError, ValueError or RecursionError for a value that cannot be stored."""
         if run.result.status == Status.STOPPED and run.result.error is None and not run.events:
@@ -388,7 +392,7 @@ class RunPacker:
         self._packed.append(run)
 
     def all_packed(self) -> list[PackedRun]:
-        """Return the runs that were added since the last call, in their order."""
+        """Return the runs added since the last call, in the order of their addition."""
         self._close_block()
         packed, self._packed = self._packed, []
         return packed
@@ -412,7 +416,7 @@ class RunPacker:
             packing = Packing(self._sample_text)
             packing.add(first)
             packing.add(second)
-            # Release each chunk at once, because otherwise two of them live at a time, and both may be large.
+            # Release each chunk at once. Otherwise two chunks exist at a time, and both may be large.
             del second
             for chunk in chunks:
                 packing.add(chunk)
@@ -428,24 +432,25 @@ class RunPacker:
             self._open, self._texts, self._size = [], [], 0
 
     def _append(self, data: bytes, runs: Iterable[_RunInBlock]) -> None:
-        """Add runs with their compressed block to those that `all_packed` returns."""
+        """Add runs with their compressed block to the result of `all_packed`."""
         block = SharedText(hashlib.sha256(data).hexdigest(), data)
         for nth, (run_id, status, values, tools) in enumerate(runs):
             self._packed.append(PackedRun(run_id, status, values, block, nth, tools, self._sample))
-        # The first block is compressed without a sample, and the beginning of its first run is that of later ones.
+        # The first block is compressed without a sample. The beginning of its first run becomes the sample of later
+        # blocks.
         if self._sample is None and self._next_sample:
             self._sample_text = self._next_sample
             self._sample = _shared(self._sample_text)
 
     def _without_tools(self, events: tuple[Event, ...]) -> tuple[tuple[Event, ...], SharedText | None]:
-        """Return the events without the tools of the first one, and these tools."""
+        """Return the events without the tools of the first event, and these tools."""
         if not events:
             return events, None
         started = events[0].payload
         if not isinstance(started, RunStarted) or not started.tools:
             return events, None
-        # Definitions of tools are not hashable, so a cheap key finds the candidate, which is then compared: runs from
-        # another process have equal tools, but not the same objects.
+        # Tool definitions are not hashable, so a cheap key finds a candidate for comparison. Runs from another process
+        # have equal tools, but not the same objects.
         key = (started.suite_hash, tuple([tool.name for tool in started.tools]))
         known = self._tools.get(key)
         if known is None or known[0] != started.tools:
@@ -481,7 +486,7 @@ def _beginnings(text: str) -> bytes:
 
 
 def figure_values(figures: RunSummary) -> Mapping[str, object]:
-    """Return the figures of a run by the names of their columns in `runs`."""
+    """Return the figures of a run, keyed by column name of `runs`."""
     repaired = None
     if figures.repaired:
         repaired = compact_json(figures.repaired)
@@ -553,7 +558,7 @@ def _shared(content: bytes) -> SharedText:
 
 
 def _chunks(pieces: Iterable[str]) -> Iterator[str]:
-    # Every `del` drops a reference that would keep a large piece alive while the next one is made.
+    # Each `del` drops a reference that would keep a large piece alive while the next piece is made.
     held: list[str] = []
     size = 0
     for piece in pieces:

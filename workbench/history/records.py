@@ -41,24 +41,24 @@ class OtherFileError(HistoryError):
 
 
 class DamagedError(HistoryError):
-    """A history has content that this program never writes."""
+    """The history has content that this program never writes."""
 
 
 Kind = Literal["runs", "fork", "reruns"]
 """The kind of a batch: runs of cases, a fork of one run, or reruns of cases that broke in another batch.
 
-Only batches of the kind `runs` count in the results of cases."""
+The results of cases count only batches of the kind `runs`."""
 
 CONFIRMS = "confirms"
-"""Key in the settings of reruns: the number of the batch whose broken cases they run again."""
+"""The key in the settings of reruns for the number of the batch whose broken cases are rerun."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
     """A planned run.
 
-    `run_id` is its id in its events; `by` is the deciding grader, `None` for the grader that the case names.
-    `model_of_suite` says that the suite names the model."""
+    `run_id` is the run's id in its events. `by` is the deciding grader, `None` for the grader that the case names.
+    `model_of_suite` means that the suite names the model."""
 
     run_id: str
     file: SuiteFile
@@ -75,24 +75,24 @@ ResumedBy = Literal["run", "compare"]
 
 
 def resumed_by(settings: Mapping[str, JsonValue]) -> ResumedBy:
-    """Return the name of the command that resumes a batch with these settings."""
+    """Return the command that resumes a batch with these settings."""
     if settings.get("compares") is True:
         return "compare"
     return "run"
 
 
 REACHED_BY = ("provider", "model", "base_url", "params", "headers", "query")
-"""The settings of a model that influence its answers, without those that do not, such as its price."""
+"""The settings of a model that influence its answers. Others, such as its price, do not."""
 
 
 def what_is_asked(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return those settings of a batch that influence its runs and are equal on all machines."""
+    """Return the settings of a batch that influence its runs and are equal on all machines."""
     asked: dict[str, JsonValue] = {}
     for kind in ("models", "judges"):
         asked[kind] = _reached(settings.get(kind))
     for key in ("execute", "execute_all"):
         asked[key] = settings.get(key)
-    # These keys are absent from earlier batches, so defaults are dropped to keep the `uid` of their shards.
+    # Earlier batches lack these keys. Default values are dropped so that the `uid` of earlier shards stays the same.
     if "repeat_rule" in settings:
         asked["repeat_rule"] = settings["repeat_rule"]
     if "images" in settings:
@@ -118,9 +118,9 @@ _WORSE_BY: Final = 0.1
 class Until:
     """The condition on which a batch stops early.
 
-    The `rule` compares models by an e-value after each case, compares them at a number of `looks`, or tests pass rates
-    against a gate. `seed` shuffled the runs. `gate` is the pass rate to reach, `None` for the gates of the suites, and
-    `worse` the pass rate treated as clearly too low, both 0..1."""
+    The `rule` compares models by an e-value after each case, compares models at a number of `looks`, or tests pass
+    rates against a gate. `seed` shuffled the runs. `gate` is the required pass rate, `None` for the gates of the
+    suites. `worse` is the pass rate treated as clearly too low. Both are from 0 to 1."""
 
     rule: StopRule
     seed: int
@@ -172,9 +172,9 @@ def _float_of(value: JsonValue) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class ShardRef:
-    """A shard of a plan: `index`, from 1, of `of` shards.
+    """Shard `index`, from 1, of the `of` shards of a plan.
 
-    `planned` is the number of runs in the whole plan; `plan_id` distinguishes one batch of that plan from the next."""
+    `planned` is the number of runs in the whole plan. `plan_id` tells apart several batches of the same plan."""
 
     index: int
     of: int
@@ -194,7 +194,7 @@ class ShardRef:
 
     @property
     def settings(self) -> dict[str, JsonValue]:
-        """The shard as the settings of its batch store it."""
+        """The shard in the form stored in the settings of its batch."""
         return {"index": self.index, "of": self.of, "planned": self.planned, "plan": self.plan_id}
 
     def __str__(self) -> str:
@@ -205,7 +205,7 @@ class ShardRef:
 class MergedShards:
     """The shards of a plan that were merged into a batch, as pairs of index and number of shards.
 
-    `plan_id` distinguishes one batch of the plan from the next."""
+    `plan_id` tells apart several batches of the same plan."""
 
     plan_id: str | None
     shards: tuple[tuple[int, int], ...]
@@ -226,7 +226,7 @@ class MergedShards:
 
     @property
     def settings(self) -> dict[str, JsonValue]:
-        """The merged shards as the settings of their batch store them."""
+        """The merged shards in the form stored in the settings of their batch."""
         return {"plan": self.plan_id, "shards": list(map(list, self.shards))}
 
     @property
@@ -248,7 +248,7 @@ class MergedShards:
 
 @dataclass(frozen=True)
 class NewShard:
-    """The plan of a shard: the places of its own runs, the outline of all runs, and the suites of the outline."""
+    """The plan of a shard: the outline of all runs with its suites, and the places of the shard's own runs."""
 
     places: tuple[int, ...]
     outline: Outline
@@ -259,8 +259,9 @@ class NewShard:
 class NewBatch:
     """A new batch.
 
-    `started_at` is ISO 8601; `settings` are the settings of its start, without secrets. `projects` maps the file of
-    each suite to the folder of its project. `uid` identifies the plan; the batch is a `shard` of it, or all of it."""
+    `started_at` is an ISO 8601 time. `settings` are the settings at the start, without secrets. `projects` maps each
+    suite's file to its project's folder. `uid` identifies the plan. The batch is the whole plan or, with `shard`, one
+    shard of it."""
 
     kind: Kind
     started_at: str
@@ -273,7 +274,7 @@ class NewBatch:
 
     @property
     def places(self) -> Sequence[int]:
-        """The places of its runs in the plan, in the order of `runs`."""
+        """The places of the batch's runs in the plan, in the order of `runs`."""
         if self.shard is not None:
             return self.shard.places
         return range(len(self.runs))
@@ -296,7 +297,8 @@ class DoneRun:
 class SuiteRef:
     """One version of a suite, as it was when it ran.
 
-    `path` is the path of its file below the folder `project`, with slashes; `cases` is the number of its cases."""
+    `path` is the path of the suite's file below the folder `project`, with slashes. `cases` is the number of the
+    suite's cases."""
 
     id: int
     project: str
@@ -307,9 +309,9 @@ class SuiteRef:
 
     @property
     def key(self) -> str:
-        """The absolute path of its file, which identifies the suite in a history, as in `RunSummary`.
+        """The absolute path of the suite's file. It identifies the suite in a history, as in `RunSummary`.
 
-        Use the key for look-ups only: on another machine the file is elsewhere."""
+        Use the key only for look-ups, because the file has another path on another machine."""
         return posixpath.join(self.project, self.path)
 
     @property
@@ -329,7 +331,7 @@ class BatchPart:
     """The runs of one suite with one model in a batch.
 
     `planned` is the number of planned runs, `cases` the number of planned cases, and `counts` the number of runs of
-    each status. Planned runs that are in no count never finished."""
+    each status. Planned runs without a status never finished."""
 
     suite: SuiteRef
     model: str
@@ -348,16 +350,16 @@ class BatchPart:
 
 
 NAMED_AFTER = "named_after"
-"""Key in the settings of a batch: the number of the batch that lost its name to this one."""
+"""The key in a batch's settings for the number of the batch that lost its name to this batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchRow:
     """A batch in the list of batches.
 
-    `number` identifies it, and so does `name` if the user has given one. `ended_at` is `None` while it is running and
-    if it was cut off. `damage` names the unreadable part of a damaged batch, which has no parts and can only be listed
-    and removed."""
+    `number` identifies the batch, and so does a `name` that the user has given. `ended_at` is `None` while the batch is
+    running, and if it was interrupted. `damage` names the unreadable part of a damaged batch. Such a batch has no
+    parts, and can only be listed and removed."""
 
     number: int
     name: str | None
@@ -372,27 +374,27 @@ class BatchRow:
 
     @property
     def resumed_by(self) -> ResumedBy:
-        """The name of the command that started the batch, which also resumes it."""
+        """The command that started the batch and can resume it."""
         return resumed_by(self.settings)
 
     @property
     def shard(self) -> ShardRef | None:
-        """The shard of a plan that this batch is, `None` if it is not a shard."""
+        """The batch's place in a plan that was divided into shards; `None` if the batch is no shard."""
         return ShardRef.of_batch(self.settings)
 
     @property
     def merged(self) -> MergedShards | None:
-        """The shards from which this batch was merged, `None` if it was not."""
+        """The shards that were merged into this batch; `None` if the batch is not merged."""
         return MergedShards.of_batch(self.settings)
 
     @property
     def named_after(self) -> int | None:
-        """The number of the batch that lost its name to this one."""
+        """The number of the batch that lost its name to this batch."""
         return self._number(NAMED_AFTER)
 
     @property
     def confirms(self) -> int | None:
-        """The number of the batch whose broken cases were run again in this one."""
+        """The number of the batch whose broken cases were rerun in this batch."""
         return self._number(CONFIRMS)
 
     def _number(self, setting: str) -> int | None:
@@ -404,7 +406,7 @@ class BatchRow:
 
     @property
     def min_score(self) -> float | None:
-        """The mean score, 0..1, that the shards of its plan must reach together, `None` without such a limit."""
+        """The mean score (0..1) that all shards of the plan together must reach; `None` without such a limit."""
         demanded = self.settings.get("min_score")
         if isinstance(demanded, float) and 0 <= demanded <= 1:
             return demanded
@@ -429,7 +431,6 @@ class BatchRow:
         return {str(suite.file): suite.name for suite in self.suites}
 
     def count(self, *statuses: Status) -> int:
-        """Return the number of runs with one of these statuses."""
         total = 0
         for part in self.parts:
             total += sum(part.counts[status] for status in statuses)
@@ -456,16 +457,16 @@ class BatchRow:
 
     @property
     def missing(self) -> int:
-        """The number of runs that never finished, so that resuming the batch repeats them."""
+        """The number of runs that never finished. Resuming the batch makes them again."""
         return self.planned - self.count(*FINAL)
 
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run of a batch; `place` is its place in the plan, from 0.
+    """A run of a batch.
 
-    `figures` are its figures in the requested grading, `None` if it never finished. `by` is the deciding grader,
-    `None` for the grader that the case names."""
+    `place` is its place in the plan, from 0. `figures` are its figures in the requested grading, `None` if the run
+    never finished. `by` is the deciding grader, `None` for the grader that the case names."""
 
     id: int
     batch: int
@@ -482,12 +483,12 @@ class RunRow:
 
     @property
     def missing(self) -> bool:
-        """Whether the run never finished, so that resuming the batch repeats it."""
+        """Whether the run never finished. Resuming its batch makes it again."""
         return self.figures is None or self.figures.status == Status.STOPPED
 
 
 class ModelUse(NamedTuple):
-    """A model that runs of a suite use in a batch; `of_suite` says that the suite names it."""
+    """A model that runs of a suite use in a batch. `of_suite` means that the suite names the model."""
 
     suite: SuiteRef
     model: str
@@ -512,7 +513,7 @@ class DatedPart(NamedTuple):
 
 
 class CaseName(NamedTuple):
-    """The id of a case, and a name that it had."""
+    """The id of a case, with one of the names that the case had."""
 
     id: str
     name: str
@@ -521,7 +522,7 @@ class CaseName(NamedTuple):
 class CaseOutline(NamedTuple):
     """A case of a batch, with the places of its first and last run in the plan.
 
-    `ended` has the model and status of each run in the order of the plan; the status of an unfinished run is
+    `ended` has the model and the status of each run, in the order of the plan. An unfinished run has the status
     `None`."""
 
     suite: SuiteRef
@@ -551,10 +552,11 @@ SameSuites = Mapping[str, str]
 
 
 def same_suites(earlier: Iterable[SuiteRef], later: Iterable[SuiteRef]) -> SameSuites:
-    """Map the suites of an earlier batch to the same suites of a later one, by `SuiteRef.key`.
+    """Map the suites of an earlier batch to the same suites of a later batch, by `SuiteRef.key`.
 
-    In another checkout, or on another machine, the project differs, so the path in the project decides. A path at
-    which one of the batches has several suites is left out: such suites are the same only if their keys are equal."""
+    Another checkout or another machine has another project folder, so suites are the same if their paths in the project
+    are equal. If several suites of one batch share a path, that path is left out, and only suites with equal keys are
+    the same."""
     before, after = _alone(earlier), _alone(later)
     same = {}
     for path, key in before.items():
@@ -564,7 +566,7 @@ def same_suites(earlier: Iterable[SuiteRef], later: Iterable[SuiteRef]) -> SameS
 
 
 def _alone(suites: Iterable[SuiteRef]) -> dict[str, str]:
-    """Return the keys of suites by their paths, without paths that several suites have."""
+    """Return the keys of suites by path. Paths of several suites are left out."""
     keys: dict[str, set[str]] = {}
     for suite in suites:
         keys.setdefault(suite.path, set()).add(suite.key)
@@ -581,7 +583,7 @@ VERSION = 1
 Shards of different versions cannot be merged, because a place in the plan would mean different runs."""
 
 Shape = tuple[tuple[str, bool, str | None, int, int], ...]
-"""The runs of a case: model, whether the suite names it, deciding grader, first repeat, number of repeats."""
+"""The runs of a case: model, whether the suite names the model, deciding grader, first repeat, number of repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -599,11 +601,11 @@ class OutlinedRun:
 
 @dataclass(frozen=True)
 class Outline:
-    """The runs of a plan in their order, in a form that is small enough to store with every shard.
+    """The runs of a plan in order, in a form that is small enough to store with every shard.
 
-    `suites` are pairs of path in the project, with slashes, and hash. `shapes` are the different sets of runs that
-    cases have. `blocks` are cases in a row with one suite and one shape: index of the suite, index of the shape, pairs
-    of id and name."""
+    `suites` are pairs of a suite's path in the project, with slashes, and its hash. `shapes` are the different sets of
+    runs that cases have. Each of `blocks` stands for successive cases with one suite and one shape: the index of the
+    suite, the index of the shape, and the pairs of case id and name."""
 
     suites: tuple[tuple[str, str], ...]
     shapes: tuple[Shape, ...]
@@ -687,10 +689,9 @@ class Outline:
                         yield OutlinedRun(suite, case_id, name, model, of_suite, by, repeat)
 
     def uid(self, settings: Mapping[str, JsonValue], plan_id: str | None) -> str:
-        """Return the id of a batch of this plan, which is equal on every machine that runs a shard of it.
+        """Return the id of a batch of this plan. It is equal on every machine that runs a shard of the plan.
 
-        `settings` are the settings that influence runs; `plan_id` distinguishes one batch of the same plan from the
-        next."""
+        `settings` are the settings that influence runs. `plan_id` tells apart several batches of the same plan."""
         what = compact_json({"plan": self.text, "settings": settings, "id": plan_id})
         return hashlib.sha256(what.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class NewSuite:
-    """A suite of a new batch; `folder` is its project's folder as the history stores it."""
+    """A suite of a new batch. `folder` is the stored form of its project's folder."""
 
     def __init__(self, history: Path, file: SuiteFile, project: Path) -> None:
         self.folder = stored_folder(history, project)
@@ -75,7 +75,7 @@ class NewSuite:
 class NewPlan:
     """The plan of a new batch: its parts and the rows of its suites.
 
-    Prepare the plan before the transaction, because preparing a large one takes seconds."""
+    Create this object before the transaction, because a large plan takes seconds."""
 
     def __init__(self, connection: sqlite3.Connection, history: Path, batch: NewBatch) -> None:
         self.batch = batch
@@ -90,8 +90,8 @@ class NewPlan:
         if batch.shard is not None:
             for file in batch.shard.files:
                 files[file.path] = file
-            # A shard stores each pair of suite and model in the plan, even those without a run of its own: otherwise
-            # the next removed batch would take along a suite that the plan still names.
+            # A shard stores each pair of suite and model in the plan, even pairs without a run of its own. Otherwise
+            # removing another batch would also remove a suite that the plan still names.
             for of_plan, model in batch.shard.outline.parts:
                 planned.setdefault((batch.shard.files[of_plan].path, model), 0)
         self.parts: list[tuple[Path, str | bytes | None, int, int]] = []
@@ -118,7 +118,7 @@ def begin_batch(connection: sqlite3.Connection, history: Path, batch: NewBatch) 
 
 
 def start_batch(connection: sqlite3.Connection, plan: NewPlan) -> int:
-    """Write a batch without the runs of its plan, which `plan_runs` writes, and return the batch's number."""
+    """Write a batch and return its number. The runs of its plan are written by `plan_runs`."""
     batch = plan.batch
     number = connection.execute(
         "INSERT INTO batches (kind, started_at, program, settings, planned, uid) VALUES (?, ?, ?, ?, ?, ?)",
@@ -166,7 +166,7 @@ def write_plan(connection: sqlite3.Connection, batch: int, suites: Sequence[int]
 
 
 def reopen_batch(connection: sqlite3.Connection, number: int) -> str:
-    """Mark a batch as running again and return the time when it began.
+    """Mark a batch as running again, and return the time when it first began.
 
     Raises LookupError if there is no such batch."""
     row = connection.execute("SELECT started_at FROM batches WHERE id = ?", (number,)).fetchone()
@@ -190,8 +190,8 @@ def end_batch(connection: sqlite3.Connection, number: int, ended_at: str) -> Non
 def write_run(connection: sqlite3.Connection, batch: int, place: int, run: PackedRun) -> None:
     """Write the result of a planned run.
 
-    A run that already has a result other than `stopped` keeps that result, because another program was first. Raises
-    LookupError if the batch no longer exists."""
+    If another program has already written a result other than `stopped`, the run keeps that result. Raises LookupError
+    if the batch no longer exists."""
     row = connection.execute(
         "SELECT id, suite, model, status FROM runs WHERE batch = ? AND place = ?", (batch, place)
     ).fetchone()
@@ -209,7 +209,7 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
         " VALUES (?, x'', x'', ?, ?, ?, ?)",
         (run_row, *[_shared(connection, batch, text) for text in (run.tools, run.sample, run.block)], run.nth),
     )
-    # Parts store the counts of statuses, so that a list of batches reads no runs. Each result updates them.
+    # Each result updates the counts of statuses in the parts, so that a list of batches reads no runs.
     ended = run.status.column
     counted = f"{ended} = {ended} + 1"
     if before == Status.STOPPED:
@@ -252,10 +252,9 @@ def _shared(connection: sqlite3.Connection, batch: int, text: SharedText | None)
 
 
 def insert_suite(connection: sqlite3.Connection, folder: str, row: Sequence[Any]) -> int:
-    """Write a suite, unless the history has it, and return its id.
+    """Return the id of a suite in the history, after writing a missing suite.
 
-    `folder` is the folder of its project in its stored form; `row` is path, hash, name, number of cases, text and
-    blocks."""
+    `folder` is the stored form of its project's folder. `row` is path, hash, name, number of cases, text and blocks."""
     if (known := _known_suite(connection, folder, *row[:2])) is not None:
         return known
     added = connection.execute(
@@ -273,13 +272,13 @@ def _known_suite(connection: sqlite3.Connection, folder: str, path: Any, hash_: 
     return int(known[0]) if known is not None else None
 
 
-# SQLite stores any type in any column, and a history may come from another machine. Every value is validated when it is
-# read, and any error of reading it is reported as damage of the row.
+# SQLite stores any type in any column, and a history may come from another machine. So every value is validated when it
+# is read. Every error in reading a value is reported as damage of its row.
 DAMAGE = (
     *(ValueError, TypeError, AttributeError, LookupError, ArithmeticError),
     *(RecursionError, TrajectoryError),
 )
-"""The errors that damaged values raise when they are read."""
+"""The errors that reading damaged values raises."""
 
 _TEXTS_AT_HAND = 16
 """The size of the two caches: decompressed suites, and texts that runs share."""
@@ -296,10 +295,10 @@ _Text = TypeVar("_Text")
 
 
 def values_in(table: str, column: str) -> str:
-    """Return a statement for the distinct values of a column that is the first of an index.
+    """Return a statement that selects the distinct values of a column, which must be the first column of an index.
 
-    The statement takes one step in the index for each value, however many rows have it; SQLite's `SELECT DISTINCT`
-    would read all rows. NULL is left out."""
+    For each value, the statement takes one step in the index, however many rows have the value. SQLite's `SELECT
+    DISTINCT` would read all rows. NULL is left out."""
     return f"""
     WITH RECURSIVE each({column}) AS (
         SELECT min({column}) FROM {table}
@@ -342,9 +341,9 @@ class StoredRows:
         return list(self._each_run(statement, values, damaged))
 
     def _each_run(self, statement: str, values: Sequence[Any], damaged: Say | None = None) -> Iterator[RunRow]:
-        """Yield the runs that a statement selects, in the state of one moment.
+        """Yield the runs that a statement selects, in their state at one moment.
 
-        Damaged runs are reported to `damaged`; without it, they raise DamagedError."""
+        Damaged runs are reported to `damaged`. Without it, they raise DamagedError."""
         with self._at_one_moment(), as_history_errors(self.file):
             for row in self._cursor(statement, values):
                 try:
@@ -427,9 +426,9 @@ class StoredRows:
         return self._cut_texts[suite]
 
     def _shared_text(self, id_: int | None) -> bytes | None:
-        """Return a text that several runs share, by its row id.
+        """Return a text that several runs share, given its row id.
 
-        Raises ValueError if it is missing or cannot be read."""
+        Raises ValueError if the text is missing or cannot be read."""
         if id_ is None:
             return None
         if id_ not in self._shared_texts:

@@ -1,4 +1,4 @@
-"""Stores all runs of a batch in columns, so that several hundred thousand fit into memory."""
+"""Stores all runs of a batch in columns, so that memory can hold several hundred thousand runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.grading.lazy import Codes, Lazy
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import RunRow
 
-# An array cannot hold `None`, so these values stand for it; no time, score or count has them.
+# Arrays cannot hold `None`. These values represent it, because no time, score or count equals them.
 _NO_NUMBER = float("nan")
 _NO_COUNT = -(1 << 63)
 
@@ -22,7 +22,7 @@ class RunTable(Lazy[RunRow]):
     """The runs of a batch in order; rows are created on access."""
 
     def __init__(self, runs: Iterable[RunRow] = ()) -> None:
-        # Most runs share their suite, model and options with others, so `Codes` keeps each combination once and a
+        # Most runs share their suite, model and options with other runs. `Codes` stores each combination once, and a
         # number for each run.
         self._ids, self._places = array("q"), array("q")
         self._kinds: Codes[tuple[Any, ...]] = Codes()
@@ -35,7 +35,7 @@ class RunTable(Lazy[RunRow]):
             self.append(run)
 
     def append(self, run: RunRow) -> None:
-        """Add a run; its figures must be those of the same case, model and repeat."""
+        """Add a run. Its figures must belong to the same case, model and repeat."""
         figures = run.figures
         self._ids.append(run.id)
         self._places.append(run.place)

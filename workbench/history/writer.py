@@ -1,4 +1,4 @@
-"""Writes batches into a history while they run, on a thread of its own, so that a slow disk delays no run.
+"""Writes running batches into a history, on a separate thread, so that a slow disk delays no run.
 
 Runs that end at nearly the same time are committed together."""
 
@@ -35,18 +35,18 @@ from workbench.history.rows import (
 )
 from workbench.numerals import count_text
 
-# Other programs cannot write during a step, so a step must be short.
+# Other programs cannot write during a step, so steps must be short.
 PLANNED_AT_ONCE = 5_000
-"""The number of runs of a plan that are written in one step."""
+"""The number of planned runs that one step writes."""
 
 
 @dataclass(eq=False)
 class BatchHandle:
     """A batch that is being recorded.
 
-    `number` is its number in the history, `None` until it is written; `places` are the places of its runs in the plan
-    by their ids; `started_at` is the ISO 8601 time when it first began. `claim` keeps other programs from resuming
-    it. `resumed_by` is the command that resumes it."""
+    `number` is the batch's number in the history, `None` until the batch is written. `places` maps run ids to places in
+    the plan. `started_at` is the ISO 8601 time when the batch first began. `claim` keeps other programs from resuming
+    the batch. `resumed_by` is the command that resumes it."""
 
     number: int | None = None
     places: dict[str, int] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class BatchHandle:
     claim: Claim | None = field(default=None, repr=False)
     resumed_by: ResumedBy = "run"
     _written: bytearray = field(default_factory=bytearray, repr=False)
-    """One byte per place, 1 if its run was written; it ends at the last written place."""
+    """One byte per place in the plan, 1 if the place's run was written. The array ends at the last written place."""
 
     def has(self, run_id: str) -> bool:
         """Return whether a run was certainly stored."""
@@ -113,10 +113,10 @@ Entry = BeginBatch | ResumeBatch | WriteRun | EndBatch
 
 
 class OpenHistory:
-    """The file of a history while batches are written to it, opened on demand.
+    """The file of a history to which batches are written. The file is opened on demand.
 
-    The file may be damaged, removed or replaced while it is open. It is then reopened or created again, `say` gets a
-    message, and batches that began here are written to the new file. Use it on one thread."""
+    The file may be damaged, removed or replaced while it is open. It is then opened or created again, and `say` gets a
+    message. Batches that began here are written to the new file. Use this object on one thread."""
 
     def __init__(self, file: Path, say: Say) -> None:
         self._file = file
@@ -139,7 +139,7 @@ class OpenHistory:
         try:
             self._write(entries)
         except DamagedError:
-            # Opening a suspect file checks all of it, so that damage is found and the file renamed.
+            # Opening a suspect file checks it completely. If it is damaged, it is renamed.
             self.close()
             self._suspect = True
             self._write(entries)
@@ -187,7 +187,7 @@ class OpenHistory:
     def _begin(self, connection: sqlite3.Connection, handle: BatchHandle, batch: NewBatch) -> None:
         """Write the plan of a batch in steps, between which other programs can write.
 
-        After a failure, the next call continues after the last complete step."""
+        If a call fails, the next call continues after the last complete step."""
         plan = NewPlan(connection, self._file, batch)
         if handle.number is None or not is_batch(connection, handle.number, batch.started_at):
             self._start(connection, handle, plan)
@@ -203,8 +203,8 @@ class OpenHistory:
             with transaction(connection):
                 number = start_batch(connection, plan)
                 plan_runs(connection, number, plan, 0, PLANNED_AT_ONCE)
-                # The claim comes before the commit: a batch that is visible without a claim looks cut off. If another
-                # program has claimed this number, its claim is for a batch of an earlier file of this name.
+                # The claim precedes the commit, because a batch that is visible without a claim looks interrupted. If
+                # another program has claimed this number, its claim belongs to an earlier file with this name.
                 handle.claim = claim_if_free(self._file, number)
         except BaseException:
             handle.release()
@@ -279,7 +279,7 @@ LOOK_S = 1.0
 
 # Each commit waits for the disk, so many short runs can only be written fast enough by committing several at once.
 GATHER_S = 0.5
-"""Time that a finished run waits for others to be committed with it, in seconds."""
+"""The seconds for which a finished run waits for other runs, to be committed with them."""
 
 MAX_AT_ONCE = 512
 """The most runs that are committed together."""
@@ -295,10 +295,10 @@ class _Done:
 
 
 class HistoryWriter:
-    """The writer of one history, on a thread of its own, until the program ends.
+    """The writer of one history. It has its own thread and lasts until the program ends.
 
-    No failure stops a run: `say` gets each message once, on the writer's thread, and a failed entry is retried with
-    the next one and at the end. Waiting entries are kept in memory, compressed. Usable from any thread."""
+    No failure stops a run. `say` gets each message once, on the writer's thread. A failed entry is retried with the
+    next entry and at the end. Waiting entries are kept in memory, compressed. Any thread may use the writer."""
 
     def __init__(self, file: Path, say: Say) -> None:
         self.file = file
@@ -342,8 +342,8 @@ class HistoryWriter:
 
         `handle` has the number of the batch and the places of the runs to come, which `redaction` redacts. Raises
         HistoryError if a program is running that batch or the history cannot be written."""
-        # Resuming waits for the result of this write: the missing runs serve only the history, so without it they would
-        # be paid for in vain. In other cases a failed write only loses the record of a run.
+        # Resuming waits for this write. Without the history, the missing runs would be paid for in vain, because they
+        # serve only the history. Otherwise a failed write only loses the record of a run.
         if handle.claim is None and handle.number is not None:
             handle.claim = claim(self.file, handle.number)
         begun = self._beginning[handle] = Future()
@@ -360,12 +360,13 @@ class HistoryWriter:
             raise
 
     def write_run(self, handle: BatchHandle, run: DoneRun | PackedRun) -> Future[None]:
-        """Record a finished run and return at once.
+        """Record a finished run, and return at once.
 
-        Call it for all runs of one batch on one thread.
+        Call this method for all runs of one batch on one thread.
 
-        The future is done when the run is stored, or when waiting is of no use because the history cannot be written
-        for now. A run that is not stored yet is lost if the program is killed. The future cannot be cancelled."""
+        The future is done when the run is stored. It is also done when the history cannot be written for now, because
+        waiting is then of no use. A run that is not stored yet is lost if the program is killed. The future cannot be
+        cancelled."""
         settled: Future[None] = Future()
         settled.set_running_or_notify_cancel()  # a running future refuses to be cancelled
         if self._failed_at is not None or self._closing_at is not None:
@@ -385,7 +386,7 @@ class HistoryWriter:
         return self._runs_given[handle] - self._runs_written[handle] + self._open.lost[handle]
 
     def settle(self, timeout_s: float) -> bool:
-        """Block until everything recorded so far is written, and return whether it took at most `timeout_s` seconds."""
+        """Wait at most `timeout_s` seconds until all recorded entries are written. Return whether they are."""
         written = threading.Event()
         self._give(written)
         return self._thread.is_alive() and written.wait(timeout_s)
@@ -415,8 +416,8 @@ class HistoryWriter:
             if goes_on and (self._failed_at is None or may_retry or self._beginning):
                 self._write_waiting(file)
             self._let_go_on()
-        # A write that has failed since the program began to quit is not retried, because it would probably fail again
-        # and take time.
+        # A write that failed after the program began to quit is not retried. It would probably fail again and take
+        # time.
         if self._failed_at is None or self._closing_at is None or self._failed_at < self._closing_at:
             self._write_waiting(file)
         self._tell_what_is_missing()
@@ -485,7 +486,7 @@ class HistoryWriter:
                 self._tell(f"{error}; what is not stored yet is tried again")
                 return
             except Exception as error:
-                # One of these runs can never be stored; written separately, the others still are.
+                # One of these runs can never be stored. Written one by one, the other runs are still stored.
                 if len(entries) > 1:
                     self._alone = len(entries)
                     continue
@@ -517,7 +518,7 @@ class HistoryWriter:
             self._beginning.pop(entry.handle).set_result(None)
 
     def _give_up(self, entry: Entry, error: Exception) -> None:
-        """Drop an entry that can never be written; a batch that cannot be reopened fails its caller."""
+        """Drop an entry that can never be written. If the entry resumes a batch, its caller gets the error."""
         if isinstance(entry, ResumeBatch):
             self._beginning.pop(entry.handle).set_exception(self._cannot_go_on(entry, error))
         else:
