@@ -68,15 +68,16 @@ CALL_RULES: Final = ("any_of", "optional", "times", "result", "is_error")
 
 
 class ExpectedCall(Frozen):
-    """A call that must happen, or in `disallowed` must not.
+    """A call that must happen or, in `disallowed`, must not happen.
 
-    Without `args`, any arguments are right; empty `args` mean a call without arguments. With `only_args`, an argument
+    Without `args`, any arguments are right. Empty `args` mean a call without arguments. With `only_args`, an argument
     that `args` does not name is wrong. `unlisted` says that the tool intentionally does not exist.
 
     `any_of` lists alternatives in place of `tool`. An `optional` call may be missing. `times` are the fewest and the
-    most calls that fit. `result` is a check of the result that the call must have returned, and `is_error` says whether
-    that must be an error. `because` is the reason for the expectation, shown with its issues. `after_message` is the id
-    of a scripted user's message before which the call is wrong."""
+    most calls that fit. `result` is a check of the result of the call, and `is_error` says whether the result must be
+    an error. `because` is the reason for the expectation, shown with its issues. `after_message` is the id of a
+    scripted user's message. The call is wrong before this message.
+    """
 
     tool: NonEmpty = ""
     args: Checks | None = None
@@ -162,9 +163,10 @@ class ExpectedCall(Frozen):
 
 
 class CallWithoutArguments(ExpectedCall):
-    """An expected call that forbids some arguments, by checks with `present = false`.
+    """An expected call that forbids some arguments by checks with `present = false`.
 
-    `reasons` are those that the suite gives, by the names of the arguments."""
+    `reasons` maps names of arguments to the suite's reasons.
+    """
 
     reasons: dict[str, str] = Field(default_factory=dict)
 
@@ -193,10 +195,11 @@ def with_forbidden(call: ExpectedCall) -> ExpectedCall:
 
 
 class DisallowedCall(ExpectedCall):
-    """A call that must not happen: ever, `before` another call was made, or `after` another call.
+    """A call that must never happen, or not `before` or `after` another call.
 
-    If the other call has a check of its result, an earlier answer of the model must have made it: the calls of one
-    answer cannot depend on each other's results."""
+    If the other call has a check of its result, an earlier answer of the model must have made the other call. The calls
+    of one answer cannot depend on each other's results.
+    """
 
     before: ExpectedCall | None = None
     after: ExpectedCall | None = None
@@ -217,9 +220,10 @@ class DisallowedCall(ExpectedCall):
 
 
 class AnyOrder(Frozen):
-    """A group of calls at one position of the ordered list; inside the group, any order is right.
+    """A group of calls at one position of the ordered list. Inside the group, any order is right.
 
-    With `parallel`, one answer of the model must contain all of them; only such a group may be in the unordered list.
+    With `parallel`, one answer of the model must contain all calls of the group. Only such a group may be in the
+    unordered list.
     """
 
     any_order: Annotated[Items[ExpectedCall], Field(min_length=1)]

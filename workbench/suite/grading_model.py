@@ -47,7 +47,7 @@ WrittenExtraCalls = Annotated[
 
 
 class LimitsTable(Frozen):
-    """Limits as written in a suite or a case; `None` means that the text does not set one."""
+    """Limits as written in a suite or a case. `None` means that the text sets no limit."""
 
     max_rounds: Annotated[int, Field(ge=1)] | None = None
     max_tool_calls: Annotated[int, Field(ge=0)] | None = None
@@ -114,11 +114,12 @@ EndpointFaults = Literal["fail", "error"]
 
 
 class Gate(Frozen):
-    """The gate of a suite: the least mean score, and the least share of runs that passed or were warned.
+    """The gate of a suite: the least mean score, and the least share of runs that passed or got a warning.
 
-    Runs of cases with a tag in `quarantine` are graded and do not count in the gate. With `endpoint_faults = "error"`,
-    a run that fails through a fault of its endpoint is not graded. `max_user_errors` limits the share of conversations
-    that an error of the simulated user ended."""
+    Runs of cases with a tag in `quarantine` are graded but do not count in the gate. With `endpoint_faults = "error"`,
+    a run that fails because of a fault of its endpoint is not graded. `max_user_errors` limits the share of
+    conversations that ended through an error of the simulated user.
+    """
 
     per: GatePer = "model"
     min_score: Unit | None = None
@@ -142,10 +143,11 @@ class StatisticsTable(Frozen):
 
 
 class Aggregate(Frozen):
-    """Statistics of a measure over the runs of a suite, with limits for some of them.
+    """Statistics of a measure over the runs of a suite, with limits for some statistics.
 
     `of` is a measure of runs, a grader, `GRADER.NUMBER`, or `response.NAME` for a named check of answers. With `tags`,
-    only runs of cases that have one of the tags count."""
+    only runs of cases with one of the tags count.
+    """
 
     name: NonEmpty
     of: NonEmpty = "score"

@@ -75,9 +75,11 @@ def _subject_name(others: dict[str, Any]) -> str:
 class Subject(Frozen):
     """A program, a Python function or an agent that is evaluated in place of a model.
 
-    `agent` names a known agent, and `acp` is the command of one that speaks the Agent Client Protocol; with both,
-    `agent` says how it is set up. `mode` is a session mode of the agent, `builtin` says what happens to tools of its
-    own, and a copy of `folder` is its working folder. `timeout_s` replaces `limits.timeout_s` for its runs."""
+    `agent` names a known agent. `acp` is the command of an agent that speaks the Agent Client Protocol. With both,
+    `agent` defines the agent's setup. `mode` is a session mode of the agent. `builtin` decides what happens to the
+    agent's own tools. The agent's working folder is a copy of `folder`. `timeout_s` replaces `limits.timeout_s` for the
+    agent's runs.
+    """
 
     command: Annotated[Items[str], Field(min_length=1)] | None = None
     python: PythonReference | None = None
@@ -164,10 +166,11 @@ class Tool(Frozen):
 
 
 class ProviderTool(Frozen):
-    """A tool that providers of models run themselves, such as a search of the web.
+    """A tool that providers of models run themselves, such as a web search.
 
-    `chat`, `messages` and `responses` are its forms in requests to these APIs, sent as written. A model behind another
-    API is not offered the tool. Without any of them, endpoints offer it by themselves."""
+    `chat`, `messages` and `responses` are its forms in requests to these APIs and are sent as written. Models behind
+    other APIs are not offered the tool. Without these three keys, endpoints offer the tool by themselves.
+    """
 
     name: NonEmpty
     chat: dict[str, JsonValue] | None = None
@@ -188,7 +191,8 @@ class Mock(Frozen):
     """An answer to calls of a tool in place of its server: exactly one of `result`, `results`, `error` and `python`.
 
     With `state = "batch"`, all runs share the module of the function. `unlisted` means that the tool intentionally does
-    not exist."""
+    not exist.
+    """
 
     tool: NonEmpty
     when: Checks | None = None
@@ -232,23 +236,24 @@ class AtMost(Frozen):
 
 
 class CaseImage(Frozen):
-    """An image in the request of a case: a file in the folder of the suite, as a path from there."""
+    """An image in the request of a case: the path of a file in the suite's folder, relative to this folder."""
 
     file: NonEmpty
 
 
 class SetupCall(Frozen):
-    """A call that the suite itself makes before each run of a case, to bring its tools into the state it needs."""
+    """A call that the suite makes before each run of a case, to set up the state of its tools."""
 
     tool: NonEmpty
     args: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class FinalState(Frozen):
-    """A call of a tool after the run, and the check that its result must meet.
+    """A call of a tool after the run, and a check of its result.
 
-    The check of a text gets the result as text, any other check gets its JSON. With `is_error`, the tool must answer
-    with an error."""
+    A check of text receives the result as text. Any other check receives the result's JSON. With `is_error`, the tool
+    must answer with an error.
+    """
 
     tool: NonEmpty
     args: dict[str, JsonValue] = Field(default_factory=dict)
@@ -257,11 +262,12 @@ class FinalState(Frozen):
 
 
 class FinalTable(Frozen):
-    """The conditions at the end of a run: the changes that the run made, what was said, and the state of tools.
+    """The conditions at the end of a run: on the changes that it made, on its answers, and on the state of tools.
 
-    `changes` must be exactly the successful calls of tools that are neither read-only nor match a pattern in `readers`;
-    empty `changes` demand that there was none. `says` are texts that some answer contains. `goal` is a judged check of
-    the whole conversation."""
+    `changes` must be exactly the successful calls of tools that are not read-only and match no pattern in `readers`.
+    Empty `changes` demand that there was no such call. Each text in `says` must be in some answer. `goal` is a judged
+    check of the whole conversation.
+    """
 
     changes: Items[ExpectedCall] | None = None
     readers: Items[NonEmpty] = ()
@@ -276,7 +282,7 @@ class FinalTable(Frozen):
 
 
 class Step(Frozen):
-    """One model request of a chain, with the call that is expected in answer to it, if `tool` names one."""
+    """One model request of a chain. If `tool` names a tool, its call is expected in the answer."""
 
     user: str | None = None
     system: str | None = None
@@ -355,7 +361,7 @@ WrittenEach = Annotated[
 
 
 class CaseVariant(Frozen):
-    """The calls that a case expects in a variant, in place of its usual ones."""
+    """The calls that a case expects in a variant, in place of its usual calls."""
 
     name: NonEmpty
     ordered: Items[OrderedItem] = ()
@@ -658,8 +664,9 @@ _needs_resolving: ByIdentity[Case, bool] = ByIdentity(_some_need_resolving)
 class ToolChange(Frozen):
     """A variant's changes to one tool of the suite, a case or a server.
 
-    `name` renames the tool, and `arguments` its arguments (old names to new ones); expectations and mocks are renamed
-    with them. A `hidden` tool is not offered."""
+    `name` renames the tool. `arguments` maps old names of arguments to new names. Expectations and mocks are renamed
+    too. A `hidden` tool is not offered.
+    """
 
     tool: NonEmpty
     name: NonEmpty | None = None
@@ -672,10 +679,11 @@ class ToolChange(Frozen):
 class Variant(Frozen):
     """A variant of a suite: changes that are compared with the suite as written and with other variants.
 
-    `servers` and `tools` replace those of the same name and add the others; `mocks` take precedence over all others.
-    `offer` replaces the `offer` of each case. `names` maps the tools of expectations to the tools that replace them.
-    With `host`, the variant stands for a host of the suite's tools: each case also offers its tools, and agents, which
-    are hosts themselves, do not run it."""
+    `servers` and `tools` replace those of the same name and add the others. `mocks` take precedence over all other
+    mocks. `offer` replaces the `offer` of each case. `names` maps the tools of expectations to replacements. With
+    `host`, the variant represents a host of the suite's tools: each case also offers the variant's tools. Agents are
+    hosts themselves and do not run such a variant.
+    """
 
     name: NonEmpty
     description: str = ""

@@ -15,13 +15,13 @@ from workbench.checks.structure_kinds import HasFields
 from workbench.checks.value_kinds import Equals
 from workbench.suite.shape import ARRAYS_OF_TABLES, TABLES
 
-# The libraries for TOML do not have this layout: tomli-w puts every element of a list on a line of its own and every
-# table under a header, and tomlkit leaves the layout to its caller. So the layout is decided here, by the place of a
+# Libraries for TOML cannot produce this layout. tomli-w puts every element of a list on its own line and every table
+# under a header, and tomlkit leaves the layout to its caller. So this module derives the layout from the place of a
 # value in the suite. Texts are written as JSON, whose escapes mean the same in TOML.
 
 Table = dict[str, object]
 Keys = tuple[str, ...]
-"""Keys from the top of the file, without indices, which are the same for all elements of an array."""
+"""Keys from the top of the file without indices. They are the same for all elements of an array."""
 
 _WIDEST_LINE = 100
 _AS_IT_IS = frozenset('"\n\t')
@@ -34,7 +34,7 @@ _IN_BRACKETS = frozenset(
         *[keys for keys in ARRAYS_OF_TABLES if keys[-1] in ("any_order", "any_of")],
     }
 )
-"""Arrays of tables that are written in brackets, with one line for each element, and not as blocks."""
+"""Arrays of tables that are written in brackets with one line for each element, and not as blocks."""
 _UNDER_HEADERS = frozenset(
     {
         ("tools", "parameters"),
@@ -43,20 +43,22 @@ _UNDER_HEADERS = frozenset(
         ("cases", "tools", "parameters", "properties"),
     }
 )
-"""Tables that always have a header, in addition to those at the top of the file."""
+"""Tables that always have a header. The tables at the top of the file have one too."""
 
 
 def suite_text(document: Mapping[str, object]) -> str:
-    """Return a suite as TOML, ending with a line end.
+    """Return a suite as TOML that ends with a line end.
 
-    Raises ValueError for a value that TOML lacks, such as null."""
+    Raises ValueError for a value that TOML lacks, such as null.
+    """
     return "\n".join(_table_lines((), document)).lstrip("\n") + "\n"
 
 
 def block_text(keys: Keys, table: Mapping[str, object], *, of_array: bool) -> str:
-    """Return a table under its header, `[keys]` or `[[keys]]`, with all tables below it, without a final line end.
+    """Return a table and all tables below it under its header, `[keys]` or `[[keys]]`, without a final line end.
 
-    Raises ValueError for a value that TOML lacks."""
+    Raises ValueError for a value that TOML lacks.
+    """
     return "\n".join([header(keys, of_array=of_array), *_table_lines(keys, table)])
 
 
@@ -74,7 +76,7 @@ def pair_text(keys: Keys, value: object) -> str:
 
 
 def value_text(keys: Keys, value: object) -> str:
-    """Return a value as it is written after the equals sign, on several lines if it is long."""
+    """Return a value as TOML for the place after the equals sign. A long value takes several lines."""
     if isinstance(value, str) and "\n" in value:
         return _long_text(value)
     if isinstance(value, list | tuple) and value:
@@ -112,7 +114,7 @@ def one_line(value: object) -> str:
 
 
 def key_text(key: str) -> str:
-    """Return a key, in quotes if it needs them."""
+    """Return a key, quoted if necessary."""
     if _BARE_KEY.fullmatch(key):
         return key
     return f'"{_escaped(key)}"'
@@ -154,7 +156,10 @@ def stands_apart(keys: Keys) -> bool:
 
 
 def rank(keys: Keys) -> int:
-    """Return the position of the last of `keys` in its table: that of its field in the model; unknown keys are last."""
+    """Return the position of the last of `keys` in its table: its field's position in the model.
+
+    Unknown keys are last.
+    """
     known = TABLES.get(keys[:-1])
     if known is None:
         return 0
@@ -185,7 +190,7 @@ def _has_line_break(value: object) -> bool:
 
 
 def _short_text(text: str) -> str:
-    # Nothing needs an escape between apostrophes, so patterns and JSON are easier to read there.
+    # Between apostrophes nothing needs an escape, which makes patterns and JSON easier to read.
     if ('"' in text or "\\" in text) and "'" not in text and text.isprintable():
         return f"'{text}'"
     return f'"{_escaped(text)}"'
@@ -206,8 +211,8 @@ def _long_text(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a text with the escapes that it needs between double quotes."""
-    # The escapes of JSON are escapes of TOML too. Invisible characters are escaped, so that a review shows them.
+    """Return a text with the escapes that double quotes require."""
+    # JSON's escapes are also valid in TOML. Invisible characters are escaped, so that a review shows them.
     escaped = json.dumps(text, ensure_ascii=False)[1:-1]
     if escaped.isprintable():
         return escaped
@@ -225,12 +230,12 @@ def _visible_character(character: str) -> str:
     return f"\\U{number:08x}"
 
 
-# Models are converted back to the data that a person writes, without defaults and with checks in their short form. Some
-# of the original text is lost in a model: an id that was derived from the name is written, `5.0` becomes `5`, and a
-# schema becomes JSON text only if it has a null.
+# Models are converted to the data that a person writes, without defaults and with checks in their short form. A model
+# has lost some of the original text: an id derived from the name is written, `5.0` becomes `5`, and a schema becomes
+# JSON text only if it has a null.
 
 _ANY_JSON = frozenset({"equals", "one_of", "equals_text", "result", "results", "mock_result"})
-"""Fields that hold any values of the author, so that 5 and 5.0 are different there."""
+"""Fields that hold any values of the author. In these fields, 5 and 5.0 differ."""
 
 
 def to_toml_data(model: BaseModel) -> Table:

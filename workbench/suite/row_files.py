@@ -23,7 +23,7 @@ Row = Mapping[str, JsonValue]
 """The values of a row by the names of their columns."""
 
 AS_JSON: Final = ":json"
-"""The ending of the name of a column whose texts are JSON, in CSV or in a table of the suite."""
+"""Suffix of a column's name if the column's texts are JSON, in CSV or in a table of the suite."""
 
 _DEEPEST = 64
 """The most levels of lists and objects in a value; the limit of a suite is the same."""
@@ -179,7 +179,7 @@ def _header(name: str, line: int, cells: list[str]) -> list[str]:
 
 def _json_lines(name: str, text: str) -> Iterator[tuple[int, Row]]:
     """Yield the objects of JSON Lines with their lines; blank lines are skipped."""
-    # Not `splitlines`, which also ends a line at characters that JSON allows inside of a text.
+    # `splitlines` also ends a line at characters that JSON allows inside a text.
     for line, written in enumerate(text.split("\n"), 1):
         if not written.strip():
             continue
@@ -220,7 +220,7 @@ def _row_of(cells: Any) -> Row:
 
 
 def _parsed(text: str) -> JsonValue:
-    """Return a JSON text's value; raise ValueError if it is not JSON, or has a value that a suite cannot hold."""
+    """Return the value of a JSON text. Raise ValueError if it is not JSON or has a value that a suite cannot hold."""
     try:
         value: JsonValue = json.loads(text, parse_constant=_no_such_number, object_pairs_hook=_object)
     except RecursionError as error:
@@ -247,7 +247,7 @@ def _parsed(text: str) -> JsonValue:
 
 
 def _object(pairs: list[tuple[str, JsonValue]]) -> JsonValue:
-    """Return a JSON object; raise ValueError for a key that occurs twice, of which Python would keep the last value."""
+    """Return a JSON object. Raise ValueError for a duplicate key, of which Python would keep only the last value."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

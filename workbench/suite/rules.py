@@ -1,7 +1,8 @@
-"""Rules of suites that the types of single values cannot express, such as mutually exclusive keys.
+"""Rules of suites that types of single values cannot express, such as mutually exclusive keys.
 
-They read the parsed TOML, not the models, so that they find their problems even if some value has a wrong type. The
-rules of checks and of servers are in modules of their own."""
+They read the parsed TOML and not the models, so they find problems even if some value has a wrong type. Rules of checks
+and of servers are in separate modules.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ NUMBERS: dict[GraderName, tuple[str, ...]] = {
     "trajectory": ("matched", "total", "unexpected", "all_pass"),
     "dimensions": ("precision", "recall", "parameters", "content", "latency_ms", "latency_ok"),
 }
-"""The quantities in each grader's formula, as its grades name them."""
+"""The quantities in each grader's formula, under the names that grades use."""
 
 RUN_MEASURES: Final = ("score", "latency_ms", "tokens", "cost_usd", "valid_arguments")
 """The measures of every run, whatever graded it: `analysis.measures` defines them."""
@@ -80,9 +81,11 @@ PERCENTAGE: Final = "trajectory.percentage"
 """Apple's name for the score of `trajectory`, which no check of the answer changes."""
 
 MEASURES: tuple[str, ...] = (*RUN_MEASURES, *GRADERS, *_quantities(), PERCENTAGE)
-"""The values of `of` in every suite: the deciding grader's score, the model's latency, its tokens (input and
-output), their cost in US dollars, the share of calls with valid arguments, the score of one grader, and one of its
-quantities."""
+"""The values of `of` in every suite.
+
+They are the deciding grader's score, the model's latency, its tokens (input and output), their cost in US dollars, the
+share of calls with valid arguments, the score of one grader, and one of a grader's quantities.
+"""
 
 NAMED_MEASURE: Final = "response."
 """The prefix of the measures of one suite: the named checks of its answers."""
@@ -103,7 +106,7 @@ def is_score(of: str) -> bool:
 
 
 def replaces_statuses(suite: Suite) -> bool:
-    """Return whether the suite limits the scores of all runs together, so that a single failed case does not decide."""
+    """Return whether the suite limits the scores of all runs together. A single failed case then does not decide."""
     gate = suite.gate
     if gate.min_score is not None or gate.min_pass_rate is not None:
         return True
@@ -115,7 +118,7 @@ def replaces_statuses(suite: Suite) -> bool:
 
 
 def measures_of(cases: object) -> tuple[str, ...]:
-    """Return all values that `of` can have in a suite with these cases, which are parsed TOML."""
+    """Return all possible values of `of` in a suite with these cases. The cases are parsed TOML."""
     measures = dict.fromkeys(MEASURES)
     for _, case in tables(cases):
         response = table(case.get("response"))
@@ -161,7 +164,7 @@ def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
 
 
 def _provider_tools_rules(raw: dict[str, object]) -> Iterator[Finding]:
-    """Check the tools of providers: their names, and the keys that must not name them."""
+    """Check the names of provider tools, and the keys that must not name these tools."""
     yield from twice(raw.get("provider_tools"), "name", ("provider_tools",), "provider_tools")
     names = {tool.get("name") for _, tool in tables(raw.get("provider_tools"))}
     if not names:
@@ -213,7 +216,7 @@ def _variants_rules(variants: object) -> Iterator[Finding]:
 
 
 def _named_variants_rules(raw: dict[str, object]) -> Iterator[Finding]:
-    """Check that the suite has the variants that cases name; a file of variants may add them later."""
+    """Check that the suite has the variants that its cases name. A file of variants may add variants later."""
     known = [str(variant.get("name")) for _, variant in tables(raw.get("variants"))]
     for number, case in tables(raw.get("cases")):
         for index, own in tables(case.get("variants")):
@@ -336,7 +339,7 @@ def mock_rules(mocks: object, place: Place) -> Iterator[Finding]:
 
 
 def _state_rules(raw: dict[str, object]) -> Iterator[Finding]:
-    """Check that all mocks of a module have the same owner of its state."""
+    """Check that all mocks of a module agree on the owner of the module's state."""
     lists: list[tuple[object, Place]] = [(raw.get("mocks"), ("mocks",))]
     for key in ("variants", "cases"):
         for index, owner in tables(raw.get(key)):
@@ -364,9 +367,10 @@ _FIELDS_OF_ROLE: dict[object, tuple[str, ...]] = {
 
 
 def cases_rules(cases: object, templates: Sequence[int] = ()) -> Iterator[Finding]:
-    """Check all cases of a suite, and that their ids and names differ.
+    """Check all cases of a suite, and that their ids and names are unique.
 
-    `templates` has the index of each case's table in the text, where they differ from those of the cases."""
+    `templates` has the index of each case's table in the text. It is empty if these equal the indices of the cases.
+    """
     yield from _ids(cases, templates)
     yield from _names(cases, templates)
     for index, case in tables(cases):
@@ -401,7 +405,7 @@ def _names(cases: object, templates: Sequence[int]) -> Iterator[Finding]:
         if not isinstance(name, str) or not name:
             continue
         at = templates[index] if templates else index
-        # Two ids that are derived from one name are an error already, and rows are compared where they are read.
+        # Two equal ids derived from one name are already an error. Rows are compared where they are read.
         is_reported = first.setdefault(name, at) == at or ("id" not in case and name in without_id)
         if not is_reported:
             message = f"two cases have the name {quoted(name)}: also cases[{first[name]}]"
@@ -455,7 +459,7 @@ def _no_calls_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _calls_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Check the calls that a case, or a variant of it, expects or forbids."""
+    """Check the calls that a case, or one of its variants, expects or forbids."""
     for call, at in _calls(case, place):
         yield from call_rules(call, at)
         yield from checks_rules(call.get("args"), (*at, "args"))
@@ -483,7 +487,7 @@ def _image_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _calls(case: dict[str, object], place: Place) -> Iterator[tuple[dict[str, object], Place]]:
-    """Yield everything that describes a call, alternatives after the call that lists them."""
+    """Yield every description of a call. Alternatives follow the call that lists them."""
     for call, at in _whole_calls(case, place):
         yield call, at
         for index, alternative in tables(call.get("any_of")):
@@ -605,7 +609,7 @@ def _named_rules(checks: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _without_check(name: str, value: object, place: Place) -> Iterator[Finding]:
-    """Find the check that a name in `response` probably means, because its value is not a check."""
+    """Find a name in `response` whose value is not a check, and suggest the check that the name probably means."""
     # Either the name is a misspelt check, or the table has a misspelt check among its options.
     words = (name, *islice(table(value), 4))
     for word in words:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 _NAMES = ("id", "name", "tool", "role")
-"""Keys that identify a changed element, the most specific one first."""
+"""Keys that identify a changed element, most specific first."""
 
 
 def same(left: object, right: object) -> bool:
@@ -26,10 +26,10 @@ def same(left: object, right: object) -> bool:
 
 
 def partners(old: Sequence[object], new: Sequence[object]) -> list[int | None]:
-    """Return, for each element of `new`, the index of the corresponding element of `old`, `None` for an added one.
+    """Return, for each element of `new`, the index of its partner in `old`, or `None` for an added element.
 
-    Equal elements correspond wherever they are, then elements with one id, name, tool or role, then the remaining ones
-    in order.
+    Equal elements are partners wherever they are. Then elements with the same id, name, tool or role are partners, and
+    then the remaining elements in order.
     """
     found: list[int | None] = [None] * len(new)
     # Most edits leave most elements where they are: equal elements at equal places need no search.

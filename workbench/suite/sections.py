@@ -1,7 +1,7 @@
-"""Cuts a TOML text into sections, one for each table header, so that an edit of one leaves the rest unchanged.
+"""Splits a TOML text into sections, one for each table header. An edit of one section leaves the others unchanged.
 
-The comment lines directly above a header belong to its section. Blank lines, and comments between blank lines, are the
-gap after the section before them.
+Comment lines directly above a header belong to its section. Blank lines, and comments between blank lines, form the gap
+after the section above them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ class Section:
 
 
 def cut(text: str) -> list[Section]:
-    """Cut a text into its head, whose place is empty, and the sections of its headers.
+    """Split a text into its head, whose place is empty, and the sections of its headers.
 
     The text must be valid TOML without a byte order mark. `joined` restores the text. Raises ValueError if the lines of
-    the text are not known."""
+    the text are not known.
+    """
     positions = scan(text)
     if not positions.are_known:
         raise ValueError("its lines cannot be found, so only the whole text can be edited")
@@ -78,9 +79,10 @@ def line_end_of(text: str) -> str:
 
 
 def gap_without(before: str, after: str, *, at_end: bool) -> str:
-    """Join the gaps before and after a removed section: comments stay, and blank lines are not doubled.
+    """Join the gaps before and after a removed section. Comments stay, and blank lines are not doubled.
 
-    `at_end` is whether the removed section was the last one; `before` is empty if it was the first one."""
+    `at_end` is true if the removed section was the last one. `before` is empty if it was the first one.
+    """
     if not before:
         return _BLANK_AT_START.sub("", after, count=1)
     if not before.strip():

@@ -19,23 +19,24 @@ ServerAuth = Literal["oauth", "client_credentials"]
 """The OAuth flow of a server: the login of a person, or the credentials of a machine."""
 
 ServerRequest = Literal["elicitation", "sampling", "roots"]
-"""A request that a server may send to its client: for a form or a consent, a model's text, or the client's folders."""
+"""A request from a server to its client: for a form or a consent, for a model's text, or for the client's folders."""
 
 StateOwner = Literal["run", "batch"]
-"""The owner of the state of a server or of a mock's module: each run has its own, or all runs of a batch share one."""
+"""The owner of the state of a server or of a mock's module: each run, or the batch."""
 
 
 class Server(Frozen):
     """An MCP server: exactly one of `command` (stdio), `url` and `module` (in memory).
 
-    `cwd` is the folder in which a command runs, relative to the suite's folder; the default is that folder. With the
-    protocol `legacy`, `initialize` is the first message, and the protocol is 2025-11-25 or earlier. `client_id` and
-    `client_secret` may hold variables, as headers do, and belong to a client that was registered by hand at `issuer`,
-    the authorization server. With `state = "run"`, each run that executes has a process or a session of its own. The
-    server's `instructions` are a part of the system prompt, or `off`.
+    `cwd` is the folder in which a command runs, relative to the suite's folder, which is the default. With the protocol
+    `legacy`, `initialize` is the first message, and the protocol version is 2025-11-25 or earlier. `client_id` and
+    `client_secret` belong to a client that was registered by hand at the authorization server `issuer`. Like headers,
+    they may hold variables. With `state = "run"`, each run that executes has its own process or session. The server's
+    `instructions` are part of the system prompt, or `off`.
 
-    `answers` names the kinds of the server's requests that are answered, over the protocol `legacy`: `roots` with these
-    folders inside the suite's folder, the others by `Answer`s."""
+    `answers` names the kinds of server requests that are answered, only with the protocol `legacy`. `roots` is answered
+    with these folders inside the suite's folder, and the others with `Answer`s.
+    """
 
     name: NonEmpty
     command: Annotated[Items[str], Field(min_length=1)] | None = None
@@ -62,7 +63,7 @@ class Server(Frozen):
 
     @property
     def takes_turns(self) -> bool:
-        """Whether calls wait for each other, because only that shows which call a request of the server belongs to."""
+        """Whether calls wait for each other. Only then is it known which call a request of the server belongs to."""
         return "elicitation" in self.answers or "sampling" in self.answers
 
 
@@ -86,10 +87,11 @@ AnswerAction = Literal["accept", "decline", "cancel"]
 
 
 class Answer(Frozen):
-    """A reply to requests that servers send while they execute a call.
+    """A reply to requests that servers send during a call.
 
-    The first answer applies whose `tool` is that of the call and whose `message` holds for the text of the request.
-    `content` fills the form of an elicitation, and `text` answers a sampling."""
+    The first answer applies whose `tool` is the tool of the call and whose `message` holds for the text of the request.
+    `content` fills the form of an elicitation. `text` answers a sampling request.
+    """
 
     to: AnsweredRequest
     tool: NonEmpty | None = None

@@ -1,4 +1,4 @@
-"""Rules of servers, of answers to their requests and of subjects, which read TOML as `workbench.suite.rules` do."""
+"""Rules of servers, of answers to server requests, and of subjects. They read TOML, like `workbench.suite.rules`."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def _command_rules(command: object, place: Place, hint: str, key: str = "command
 
 
 def subject_rules(raw: dict[str, object], subject: dict[str, object]) -> Iterator[Finding]:
-    """Check the subject of a suite, and report `models` beside it, which a subject replaces."""
+    """Check the subject of a suite. Report `models` beside the subject, because the subject replaces them."""
     place: Place = ("subject",)
-    # `acp` with `agent` is one agent: its command, and how it is set up.
+    # `acp` with `agent` describes one agent: its command and its setup.
     kinds: tuple[str, ...] = ("command", "python", "agent" if "agent" in subject and "acp" not in subject else "acp")
     if not subject.keys() & {"agent", "acp"}:
         kinds = ("command", "python", "agent", "acp")  # all are named where there is none

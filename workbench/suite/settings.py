@@ -1,4 +1,4 @@
-"""Computes the settings of a case: its own, else those of its suite, else the defaults, key by key."""
+"""Computes the settings of a case. Each key comes from the case, else from its suite, else from the defaults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workbench.suite.grading_model import ComparedBy, ExtraCalls, GraderName, In
 from workbench.suite.model import Case, Suite
 
 CONVERSATION_TIMEOUT_S = 600.0
-"""The default time limit of a whole conversation, whose other limits apply to each turn."""
+"""Default time limit of a whole conversation. The other limits of a conversation apply to each turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class CriticsOptions:
     fail_on_tool_call_quantity: bool = True
     arcade_compatible: bool = False
     weights: tuple[tuple[str, float | str], ...] = ()
-    """The names of arguments with their weights, for checks without a weight of their own."""
+    """Names of arguments with weights, for checks without their own weight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Grading:
     published_report: bool = False
     """Whether reports show the output of the published system behind the grader."""
     cluster: str | None = None
-    """A name that related cases share, for statistics over groups of them."""
+    """A name shared by related cases, for statistics over groups of cases."""
     critics: CriticsOptions = CriticsOptions()
     accuracy: AccuracyOptions = AccuracyOptions()
     dimensions: DimensionsOptions = DimensionsOptions()
@@ -123,14 +123,15 @@ class CaseSettings:
 def settings_of(suite: Suite, case: Case) -> CaseSettings:
     """Return the settings of a case, merged with those of its suite.
 
-    The same two arguments return the same object as long as they live."""
+    The same two arguments return the same object as long as the arguments live.
+    """
     return _settings_under(suite)(case)
 
 
 def _merged_settings(held: weakref.ref[Suite], case: Case) -> CaseSettings:
     suite = held()
     assert suite is not None
-    # Most cases write no table of their own; they share the suite's objects, which are made once.
+    # Most cases write no such table. They share the suite's objects, which are created once.
     grading, limits = _grading(suite), _limits(suite)
     if case.grading.model_fields_set:
         grading = _grading_of(suite.grading, case.grading)
@@ -158,16 +159,17 @@ def _extra_calls_in(suite: Suite, case: Case) -> ExtraCalls | None:
     own = case.extra_calls
     if own is None:
         own = case.grading.extra_calls
-    # The rule of a suite is about calls in addition to expected ones: a case that expects none needs a rule of its own.
+    # A suite's rule concerns calls beside expected calls. A case that expects no call needs its own rule.
     if own is None and (case.ordered or case.unordered or case.expects_in_turns):
         return suite.grading.extra_calls
     return own
 
 
 def extra_calls_of(case: Case, grading: Grading) -> ExtraCalls | None:
-    """Return the rule of extra calls of a case under its grading, `None` if it has none.
+    """Return the rule of extra calls of a case under its grading, or `None` if there is no rule.
 
-    A chain has no such rule, and neither has a case in which every call is wrong."""
+    A chain has no such rule. A case in which every call is wrong has none either.
+    """
     if case.steps or case.expect_no_calls:
         return None
     if case.extra_calls is None:
@@ -199,7 +201,7 @@ def surplus_calls_cost(grading: Grading) -> bool:
 
 
 def models_of(suite: Suite, case: Case | None = None) -> tuple[str, ...]:
-    """Return the default targets of a suite, or of one of its cases: the subject, else the models."""
+    """Return the default targets of a suite or of one of its cases: the subject, else the models."""
     if suite.subject is not None:
         return (suite.subject.name,)
     if case is not None and case.models is not None:
@@ -216,10 +218,10 @@ def _in_quarantine(suite: Suite, case: Case, grading: Grading) -> Grading:
 
 _limits: ByIdentity[Suite, Limits] = ByIdentity(lambda suite: _limits_of(suite.limits))
 _grading: ByIdentity[Suite, Grading] = ByIdentity(lambda suite: _grading_of(suite.grading))
-"""The settings of most cases, which write no such table of their own."""
+"""The settings of cases without their own tables. Most cases write no table."""
 
 
-# The suite is held weakly: a function that kept it alive would keep the cache's entry for ever.
+# The cache holds suites weakly. A function that kept its suite alive would keep the cache's entry for ever.
 _settings_under: ByIdentity[Suite, ByIdentity[Case, CaseSettings]] = ByIdentity(
     lambda suite: ByIdentity(partial(_merged_settings, weakref.ref(suite)))
 )
@@ -270,7 +272,10 @@ def _overlay(values: dict[str, Any], upper: dict[str, Any]) -> None:
 
 
 def models_named_by(suite: Suite) -> tuple[str, ...]:
-    """Return the models that a suite, its cases and its variants name, each once, in order, without the subject."""
+    """Return the distinct models that a suite, its cases and its variants name, in order.
+
+    The subject is not included.
+    """
     names: list[str] = []
     if suite.subject is None:
         names += suite.models
@@ -301,8 +306,9 @@ _judged_of: ByIdentity[Case, tuple[Judged, ...]] = ByIdentity(
 def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[Judged]:
     """Yield the judged checks that a run of a case may need.
 
-    These are the case's own checks and, unless `mocks` is false, those in the conditions of the mocks and answers of
-    the case and of the suite."""
+    These are the case's checks. Unless `mocks` is false, they include the checks in the conditions of the mocks and
+    answers of the case and the suite.
+    """
     yield from _judged_of(case)
     if case.conversation is not None and case.conversation.review == "failed":
         yield REVIEW

@@ -1,6 +1,6 @@
-"""Checks the keys and types of a suite, turning pydantic's errors into plain words at the place in the file.
+"""Checks the keys and types of a suite. It turns pydantic's errors into plain messages with places in the file.
 
-Rules that types cannot express, such as keys that exclude each other, are in `workbench.suite.rules`.
+Rules that types cannot express, such as mutually exclusive keys, are in `workbench.suite.rules`.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ TABLES: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     ("cases", "user", "facts", "when"): ("the condition of a fact", TurnCondition),
     ("cases", "user", "stop"): ("`stop`", TurnCondition),
 }
-"""Every table of the format by the keys that lead to it, with its name in messages and its model."""
+"""Every table of the format by the keys that lead to it. Each has a name for messages and a model."""
 
 ARRAYS_OF_TABLES = frozenset(
     {
@@ -246,10 +246,10 @@ def shape_findings(raw: dict[str, object], error: ValidationError) -> Iterator[F
 
 def _is_consequence(place: Place, detail: ErrorDetails) -> bool:
     """Return whether an error only follows from another one."""
-    # A list is too short for pydantic if none of its elements is valid, and an id is missing if there is no name.
+    # For pydantic, a list without valid elements is too short, and an id is missing if there is no name.
     if detail["type"] == "too_short":
         return bool(detail["input"])
-    # A default that depends on other fields, such as the name of a subject, is not made if one of these is wrong.
+    # If a field is wrong, defaults that depend on it, such as the name of a subject, are not created.
     if detail["type"] == "default_factory_not_called":
         return True
     return detail["type"] == "missing" and keys_of(place) == ("cases", "id")
@@ -339,9 +339,10 @@ _PARTS_TO_INNER_TAG: Mapping[str, int] = {"list": 3, "table": 3, "check": 2, "":
 
 
 def _is_tag(previous: tuple[int | str, ...], part: int | str) -> bool:
-    """Return whether a part of a location is the tag of a union's branch, or of a check that is nested in none.
+    """Return whether a part of a location is the tag of a union's branch, or of a check that is not nested.
 
-    `previous` are the parts before it."""
+    `previous` are the parts before it.
+    """
     if part in ("call", "group"):
         return len(previous) > 1 and previous[-2] in ("ordered", "unordered") and isinstance(previous[-1], int)
     if part in (ONE_CHECK, NAMED_CHECKS):
@@ -439,7 +440,7 @@ def _form_hint(key: str, keys: tuple[str, ...]) -> str:
 
 
 def _inner_table_hint(key: str, keys: tuple[str, ...]) -> str:
-    """Return a hint if a list of tables of this name belongs one level further in, else ""."""
+    """Return a hint if a list of tables of this name belongs one level deeper, else ""."""
     for array in ARRAYS_OF_TABLES:
         if len(array) == len(keys) + 2 and (*keys, array[-2], key) == array:
             return f"write `[[{'.'.join(array)}]]`"
@@ -451,7 +452,7 @@ _OTHER_WORDS = {
     "user": ("input", "prompt", "query", "question", "message", "request"),
     "system": ("system_prompt", "system_message", "instructions"),
 }
-"""Keys of the format, and the names that other programs have for them."""
+"""Keys of the format, and names for them in other programs."""
 
 
 def _other_word_hint(key: str, known: Iterable[str]) -> str:
@@ -474,7 +475,7 @@ def _limit_hint(key: str, keys: tuple[str, ...]) -> str:
 
 
 def _home_of(key: str, keys: tuple[str, ...]) -> str | None:
-    """Return the name of the nearest enclosing table that has such a key, `None` if there is none."""
+    """Return the name of the nearest enclosing table with such a key, or `None`."""
     for length in range(len(keys) - 1, -1, -1):
         entry = TABLES.get(keys[:length])
         if entry is not None and key in entry[1].model_fields:

@@ -1,4 +1,4 @@
-"""Edits the text of a suite case by case, leaving everything else as it is, byte for byte."""
+"""Edits the text of a suite case by case, and leaves everything else unchanged, byte for byte."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from workbench.suite.render import Table, block_text, is_list_of_tables, suite_t
 from workbench.suite.sameness import same
 from workbench.suite.sections import cut, gap_without, line_end_of
 
-# The idea: the text is split into the blocks of its cases and the text between them, and a change of a case edits its
-# block alone, so that the cost of a change does not grow with the file. A block begins with its own header and ends
-# before the next one, and it is parsed by itself; so all blocks together mean the same as each by itself.
-# `SuiteText.checked` confirms that by reading the whole text before it is saved.
+# The text is split into the blocks of its cases and the text between them. A change of a case edits only its block, so
+# the cost of a change does not grow with the file. A block begins with its header, ends before the next header, and is
+# parsed separately. All blocks together must mean the same as each block alone. `SuiteText.checked` confirms this by
+# reading the whole text before it is saved.
 
 _ONE_BLOCK = "a case's text is one [[cases]] block, with its comments and the tables below it, and nothing else"
 COMMENTS = late_pattern(r"(?:[ \t]*#[^\n]*\n)*")
@@ -34,15 +34,18 @@ class SpliceError(ValueError):
 
 @dataclass(frozen=True)
 class SuiteText:
-    """The text of a suite with its content, parsed. Every change makes a new value, so undo can return to the old one.
+    """The text of a suite and its parsed content.
 
-    `blocks` are the texts of cases, without a final line end: comments directly above a case belong to it, a comment
-    between blank lines does not. `between` is the text before each block and after the last one. `header` is the
-    content outside the cases. Do not change its tables in place.
+    Every change creates a new value, so undo can return to the old value.
 
-    `in_blocks` is false if cases are written in brackets or with other tables among them: `blocks` is then empty, and
+    `blocks` are the texts of cases without a final line end. Comments directly above a case belong to the case, and
+    comments between blank lines do not. `between` is the text before each block and after the last block. `header` is
+    the content outside the cases. Do not change its tables in place.
+
+    `in_blocks` is false if cases are written in brackets or with other tables among them. Then `blocks` is empty, and
     each change edits the whole text. `kept_formatting` is false after a change that had to rewrite more than it
-    changed: show the difference before saving."""
+    changed: show the difference before saving.
+    """
 
     between: tuple[str, ...]
     blocks: tuple[str, ...]
@@ -71,9 +74,12 @@ class SuiteText:
         return self.header
 
     def block(self, index: int) -> str:
-        r"""Return the text of a case with `\n` as line ends; if cases are not in blocks, the block that it would have.
+        r"""Return the text of a case with `\n` as line ends.
 
-        Raises IndexError if there is no such case."""
+        If cases are not in blocks, return the block that the case would have.
+
+        Raises IndexError if there is no such case.
+        """
         self._must_have(index)
         if self.in_blocks:
             return self.blocks[index].replace("\r\n", "\n")
@@ -83,13 +89,15 @@ class SuiteText:
     def head(self) -> str:
         r"""The text before the first case, or the whole text if cases are not in blocks.
 
-        It has `\n` as line ends, and no blank lines at its end."""
+        Line ends are `\n`, and there are no blank lines at the end.
+        """
         return self.between[0].removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n").rstrip("\n")
 
     def with_head(self, text: str) -> SuiteText:
         """Replace the text before the first case.
 
-        Raises SpliceError if the new text is not TOML, or contains a case although there are cases below it."""
+        Raises SpliceError if the new text is not TOML, or if it contains a case although there are cases below it.
+        """
         mark = self._mark
         if not self.in_blocks or not self.blocks:
             written = mark + text.rstrip("\n").replace("\n", self._line_end) + self._line_end
@@ -102,9 +110,10 @@ class SuiteText:
         return replace(self, between=(first, *self.between[1:]), header=header)
 
     def with_case(self, index: int, case: Table) -> SuiteText:
-        """Replace the content of one case, keeping comments, order and formatting of its unchanged parts.
+        """Replace the content of one case. Unchanged parts keep their comments, order and formatting.
 
-        Raises IndexError if there is no such case, and SpliceError for values that TOML lacks."""
+        Raises IndexError if there is no such case, and SpliceError for values that TOML lacks.
+        """
         self._must_have(index)
         if same(self.cases[index], case):
             return self
@@ -124,9 +133,10 @@ class SuiteText:
         return self._with_block(index, block, case, keeps)
 
     def with_case_text(self, index: int, text: str) -> SuiteText:
-        """Replace one case by a block that the user wrote.
+        """Replace one case by a block of text from the user.
 
-        Raises IndexError if there is no such case, and SpliceError if the text is not one block of TOML."""
+        Raises IndexError if there is no such case, and SpliceError if the text is not one block of TOML.
+        """
         self._must_have(index)
         block, case = _one_block(text)
         if not self.in_blocks:
@@ -140,10 +150,11 @@ class SuiteText:
         return self.with_new_case_text(index, _block_of(case))
 
     def with_new_case_text(self, index: int, text: str) -> SuiteText:
-        """Insert a case that the user wrote, or that is copied from a suite with its comments.
+        """Insert a case from the user's text, or a case copied from a suite with its comments.
 
-        The text is inserted right after the previous case, or, as the first case, right before the next one. Raises
-        IndexError for an index above the number of cases, and SpliceError if the text is not one block of TOML."""
+        The text is inserted right after the previous case. As the first case, it is inserted right before the next one.
+        Raises IndexError for an index above the number of cases, and SpliceError if the text is not one block of TOML.
+        """
         if not 0 <= index <= len(self.cases):
             raise IndexError(f"there is no place {index} among {len(self.cases)} cases")
         block, case = _one_block(text)
@@ -164,9 +175,10 @@ class SuiteText:
         return replace(self, between=between, blocks=blocks, cases=cases)
 
     def without_case(self, index: int) -> SuiteText:
-        """Remove one case, with the comments directly above it.
+        """Remove one case and the comments directly above it.
 
-        Raises IndexError if there is no such case."""
+        Raises IndexError if there is no such case.
+        """
         self._must_have(index)
         cases = self.cases[:index] + self.cases[index + 1 :]
         if not self.in_blocks:
@@ -192,7 +204,8 @@ class SuiteText:
         """Set a key outside the cases to a value, a table (`limits`) or a list of tables (`servers`).
 
         `None` removes the key. Tables that stay in a list keep their comments, even if they change places. Raises
-        SpliceError for values that TOML lacks, and ValueError for the key `cases`."""
+        SpliceError for values that TOML lacks, and ValueError for the key `cases`.
+        """
         if key == "cases":
             raise ValueError("`cases` is not a key of the header: change each case by itself")
         header = dict(self.header)
@@ -204,8 +217,8 @@ class SuiteText:
             return self
         if not self.in_blocks:
             return self._rewritten(_with(header, list(self.cases)))
-        # The text is edited with the bare header of each case in its place: the cases are not read again, and the edit
-        # cannot change them. Nothing is added between two cases, so a row of cases stands there as one.
+        # For the edit, a bare header stands for each case. The cases are therefore not read again and cannot change.
+        # Nothing is added between two cases, so one header stands for a row of adjacent cases.
         count = len(self.cases)
         firsts = [at for at in range(count) if at == 0 or not self.between[at].isspace()]
         edges = [*firsts, count]
@@ -221,10 +234,11 @@ class SuiteText:
         return replace(self, between=tuple(between), header=header, kept_formatting=keeps)
 
     def checked(self) -> SuiteText:
-        """Compare the text with its content, and return the value, which is ready to be saved.
+        """Compare the text with its content, and return a value that is ready to be saved.
 
-        Call it before every save. If they differ, the text is rewritten from the content, and `kept_formatting` is
-        false."""
+        Call this before every save. If text and content differ, the text is rewritten from the content, and
+        `kept_formatting` is false.
+        """
         if _says(self.text, self.document):
             return self
         return self._from_scratch(self.document)

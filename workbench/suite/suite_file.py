@@ -1,6 +1,7 @@
 """Loads a suite file into a `Suite`, or reports all of its problems at once, each with its line.
 
-Loading starts no process, imports no module, opens no connection, reads no secret, and never raises for the content.
+Loading starts no process, imports no module, opens no connection, reads no secret, and never raises because of the
+content.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ class SuiteFile:
     as_then: bool = False
     """Whether the text is an earlier version that a history has stored."""
     templates: tuple[int, ...] = ()
-    """For each case the index of its table in the text, if tables with `each` stand for several cases; else empty."""
+    """For each case, the index of its table in the text. Empty unless tables with `each` stand for several cases."""
     row_files: tuple[str, ...] = ()
-    """The files of rows that cases name, as paths from the folder of the suite."""
+    """The files of rows that cases name, as paths relative to the suite's folder."""
     written: SuiteFile | None = None
     """The file on disk, if this text is its `standalone` form with a table for each row."""
     header: Table | None = field(default=None, compare=False, repr=False)
@@ -69,9 +70,10 @@ class SuiteFile:
 
     @cached_property
     def standalone(self) -> SuiteFile:
-        """The suite with a table for each row of a case, so that its text needs no other file to be read again.
+        """The suite with a table for each row of a case, so that its text can be read without other files.
 
-        The suite and its cases stay the same objects. A text that has such tables already is unchanged."""
+        The suite and its cases remain the same objects. A text that already has such tables is unchanged.
+        """
         if not self.templates or self.suite is None:
             return self
         text = text_with_rows(self.text, self.suite.cases, self.templates)
@@ -102,7 +104,10 @@ class SuiteFile:
             return None
 
     def place_in_text(self, place: Place) -> Place:
-        """Return a place of the suite as a place of its text on disk, where all rows of a case share one table."""
+        """Return the place in the text on disk for a place in the suite.
+
+        In the text, all rows of a case share one table.
+        """
         return place_in_text(place, (self.written or self).templates)
 
     def line_of(self, place: Place) -> int:
@@ -110,15 +115,18 @@ class SuiteFile:
         return (self.written or self).positions.line(self.place_in_text(place))
 
     def case_of(self, index: int, case_id: str) -> Case:
-        """Return a case of a valid suite by the index of its table in the text; among rows of a case, by its id.
+        """Return a case of a valid suite by the index of its table in the text.
 
-        For an id that no row has, the first row is returned. Raises IndexError if there is no such table."""
+        The id selects among the rows of a case.
+
+        If no row has the id, the first row is returned. Raises IndexError if there is no such table.
+        """
         if self.suite is None:
             raise IndexError(f"{self.path} has no case {index}")
         return self.suite.cases[self.number_of(index, case_id)]
 
     def number_of(self, index: int, case_id: str) -> int:
-        """Return the index in its suite of the case that `case_of` returns."""
+        """Return the suite's index of the case that `case_of` returns."""
         if not self.templates:
             return index
         number = self._numbers.get(case_id)
@@ -136,8 +144,9 @@ class SuiteFile:
     def case_lines(self, index: int) -> tuple[int, int]:
         """Return the first and last line (from 1) of a case's block.
 
-        The block runs from the comment lines directly above its header to the next table header that is not below it,
-        without trailing blank lines. Raises IndexError if the text has no such case."""
+        The block begins with the comment lines directly above its header. It ends before the next table header that is
+        not below it, without trailing blank lines. Raises IndexError if the text has no such case.
+        """
         try:
             first, last = self.positions.block(("cases", index))
         except KeyError:
@@ -196,7 +205,7 @@ def with_images(file: SuiteFile) -> SuiteFile:
 
 
 def parse_suite(text: str, path: Path) -> SuiteFile:
-    """Read a suite from its text; `path` is the path of its file, which need not exist yet."""
+    """Read a suite from its text. `path` is the path of its file, which need not exist yet."""
     return _loaded(text, path, _sha256(text.encode("utf-8", errors="surrogatepass")))
 
 
@@ -250,7 +259,7 @@ def _names_in(folder: Path, ending: str) -> list[str]:
 
 
 def with_findings(file: SuiteFile, findings: Iterable[Finding]) -> SuiteFile:
-    """Return the file with further problems, without those that it has already at the same place."""
+    """Return the file with further problems. Problems that it already has at the same place are omitted."""
     known = {(problem.where, problem.message) for problem in file.problems}
     found = []
     for finding in CaseRows({}, file.templates, ("",) * len(file.templates)).as_written(findings):
@@ -301,7 +310,10 @@ def _parsed(text: str) -> dict[str, object] | None:
 
 
 def _read(raw: dict[str, object], folder: Path) -> tuple[Suite | None, list[Finding], tuple[int, ...]]:
-    """Return the suite of a text, `None` if there are errors, the findings, and the templates of its cases."""
+    """Return the suite of a text, its findings, and the templates of its cases.
+
+    The suite is `None` if there are errors.
+    """
     format_problem = _format_problem(raw)
     # Another format, or a file that is not a suite at all, would only give misleading problems.
     if format_problem is not None and ("format" in raw or not {"name", "cases"} & raw.keys()):
@@ -312,7 +324,7 @@ def _read(raw: dict[str, object], folder: Path) -> tuple[Suite | None, list[Find
     findings += value_findings(raw)
     rows, of_rows = with_rows(raw, folder)
     raw, left_out = rows.raw, has_error(of_rows)
-    # One problem for each place: a value that is refused already needs no second message about its type.
+    # Each place has one problem. A refused value needs no second message about its type.
     refused = {finding.place for finding in findings}
     suite: Suite | None = None
     of_shape: Iterable[Finding] = ()
@@ -336,8 +348,8 @@ def _read(raw: dict[str, object], folder: Path) -> tuple[Suite | None, list[Find
 
 def _share_names(models: Iterable[object]) -> None:
     """Let models share equal sets of the names of their written fields."""
-    # pydantic keeps such a set for each model. A large suite has few different ones, and they take a fifth of a case's
-    # memory. Sharing is safe, because a copy of a model gets a set of its own.
+    # pydantic keeps such a set for each model. A large suite has few distinct sets, and all sets take a fifth of a
+    # case's memory. Sharing them is safe, because a copy of a model gets a new set.
     known: dict[frozenset[str], set[str]] = {}
     waiting = list(models)
     while waiting:
@@ -392,7 +404,7 @@ def _advice(raw: dict[str, object], suite: Suite | None, findings: list[Finding]
 
 _LINE_AND_COLUMN = late_pattern(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
-# The beginnings of tomllib's messages, with advice for the mistakes that usually cause them.
+# The beginnings of tomllib's messages, with advice for the usual mistakes behind them.
 _WAYS_OUT = (
     ("Cannot overwrite a value", "this key is already written above in the same table"),
     ("Cannot declare", "this table is already written above; use [[…]] with two brackets to add one to a list"),
@@ -450,9 +462,9 @@ def _way_out_of_value(text: str, line: int | None) -> str:
     return "write a value after ="
 
 
-# Reading a suite again after an edit: the text is split into the blocks of cases, and only new or changed blocks are
-# read, together with everything outside the cases. The models and problems of the other cases are reused, with their
-# new lines. Where a change could affect other cases, for example their ids or tags, the whole file is read.
+# To read a suite again after an edit, the text is split into the blocks of cases. Only new and changed blocks are read,
+# together with everything outside the cases. The models and problems of the other cases are reused with their new
+# lines. The whole file is read if a change could affect other cases, for example through ids or tags.
 
 MAX_FRESH = 8
 """The most changed cases that are read by themselves; with more of them, the whole file is read."""
@@ -462,7 +474,7 @@ _CASE = late_pattern(r"cases\[(\d+)\]")
 
 @dataclass(frozen=True)
 class _Reused:
-    """The cases that two texts share: for each case of the new text, the index of the same case in the old one."""
+    """The cases that two texts have in common: the old index of each case of the new text."""
 
     cases: tuple[int | None, ...]
 
@@ -535,7 +547,7 @@ def _reused(before: SuiteText, now: SuiteText) -> _Reused | None:
     """Match the cases of two texts; `None` if something outside the cases has changed, or too many cases have."""
     if not (before.in_blocks and now.in_blocks and before.blocks and now.blocks) or before.header is not now.header:
         return None
-    # Without any key outside the cases, a missing one is reported at the first case, which may be another one now.
+    # If there are no keys outside the cases, a missing key is reported at the first case. This may now be another case.
     if not now.header:
         return None
     if before.between != now.between:
@@ -555,7 +567,7 @@ def _reused(before: SuiteText, now: SuiteText) -> _Reused | None:
 
 
 def _ids_differ(file: SuiteFile, now: SuiteText, reused: _Reused) -> bool:
-    """Return whether the ids of all cases differ, given that those of reused cases do."""
+    """Return whether the ids of all cases are unique, given that those of reused cases are."""
     fresh = [_id(now.cases[at]) for at in reused.fresh]
     if not fresh:
         return True
@@ -578,7 +590,7 @@ def _names_differ(now: SuiteText, reused: _Reused) -> bool:
 
 
 def _is_of_several(problem: Problem) -> bool:
-    """Return whether a problem involves several cases, so that its message names one of them by its index."""
+    """Return whether a problem involves several cases. Its message then names a case by index."""
     return _CASE.search(problem.message) is not None
 
 
@@ -600,7 +612,7 @@ def _alone(
     The cases are `None` if a problem is an error. Lines and indices of problems are those of the whole text."""
     if not fresh:
         return (), (), ()
-    # The text that is read lacks the other cases: `shifts` says by how many lines each case has moved up in it.
+    # The text to read lacks the other cases. `shifts` has the number of lines by which each case has moved up in it.
     wanted = set(fresh)
     pieces: list[str] = []
     shifts: list[int] = []
@@ -664,10 +676,10 @@ def _starts(text: SuiteText) -> list[int]:
 
 def _shift_outside(line: int | None, before: Sequence[int], now: Sequence[int]) -> int:
     """Return by how many lines a line between cases has moved."""
-    # With another number of cases there are only blank lines between them, and so no problems.
+    # If the number of cases differs, there are only blank lines between the cases, and no problems there.
     if line is None or len(before) != len(now):
         return 0
-    # Gaps have the even indices. This is the last one that begins on an earlier line.
+    # Gaps have the even indices. This is the last gap that begins on an earlier line.
     gap = max((at for at in range(0, len(before), 2) if before[at] < line), default=0)
     return now[gap] - before[gap]
 
@@ -679,11 +691,11 @@ def _shifted(problem: Problem, lines: int) -> Problem:
 
 
 LineOf = Callable[[str, str], int | None]
-"""Returns the line (from 1) of a case, by the path of its suite and its id; `None` if the line is not known."""
+"""Returns the line (from 1) of a case by the path of its suite and its id, or `None` if the line is unknown."""
 
 
 def suites_of(files: Iterable[SuiteFile]) -> dict[str, Suite]:
-    """Return the suites that could be read, by the paths of their files."""
+    """Return the readable suites by the paths of their files."""
     suites = {}
     for file in files:
         if file.suite is not None:

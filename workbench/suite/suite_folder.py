@@ -21,7 +21,8 @@ class FolderFileError(Exception):
 def opened(folder: Path, name: str, limit: Limit) -> BinaryIO:
     """Open a file in a folder.
 
-    Raises OSError, and FolderFileError for a file that is elsewhere, is not a regular file, or is too large."""
+    Raises OSError, and FolderFileError if the file is outside the folder, is not a regular file, or is too large.
+    """
     try:
         root = folder.resolve()
         path = (root / name).resolve()
@@ -31,7 +32,7 @@ def opened(folder: Path, name: str, limit: Limit) -> BinaryIO:
         raise FolderFileError("is a link that leads back to itself") from error
     if not path.is_relative_to(root):
         raise FolderFileError("leads out of the folder of the suite", "copy the file into that folder")
-    # Links are resolved already, so a link that appears later is refused. Opening a pipe must not wait for its writer.
+    # Links are already resolved, so a link that appears later is refused. Opening a pipe must not wait for its writer.
     for_reading = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, for_reading)
     status = os.fstat(descriptor)

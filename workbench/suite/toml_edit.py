@@ -1,7 +1,7 @@
-"""Edits a TOML text to hold another document, leaving everything that did not change as it is written.
+"""Edits a TOML text so that it holds another document. Everything that did not change stays as written.
 
-Tables under headers are kept, removed and added as sections. The keys and values of a changed section are edited with
-tomlkit, which keeps their comments. The result is parsed and compared with the wanted document.
+Tables under headers are kept, removed and added as sections. tomlkit edits the keys and values of a changed section and
+keeps their comments. The result is parsed and compared with the wanted document.
 """
 
 from __future__ import annotations
@@ -35,9 +35,8 @@ from workbench.suite.render import (
 from workbench.suite.sameness import partners, same
 from workbench.suite.sections import Section, cut, gap_without, joined
 
-# tomlkit edits single sections here, not the whole file: over a file it is slow, and it takes a comment above a header
-# for a part of the table before. "Pairs" are the keys and values of one section; tables among them are in braces or
-# have dotted keys.
+# tomlkit edits single sections here. On a whole file it is slow, and it assigns a comment above a header to the table
+# before it. "Pairs" are the keys and values of one section. Tables among them are in braces or have dotted keys.
 
 
 def edited_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
@@ -70,9 +69,10 @@ def has_comment(text: str, key: str) -> bool:
 
 
 def _edited(item: object, old: object, new: object, keys: Keys | None) -> Item | None:
-    """Return the replacement of an item, or `None` if it was changed in place.
+    """Return the replacement of an item, or `None` if the item was changed in place.
 
-    `keys` lead to the item; without them its value is written on one line."""
+    `keys` lead to the item. Without them, the item's value is written on one line.
+    """
     match item, old, new:
         case Array(), list(), list() if "\n" in item.as_string() and new:
             _edit_array(item, old, new)
@@ -85,7 +85,7 @@ def _edited(item: object, old: object, new: object, keys: Keys | None) -> Item |
             _edit_table(item, old, new)
             return None
         case InlineTable(), dict(), dict():
-            # Remaining keys keep their order, and new ones follow.
+            # Remaining keys keep their order, and new keys follow.
             new = {key: new[key] for key in dict.fromkeys((*old, *new)) if key in new}
     if keys is None:
         return tomlkit.value(one_line(new))
@@ -106,7 +106,7 @@ def _edit_table(table: TomlkitTable | InlineTable, old: Table, new: Table) -> No
 
 
 def _edit_array(array: Array, old: list[object], new: list[object]) -> None:
-    # tomlkit cannot move an element, so elements that changed places are written again at their new place.
+    # tomlkit cannot move an element, so moved elements are written again at their new places.
     pairs = partners(old, new)
     last = -1
     for at, before in enumerate(pairs):
@@ -127,10 +127,10 @@ def _edit_array(array: Array, old: list[object], new: list[object]) -> None:
 
 
 def _insert(document: tomlkit.TOMLDocument, key: str, value: str, keys: Keys) -> None:
-    """Insert a key with its value after the last key that precedes it in the format's order, or before all others."""
+    """Insert a key with its value after the last key that precedes it in the format's order, or at the start."""
     item = tomlkit.value(value)
     item.trivia.trail = "\n"
-    # tomlkit's own methods only append. It writes its body in order, so the pair is inserted there.
+    # tomlkit's methods only append. Its body is written in order, so the pair is inserted there.
     body: list[tuple[Key | None, Item]] = document.body
     wanted = rank((*keys, key))
     first, last_before = len(body), None
@@ -150,7 +150,7 @@ _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
 Step = tuple[str, int | None]
-"""The step from a table to one below it: the key, and the index for an array of tables."""
+"""A step from a table to a table below it: the key, and the index in an array of tables."""
 
 
 class CannotEditError(Exception):
@@ -174,7 +174,7 @@ def edited(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
 
 @dataclass
 class _Unit:
-    """A table with its own section, if it has a header, and the tables below it in the order of the text."""
+    """A table and the tables below it, in the order of the text. The table has a section if it has a header."""
 
     place: Place
     own: Section | None = None
@@ -199,7 +199,7 @@ def _tree(text: str) -> _Unit:
                     index, end = following, length + 1
                 unit = unit.below.setdefault((key, index), _Unit(section.place[:end]))
         unit.own = section
-    # TOML allows tables in any order, but moving one here would move it past the others.
+    # TOML allows tables in any order, but moving one table here would move it past the others.
     if list(root.sections()) != sections:
         raise CannotEditError("a table is separated from the table it belongs to")
     return root
@@ -207,7 +207,7 @@ def _tree(text: str) -> _Unit:
 
 @dataclass(frozen=True)
 class _Piece:
-    """A section of the new text, kept or changed, unless it is `dropped` (its gap stays) or `added` (without a gap)."""
+    """A section of the new text: kept, changed, `dropped` (only its gap stays) or `added` (it has no gap)."""
 
     section: Section
     dropped: bool = False
@@ -253,9 +253,10 @@ class _Editor:
         return [_Piece(replace(own, body=self._body(own, old, new, keys)), added=unit.own is None)]
 
     def _stays_behind_key(self, unit: _Unit, keys: Keys, before: object, value: object) -> bool:
-        """Return whether a value that was written in brackets or braces stays there.
+        """Return whether a value in brackets or braces stays there.
 
-        A table that has become too long moves under a header, unless a comment follows it."""
+        A table that has become too long moves under a header, unless a comment follows it.
+        """
         if isinstance(before, list):
             return bool(before)
         if not isinstance(before, dict) or not before or unit.own is None:
@@ -296,8 +297,8 @@ class _Editor:
         inner = (*keys, key)
         pairs = partners(old, new)
         retained = set(pairs) - {None}
-        # All elements in their new order. Removed ones stay in the list, before the element that followed them, because
-        # the gaps after them are kept.
+        # All elements in their new order. Removed elements stay in the list, before the element that followed them,
+        # because the gaps after them are kept.
         sequence: list[tuple[bool, list[_Piece]]] = []
         following = 0
         for before, element in zip(pairs, new, strict=True):
@@ -363,8 +364,9 @@ def _place_for(wanted: int, groups: list[tuple[str, list[_Piece]]], keys: Keys) 
 def _in_slots(units: list[_Unit], sequence: list[tuple[bool, list[_Piece]]]) -> list[list[_Piece]]:
     """Distribute the elements of an array, in their new order, over the places of its old elements.
 
-    Each comes with a flag that is true for an old element; new elements join the old one before them."""
-    # The gap after a place stays there, whichever element comes to it: comments between elements do not move.
+    The flag of an element is true for an old element. New elements join the old element before them.
+    """
+    # The gap after a place stays there, whichever element comes to the place. Comments between elements do not move.
     slots: list[list[_Piece]] = []
     leading: list[_Piece] = []
     for had_place, pieces in sequence:

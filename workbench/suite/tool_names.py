@@ -1,4 +1,4 @@
-"""Finds names of tools in a suite that no tool has, so that no model could call them."""
+"""Finds names in a suite that belong to no existing tool. No model could call such a tool."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _ON_PURPOSE = "write unlisted = true if this is intended"
 class KnownNames:
     """The names of the existing tools.
 
-    `prefixes` are the prefixes of servers whose tools are not known: any name that begins with one may exist."""
+    `prefixes` are the prefixes of servers whose tools are unknown. Any name with such a prefix may exist.
+    """
 
     names: Collection[str]
     prefixes: tuple[str, ...] = ()
@@ -45,7 +46,7 @@ class KnownNames:
 
 
 def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Finding]:
-    """Find tools that a case names and that do not exist; places are inside the case."""
+    """Find names of tools in a case that do not exist. Places are relative to the case."""
     for index, name in enumerate(case.offer or ()):
         if not known.has(name):
             yield warning(("offer", index), f"offers {name!r}, but there is no such tool", known.hint(name))
@@ -90,7 +91,7 @@ def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Findi
 
 
 def _unknown_free(rule: ExtraCalls | None, place: Place, known: KnownNames) -> Iterator[Finding]:
-    """Find names in `extra_calls` for which there is no tool."""
+    """Find names in `extra_calls` that belong to no tool."""
     if not isinstance(rule, tuple):
         return
     for index, name in enumerate(rule):
@@ -133,10 +134,11 @@ _written_names: ByIdentity[Suite, tuple[str, ...]] = ByIdentity(_all_written_nam
 def unknown_in_suite(
     suite: Suite, case_indices: Iterable[int], listed: Collection[str], prefixes: Collection[str]
 ) -> Iterator[Finding]:
-    """Find all names in a suite for which there is no tool.
+    """Find all names in a suite that belong to no tool.
 
-    `case_indices` are the indices of its cases in the file, `listed` the names of tools of servers, and `prefixes` the
-    prefixes of servers whose tools are not known."""
+    `case_indices` are the indices of the suite's cases in the file. `listed` has the names of servers' tools.
+    `prefixes` are the prefixes of servers whose tools are unknown.
+    """
     known = names_for_all(suite, listed, prefixes)
     if suite.subject is not None and suite.subject.has_own_tools:
         yield from _new_names(suite, case_indices, known)
@@ -152,7 +154,7 @@ def unknown_in_suite(
 
 
 def _new_names(suite: Suite, case_indices: Iterable[int], known: KnownNames) -> Iterator[Finding]:
-    """Find the tools that only the subject can have, each where a call first names it."""
+    """Find tools that only the subject can have, each at the call that first names it."""
     found: set[str] = set()
     for index, case in zip(case_indices, suite.cases, strict=True):
         for at, call in case.written_calls():

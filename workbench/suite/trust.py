@@ -1,4 +1,4 @@
-"""The needs of a suite on the user's machine, and the store of suites to which the user has granted them."""
+"""The needs of a suite on the user's machine, and the store of suites that the user trusts with their needs."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ Settings = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class AgentSetup:
-    """What an agent gets beside its command: how it is set up, and what of the user's.
+    """The setup of an agent beside its command, including what it gets from the user.
 
-    `folder` is the resolved path of the folder whose copy it works in, empty for an empty one. `variables` are those of
-    the user's environment that its preset gives it."""
+    The agent works in a copy of `folder`, a resolved path. If the path is empty, its working folder is empty.
+    `variables` are the variables of the user's environment that the agent's preset passes on.
+    """
 
     preset: str
     mode: str
@@ -64,10 +65,11 @@ ALLOWED_TOOLS = "its own tools, such as a shell, allowed"
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command that a suite starts: a program with its arguments and environment variables.
+    """A command that a suite starts: a program with arguments and environment variables.
 
-    `folder` is the resolved path of the server's `cwd`, empty for a command that runs in the suite's folder. `agent` is
-    set for an agent, which runs in a folder of its own."""
+    `folder` is the resolved path of the server's `cwd`. It is empty for a command that runs in the suite's folder.
+    `agent` is set for an agent, which runs in its own folder.
+    """
 
     words: tuple[str, ...]
     env: Settings = ()
@@ -75,10 +77,10 @@ class Command:
     agent: AgentSetup | None = None
 
     def __str__(self) -> str:
-        """Return one line as in a shell, unique to this command: `NAME=value program argument (in folder)`."""
+        """Return one line in shell syntax, unique to this command: `NAME=value program argument (in folder)`."""
         program, *arguments = self.words
         shown = shlex.quote(program)
-        # `shlex.quote` does not quote `A=b`, so a program of this name would look like a variable.
+        # `shlex.quote` does not quote `A=b`, so a program with such a name would look like a variable.
         if "=" in program and shown == program:
             shown = f"'{program}'"
         words = [*_quoted(self.env), shown, *map(shlex.quote, arguments)]
@@ -101,7 +103,7 @@ class Address:
     auth: Settings = ()
 
     def __str__(self) -> str:
-        """Return one line, the headers first, unique to this address."""
+        """Return one line that begins with the headers, unique to this address."""
         words = [*_quoted(self.headers), shlex.quote(self.url)]
         if self.transport:
             words.append(f"over {self.transport}")
@@ -151,8 +153,9 @@ class CodeFile:
 class ModelNeed:
     """A model that a suite asks: its name at the endpoint, the endpoint's address, and everything that is sent there.
 
-    `key` is the variable with the key, `command` the program that prints the key. `headers` and `query` are as written.
-    `credentials` describes credentials of a cloud other than a key."""
+    `key` is the variable with the key, and `command` is the program that prints the key. `headers` and `query` are as
+    written. `credentials` describes cloud credentials other than a key.
+    """
 
     model: str
     url: str
@@ -163,12 +166,12 @@ class ModelNeed:
     credentials: str = ""
 
     def __str__(self) -> str:
-        """Return one line, unique to this model."""
+        """Return one line that is unique to this model."""
         return f"{shlex.quote(self.model)} at {self.endpoint}"
 
     @property
     def endpoint(self) -> str:
-        """The address, and everything that requests carry there, such as headers."""
+        """The address and everything that requests send there, such as headers."""
         parts = []
         if self.key is not None:
             parts.append(f"the key in {self.key}")
@@ -215,12 +218,13 @@ def _quoted(settings: Settings) -> Iterator[str]:
 class SuiteNeeds:
     """Everything in a suite that needs trust, sorted and exactly as written.
 
-    `folder` is the folder in which commands run and modules are found. `models` are the models that the suite and the
-    settings beside it name (`workbench.evaluation.approval`), `files` the code of `modules` and `python`
-    (`workbench.tools.python_code`). `passed` are the variables of the shell that the suite's commands get without
-    naming them (`workbench.config.passed_variables`). `calls` are those of `setup` and `final`, if a server may answer
-    them. `provider_tools` are tools that the providers of models would run. `roots` are folders that servers may use,
-    and `answers` are replies to requests of servers."""
+    Commands run in `folder`, and modules are found there. `models` are the models that the suite and its settings file
+    name (`workbench.evaluation.approval`). `files` is the code of `modules` and `python`
+    (`workbench.tools.python_code`). `passed` are the shell variables that the suite's commands get without naming them
+    (`workbench.config.passed_variables`). `calls` are the calls of `setup` and `final` if a server may answer them.
+    `provider_tools` are tools that model providers would run. `roots` are folders that servers may use. `answers` are
+    replies to requests of servers.
+    """
 
     folder: Path
     commands: tuple[Command, ...] = ()
@@ -243,7 +247,7 @@ class SuiteNeeds:
 
     @property
     def beside_models(self) -> bool:
-        """Whether anything other than models and the tools of their providers is needed."""
+        """Whether the suite needs anything other than models and their providers' tools."""
         return bool(self.commands or self.modules or self.urls or self.python or self.environment)
 
     @property
@@ -254,10 +258,11 @@ class SuiteNeeds:
         return tuple(dict.fromkeys(names))
 
     def lines(self, asked: Collection[ModelNeed] = ()) -> tuple[str, ...]:
-        """Return lines that say what the suite may do if it is trusted.
+        """Return lines that say what the suite may do if the user trusts it.
 
-        Each of the models that are about to be `asked` has a line, and the others share one. The texts are the
-        suite's own: show them as data."""
+        Each model in `asked`, which holds the models of the coming run, has its own line. The others share one line.
+        The texts come from the suite: show them as data.
+        """
         lines = []
         for command in self.commands:
             where = "" if command.folder or command.agent else f" (in {self.folder})"
@@ -305,7 +310,7 @@ class SuiteNeeds:
         """The SHA-256 in hex of all needs but `folder`, and but `files` and `passed`, which are compared separately."""
         parts = asdict(self)
         del parts["folder"], parts["files"], parts["passed"]
-        # Suites without `cwd`, agents, logins or without models keep the fingerprint of versions that lacked these.
+        # Suites without `cwd`, agents, logins or models keep the fingerprint of earlier versions, which lacked these.
         for command in parts["commands"]:
             for name in ("folder", "agent"):
                 if not command[name]:
@@ -313,7 +318,7 @@ class SuiteNeeds:
         for address in parts["urls"]:
             if not address["auth"]:
                 del address["auth"]
-        # A model without headers, query and key command keeps the fingerprint of versions that lacked these.
+        # A model without headers, query and key command keeps the fingerprint of earlier versions, which lacked these.
         for model in parts["models"]:
             for name in ("headers", "query", "command", "credentials"):
                 if not model[name]:
@@ -329,11 +334,11 @@ class SuiteNeeds:
 
 
 _MAX_SHOWN_CALLS = 10
-"""The most calls of `setup` and `final`, and the most answers to servers, that have a line of their own."""
+"""Maximum number of `setup` and `final` calls, and of answers to servers, with their own line."""
 
 
 def _together(models: Sequence[ModelNeed], more: str) -> str:
-    """Return models in one line, grouped by endpoint and key, which are shown because trust covers them."""
+    """Return models in one line, grouped by endpoint and key. Both are shown because trust covers them."""
     at: dict[str, list[str]] = {}
     for model in models:
         at.setdefault(model.endpoint, []).append(shlex.quote(model.model))
@@ -346,21 +351,28 @@ def _together(models: Sequence[ModelNeed], more: str) -> str:
 
 @dataclass(frozen=True)
 class TypedServer:
-    """A server that the user typed: as it is `now`, and as it was `before`, `None` if the user added it."""
+    """A server that the user typed.
+
+    `now` is its present form. `before` is its earlier form, or `None` if the user added it.
+    """
 
     now: Server
     before: Server | None = None
 
     @property
     def counts(self) -> bool:
-        """Whether typing the server trusts it. One that gets a stored login, which was not typed, needs an answer."""
+        """Whether typing the server trusts it.
+
+        A server with a stored login needs an answer, because the login was not typed.
+        """
         return self.now.auth is None and (self.before is None or self.before.auth is None)
 
 
 def split_by_typing(needs: SuiteNeeds, suite: Suite, typed: Collection[TypedServer]) -> tuple[SuiteNeeds, SuiteNeeds]:
-    """Return the needs of a suite before servers were typed, and its present needs without the added servers.
+    """Return a suite's needs before servers were typed, and its present needs without the added servers.
 
-    The calls of `setup` and `final`, and the answers to servers, stay in both, because the suite's file has them."""
+    Both include the calls of `setup` and `final` and the answers to servers, because they come from the suite's file.
+    """
     before: list[Server] = []
     others: list[Server] = []
     for server in suite.servers:
@@ -451,7 +463,7 @@ def _answers(suite: Suite) -> Iterator[str]:
 
 
 def provider_tool_need(tool: ProviderTool) -> str:
-    """Return one line, unique to this tool of providers: its name, and its form in requests to each API."""
+    """Return one line that is unique to this provider tool: its name, and its form in requests to each API."""
     return f"{shlex.quote(tool.name)} {json.dumps(tool.forms, ensure_ascii=False, sort_keys=True)}"
 
 
@@ -489,9 +501,10 @@ def agent_need(agent: Subject, folder: Path) -> Command:
 
 
 def server_folder(server: Server, folder: Path) -> Path:
-    """Return the folder in which the command of a server runs, with links resolved, for a suite in `folder`.
+    """Return the resolved folder in which the command of a server runs, for a suite in `folder`.
 
-    The folder need not exist. `~` at the beginning of `cwd` is the user's home."""
+    The folder need not exist. `~` at the beginning of `cwd` is the user's home.
+    """
     if server.cwd is None:
         return folder
     try:
@@ -562,7 +575,8 @@ class _Entry:
     """The trust in one suite: the fingerprint of its needs, and its code files.
 
     `files` is `None` in an entry of an earlier version, which did not compare the content of files. `passed` are the
-    variables of the shell that the suite's commands may get."""
+    shell variables that the suite's commands may get.
+    """
 
     fingerprint: str
     files: tuple[CodeFile, ...] | None = None
@@ -573,7 +587,8 @@ class TrustStore:
     """The suites that the user trusts, in one JSON file of the user's state folder.
 
     Suites below `bundled_folder` are trusted without asking. A suite is identified by its path, the fingerprint of its
-    needs and the content of its code files. Programs that write at the same time take turns."""
+    needs and the content of its code files. Concurrent writers wait for each other.
+    """
 
     def __init__(self, file: Path, bundled_folder: Path | None = None) -> None:
         self._file = file
@@ -584,9 +599,10 @@ class TrustStore:
         """A message for the user, set when the store was damaged or could not be read."""
 
     def is_trusted(self, suite_path: Path, needs: SuiteNeeds, *, of_history: bool = False) -> bool:
-        """Return whether the suite may do everything that it needs; a suite without needs always may.
+        """Return whether the suite may do everything that it needs. A suite without needs always may.
 
-        `of_history` is whether some needs come from a history and not from the file at the path."""
+        `of_history` is true if some needs come from a history and not from the file at the path.
+        """
         # A history may come from anywhere, so a bundled path in it proves nothing.
         if needs.nothing or (not of_history and self.is_bundled(suite_path)):
             return True
@@ -626,7 +642,7 @@ class TrustStore:
             self._update(known_as, needs, lacks_files)
 
     def is_bundled(self, suite_path: Path) -> bool:
-        """Return whether the suite is below the bundled folder, by its path and by the target of its links."""
+        """Return whether both the suite's path and the target of its links are below the bundled folder."""
         folder = self._bundled_folder
         if folder is None:
             return False
@@ -668,7 +684,8 @@ class TrustStore:
     def _load_or_set_aside(self) -> dict[str, _Entry]:
         """Read the store, or rename it if it is damaged.
 
-        Call it under the lock: another program may have just replaced a damaged store by a new one."""
+        Call this under the lock, because another program may have just replaced a damaged store by a new one.
+        """
         try:
             return self._load()
         except ValueError:
@@ -701,13 +718,13 @@ class TrustStore:
 
 
 def _known_as(suite_path: Path) -> Path:
-    # The folder decides which commands and modules are meant, so its links are resolved. A link of the file itself is
-    # not: the same file, linked in two folders, starts different commands.
+    # The folder decides which commands and modules run, so its links are resolved. A link of the file itself is not
+    # resolved: the same file, linked in two folders, starts different commands.
     return resolved(absolute(suite_path).parent) / suite_path.name
 
 
 def _document(entries: Mapping[str, _Entry]) -> str:
-    # The files of suites have a key of their own, which earlier versions ignore: these still read the fingerprints.
+    # The files of suites have a separate key. Earlier versions ignore it and still read the fingerprints.
     trusted: dict[str, str] = {}
     files: dict[str, dict[str, str]] = {}
     passed: dict[str, str] = {}

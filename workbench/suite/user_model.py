@@ -18,7 +18,7 @@ OTHERWISE: Final = "I don't know. Please go on with what you have."
 
 
 class TurnCondition(Frozen):
-    """A condition on the conversation: a check of the last answer in words, and tools that were called so far."""
+    """A condition on the conversation: a check of the last answer's text, and tools that the model has called."""
 
     answer: Check | None = None
     called: Items[NonEmpty] = ()
@@ -27,7 +27,8 @@ class TurnCondition(Frozen):
 class ScriptedMessage(Frozen):
     """A message of a scripted user, with the expectations of the turn that it begins.
 
-    It is said once, as soon as `when` holds. With `end`, the user leaves after the answer to it."""
+    It is said once, as soon as `when` holds. With `end`, the user leaves after the answer to this message.
+    """
 
     say: NonEmpty
     when: TurnCondition = TurnCondition.model_construct()
@@ -76,9 +77,10 @@ WrittenFact = Annotated[
 class UserTable(Frozen):
     """The user of a conversation: scripted with `messages`, or played by a model with `goal`.
 
-    `otherwise` is said when no message of the script fits, up to `patience` times. A played user begins with
-    `opening`, and a message that breaks its rules is tried again up to `tries` times. With `vary`, each repeat asks the
-    model anew. The run ends after `max_turns` messages, or once `stop` holds."""
+    If no message of the script fits, `otherwise` is said, up to `patience` times. A played user begins with `opening`.
+    A message that breaks the user's rules is tried again up to `tries` times. With `vary`, each repeat asks the model
+    anew. The run ends after `max_turns` messages, or once `stop` holds.
+    """
 
     messages: Items[ScriptedMessage] = ()
     otherwise: NonEmpty = OTHERWISE

@@ -1,4 +1,7 @@
-"""Rules of the user of a conversation and of what is checked after it, read from parsed TOML as in `suite.rules`."""
+"""Rules of a conversation's user and of the checks after the conversation.
+
+They read parsed TOML, like `suite.rules`.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,7 @@ def goal_rules(final: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def after_message_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Check that the messages exist that calls and changes must follow."""
+    """Check that each message exists that a call or change must follow."""
     user, ids = table(case.get("user")), []
     for _, message in tables(user.get("messages")):
         if isinstance(name := message.get("id"), str):

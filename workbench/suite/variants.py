@@ -55,7 +55,7 @@ NO_VARIANTS: Final = Variants()
 
 
 def contender(model: str, variant: Variant | None) -> str:
-    """Return the name of a run's target, which results, reports and the history show in place of its model."""
+    """Return the name of a run's target. Results, reports and the history show it in place of the model."""
     if variant is None:
         return model
     return f"{variant.model or model}{SEPARATOR}{variant.name}"
@@ -112,15 +112,16 @@ def varied_suite(suite: Suite, variant: Variant | None) -> Suite:
 
 
 def varied_case(case: Case, variant: Variant | None) -> Case:
-    """Return a case with the changes of a variant, and without variants of its own.
+    """Return a case with the changes of a variant and without the case's variants.
 
-    The same arguments return the same object."""
+    The same arguments return the same object.
+    """
     if variant is None:
         return _plain_cases(case) if case.variants else case
     return _cases_of(variant)(case)
 
 
-# The caches hold variants weakly: a function that kept its variant alive would keep the cache's entry for ever.
+# The caches hold variants weakly. A function that kept its variant alive would keep the cache's entry for ever.
 
 
 def _held(held: weakref.ref[Variant]) -> Variant:
@@ -145,7 +146,7 @@ def _varied_suite(held: weakref.ref[Variant], suite: Suite) -> Suite:
     names = _Names.of(variant)
     update: dict[str, object] = {
         "servers": _replaced(suite.servers, variant.servers),
-        # A host has tools beside those of the suite, which are what is tested.
+        # A host's tools are in addition to the suite's tools, which are the tools under test.
         "tools": _replaced(variant.tools, suite.tools) if variant.host else _replaced(suite.tools, variant.tools),
         "mocks": tuple(map(names.mock, suite.mocks)),
         "answers": tuple(map(names.answer, suite.answers)),
@@ -208,7 +209,7 @@ _Given = TypeVar("_Given", SetupCall, FinalState)
 
 @dataclass(frozen=True)
 class _Names:
-    """The names of tools and their arguments in a variant, by their names in the suite."""
+    """The names of tools and arguments in a variant, by their names in the suite."""
 
     tools: Mapping[str, str]
     arguments: Mapping[str, Mapping[str, str]]
@@ -266,7 +267,7 @@ class _Names:
         changes = final.changes
         if changes is not None:
             changes = tuple(map(self.call, changes))
-        # A pattern that matches a tool by its name in the suite keeps matching it.
+        # A pattern that matches a tool by its name in the suite keeps matching the tool.
         readers = list(final.readers)
         for old, new in self.tools.items():
             if any(fnmatchcase(old, each) for each in final.readers):
