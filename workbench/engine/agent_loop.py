@@ -71,14 +71,14 @@ from workbench.trajectory.system_prompt import prompt_of
 from workbench.trajectory.trajectory import Round, Trajectory, TrajectoryError
 
 
-# A model's latency covers only the successful attempt. Waiting for a turn at the endpoint and pauses before retries
-# count neither as latency nor towards the run's time limit.
+# A model's latency covers only the successful attempt. Two waits count neither as latency nor towards the run's time
+# limit: for a turn at the endpoint, and before a retry.
 async def ask(
     model: Model, request: ModelRequest, recorder: Recorder, retries: RetryPolicy, limit: TimeLimit
 ) -> Round | ExternalRun:
-    """Send a request, retrying as the policy allows, and return the complete answer.
+    """Send a request, with retries as the policy allows, and return the complete answer.
 
-    An agent with a loop of its own answers with a whole run; only its request is emitted yet.
+    An agent that has its own loop answers with a whole run. In this case, only the request is emitted here.
 
     Raises ModelError when no permitted attempt succeeds, and TooMuchError when an answer exceeds a limit.
     """
@@ -190,7 +190,7 @@ class AgentLoop:
         self._calls = 0
 
     async def run(self) -> RunFinished:
-        """Run the conversation to its end and return why it ended.
+        """Run the conversation to its end, and return the reason for the end.
 
         Raises ModelError, ToolsError, TrajectoryError and StepNotJudgedError.
         """
@@ -215,9 +215,9 @@ class AgentLoop:
         return finish
 
     async def _resume(self, fork: Fork) -> RunFinished | None:
-        """Replay the start of the forked run and continue from there.
+        """Replay the start of the forked run, and continue from there.
 
-        Returns the reason if the run ends there."""
+        Returns the reason if the run ends with the replayed part."""
         if (refusal := fork_refusal(fork, self._turns)) is not None:
             return RunFinished("error", f"the run cannot be forked there: {refusal}")
         recorder = self._recorder
@@ -246,7 +246,7 @@ class AgentLoop:
     async def _take(self, turn: Turn) -> RunFinished | None:
         """Make one request and answer its calls.
 
-        Returns the reason why the run ends with this round, `None` if it continues."""
+        Returns the reason if the run ends with this round."""
         if turn.step is not None:
             self._recorder.emit(StepStarted(turn.step, self._system(turn), turn.user))
         await self._checkpoint.reach("request", self._rounds + 1, request=lambda: self._pending_request(turn))
@@ -276,9 +276,10 @@ class AgentLoop:
         return await self._stopped_by(done)
 
     async def _add_run(self, turn: Turn, run: ExternalRun) -> RunFinished | None:
-        """Add the rounds of an agent that has its own loop, and return the reason if the run ends with them.
+        """Add the rounds of an agent that has its own loop.
 
-        In a chain, these rounds belong to the steps up to the next user message."""
+        Returns the reason if the run ends with these rounds. In a chain, they belong to the steps before the next user
+        message."""
         from workbench.engine.external_run import external_payloads  # on use: models need none of it
 
         rounds, steps = run.rounds, range(0)
@@ -323,7 +324,7 @@ class AgentLoop:
                 return await self._user.stopped()
         if not self._case.stop_on_failure or done is None or done.step is None:
             return None
-        # Grading may ask a judge, whose time does not count as time of the run.
+        # Grading may ask a judge. The judge's time does not count as time of the run.
         async with self._limit.suspended():
             failed = await self._step_failed(self._recorder.trajectory, done.step.step)
         return RunFinished("step failed") if failed else None
@@ -347,7 +348,7 @@ class AgentLoop:
     async def _answer_calls(self, turn: Turn, answer: Round, answered: int, to_result: bool) -> bool:
         """Answer the calls of a round.
 
-        Returns False if a person has the round regenerated instead."""
+        Returns False if a person regenerates the round instead."""
         checkpoint, executor = self._checkpoint, self._executor
         if to_result:
             done = answer.calls[answered - 1]
@@ -376,7 +377,7 @@ class AgentLoop:
         return True
 
     def _replay_round(self, done: Round, is_whole: bool) -> None:
-        """Continue after a round of the forked run; `is_whole` is false when some of its calls are still unanswered."""
+        """Continue after a round of the forked run. `is_whole` is false if some of the round's calls are unanswered."""
         step_mock = self._step_mock(done.step_number)
         # Regenerated answers have also advanced the counts of the mocks.
         for answer in (*done.superseded, done):
@@ -542,7 +543,7 @@ def start(
 ) -> RunStarted:
     """Emit and return `RunStarted`, which holds the opening of the conversation.
 
-    `tools` is `None` if the run cannot go on; `definitions` are the tools that the model is offered."""
+    `tools` is `None` if the run cannot continue. `definitions` are the tools offered to the model."""
     system, messages = _opening(request)
     server_outputs: tuple[ServerOutput, ...] = ()
     instructions: tuple[ServerInstructions, ...] = ()
@@ -591,5 +592,5 @@ def fail(request: RunRequest, finish: RunFinished, recorder: Recorder) -> Trajec
 
 
 async def _no_step_fails(trajectory: Trajectory, step: int) -> bool:
-    """Return the default of `run_case`, where steps are not judged."""
+    """Return False: `run_case` judges no steps by default."""
     return False

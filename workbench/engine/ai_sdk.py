@@ -1,8 +1,8 @@
 """Runs in the shapes of Vercel's AI SDK, converted to `external_run.RunDocument`.
 
-The SDK writes a call as `{toolName, input}` (`args` in version 4): alone, among the `toolCalls` of a result or of one
-of its `steps`, or as a part of a message (`tool-call`) or of a UI message (`tool-NAME`). Values in other shapes stay
-unchanged; the reader of the document reports them."""
+The SDK writes a call as `{toolName, input}` (`args` in version 4). A call may stand alone, or among the `toolCalls` of
+a result or of a step of a result. It may also be a part of a message (`tool-call`) or of a UI message (`tool-NAME`).
+Values in other shapes stay unchanged; the reader of the document reports them."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def native_call(value: object) -> object:
 
 
 def native_run(value: object) -> object:
-    """Return a run of the SDK as a run document: a result, with or without steps, or a list of messages.
+    """Convert a run of the SDK to a run document: a result, with or without steps, or a list of messages.
 
-    The calls of a native run may be written as the SDK writes them."""
+    Calls in a native run may have the form of the SDK."""
     if is_messages(value):
         return _of_messages(value)
     if not isinstance(value, dict):
@@ -110,7 +110,7 @@ def _of_steps(steps: list[Any]) -> Document:
 
 
 def step_parts(step: Mapping[str, Any]) -> list[Document]:
-    """Return the parts of a step: its `content` since version 5, else the text, calls and results of version 4."""
+    """Return the parts of a step: its `content` since version 5, or the text, calls and results of version 4."""
     if isinstance(step.get("content"), list) and step["content"]:
         return [*filter(_is_table, step["content"])]
     parts: list[Document] = []
@@ -144,9 +144,9 @@ def _answer(run: Document, text: str) -> None:
 
 
 def _add_parts(calls: list[list[Document]], parts: object) -> str:
-    """Add the calls among the parts of an answer, and the results to their calls; return the text of the last answer.
+    """Add the calls in an answer's parts, add each result to its call, and return the text of the last answer.
 
-    A UI message holds several answers, each after a part `step-start`."""
+    A UI message holds several answers. A part `step-start` precedes each of them."""
     group: list[Document] = []
     texts: list[str] = []
     for part in filter(_is_table, parts if isinstance(parts, list) else []):
@@ -167,7 +167,7 @@ def _add_parts(calls: list[list[Document]], parts: object) -> str:
 
 
 def _answered(part: Document, calls: Iterable[Document]) -> Document | None:
-    """Return the call whose result a part holds; `None` if it is not a result of an earlier call."""
+    """Return the call to which the result in a part belongs; `None` if no earlier call matches."""
     if not any(key in part for key in _RESULTS):
         return None
     wanted = part.get("toolCallId")
@@ -195,7 +195,7 @@ def _add_result(call: Document, part: Mapping[str, Any]) -> None:
 
 
 def usage_of(given: object) -> Document:
-    """Return the tokens of a step or a result by the names of `Usage`; empty if they are unknown."""
+    """Return the tokens of a step or a result under the names of `Usage`. The result is empty if they are unknown."""
     usage: Document = {}
     if isinstance(given, dict):
         for theirs, ours in _USAGE.items():

@@ -37,9 +37,9 @@ class LaneOf:
 
 
 def lanes_of(runs: Iterable[PlannedRun], lane_of: Callable[[PlannedRun], LaneOf]) -> tuple[Lane, ...]:
-    """Sort runs into lanes, in their order.
+    """Sort runs into lanes, in the order of the runs.
 
-    If the runs of a lane have different limits of concurrency, the smallest applies."""
+    If the runs of a lane have different concurrency limits, the smallest limit applies."""
     lanes: dict[str, Lane] = {}
     for run in runs:
         found = lane_of(run)
@@ -58,16 +58,16 @@ class Spares(Protocol):
         ...
 
     async def why_not(self, planned: PlannedRun) -> str | None:
-        """Return why a run is skipped, or `None` to start it now.
+        """Return the reason why a run is skipped, or `None` to start it now.
 
-        May wait for other runs to end."""
+        This may wait for other runs to end."""
         ...
 
 
 class Batch:
     """Runs that are started together.
 
-    `make` makes each run, here or in another process. Each of `spares`, in their order, may skip a run."""
+    `make` makes each run, here or in another process. Each rule in `spares`, in order, may skip a run."""
 
     def __init__(
         self,
@@ -85,11 +85,13 @@ class Batch:
         self._running: dict[str, asyncio.Future[None]] = {}
 
     async def run(self) -> None:
-        """Make all runs. Each ends with exactly one `RunDone`, even if it is stopped or fails unexpectedly."""
+        """Make all runs.
+
+        Each run ends with exactly one `RunDone`, even if it is stopped or fails unexpectedly."""
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await asyncio.gather(self._context.servers.renew(), self._context.ready())
-            # Workers pull runs from a lane: ten thousand runs do not need ten thousand tasks.
+            # Workers take runs from a lane, so that ten thousand runs do not need ten thousand tasks.
             workers = []
             for lane in self._lanes:
                 for _ in range(min(lane.concurrency, len(lane.waiting))):
@@ -120,11 +122,13 @@ class Batch:
                 await self._context.stored()
 
     async def make(self, planned: PlannedRun) -> None:
-        """Make one run, which ends with exactly one `RunDone`, even if it is stopped or fails unexpectedly."""
+        """Make one run.
+
+        The run ends with exactly one `RunDone`, even if it is stopped or fails unexpectedly."""
         # The run is its own task: `stop` cancels the run, and the worker continues with the next one.
         task = asyncio.ensure_future(self._make_if_needed(planned))
         self._running[planned.run_id] = task
-        # `wait` does not raise the task's errors, which are handled below.
+        # `wait` does not raise the task's errors. They are handled below.
         await asyncio.wait([task])
         del self._running[planned.run_id]
         if task.cancelled():
@@ -144,6 +148,6 @@ class Batch:
     def _without_trajectory(self, planned: PlannedRun, status: Status, error: str | None = None) -> None:
         trajectory = Trajectory(planned.run_id)
         result = result_of(planned, status, trajectory, error=error)
-        # A run that failed unexpectedly may have used tokens that no event counts, so its cost is unknown.
+        # An unexpected failure may lose the tokens of sent requests, so the cost of the run is unknown.
         cost_usd = None if status == Status.ERROR else cost_of(trajectory, None)
         self._context.listener(RunDone(replace(result, cost_usd=cost_usd)))

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from workbench.engine.checkpoint import At, HoldPoint
 
 BreakOn = Literal["tool", "error", "failed-check", "round", "not-read-only"]
-"""The kinds of breakpoints, as they are written."""
+"""The kinds of breakpoints, in their notation."""
 
 
 @dataclass(frozen=True)
 class Breakpoint:
     """A condition that holds a run.
 
-    `tool` limits the kinds `tool`, `error` and `failed-check` to the calls of one tool; `when` are checks that the
-    arguments of a call must meet; `round` is the number for the kind `round`. Only an `enabled` breakpoint holds a run.
+    `tool` limits the kinds `tool`, `error` and `failed-check` to calls of one tool. `when` holds the checks that a
+    call's arguments must meet. `round` is the number for the kind `round`. Only an `enabled` breakpoint holds a run.
     """
 
     on: BreakOn
@@ -58,7 +58,7 @@ KINDS: Mapping[BreakOn, str] = {
     "round": "before the request of a round: round N, counted from 1",
     "not-read-only": "before calls of tools that are not marked read-only: not-read-only",
 }
-"""Each kind of breakpoint, with a description of when it holds a run and of its notation."""
+"""The description of each kind of breakpoint: when the kind holds a run, and its notation."""
 
 _NAME = late_pattern(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'|\S+")
 _WHEN = late_pattern(r"when(?=[\s{]|$)")
@@ -140,7 +140,7 @@ def _word(line: str, at: int) -> tuple[str, int, int]:
 
 
 def _tool(line: str, at: int) -> tuple[str | None, int]:
-    """Return the next name of a tool, `None` without one, and the index of its end."""
+    """Return the tool name that comes next, or `None`, and the index of the end of the word."""
     _, start, end = _word(line, at)
     found = _NAME.match(line, start - 1)
     if found is None:
@@ -160,7 +160,7 @@ def _tool(line: str, at: int) -> tuple[str | None, int]:
 
 def _round(line: str, at: int) -> int:
     word, start, end = _word(line, at)
-    # Python refuses to read numbers of more than 4300 digits, hence the cut.
+    # Python refuses to read numbers of more than 4300 digits, so the text is cut.
     if not (word.isascii() and word.isdecimal() and int(word[:_MAX_DIGITS]) > 0 and len(word) <= _MAX_DIGITS):
         message = "the number of the round is missing"
         if word:
@@ -196,7 +196,7 @@ def _checks(text: str, begins: int) -> Checks | None:
     file = parse_suite(_AS_MOCK.format(when=_WHEN_KEY + text), Path())
     for problem in file.errors:
         column, message = begins, problem.message
-        # A column in the suite built above is converted to a column in the breakpoint's line.
+        # A column in the suite built above is converted to a column of the breakpoint's line.
         found = _COLUMN.search(message)
         if found:
             column = int(found[1]) - len(_WHEN_KEY) + begins - 1
@@ -220,10 +220,10 @@ _AT: Mapping[str, At] = {"error": "result", "round": "request"}
 """The point at which each kind of breakpoint holds a run; kinds without an entry hold it before a call."""
 
 Holds = Callable[[Checks, Mapping[str, JsonValue]], Awaitable[bool]]
-"""Returns whether the checks of a condition hold for arguments. Raises ConditionError."""
+"""Returns whether the checks of a condition hold for a call's arguments. Raises ConditionError."""
 
 Failing: TypeAlias = "Callable[[HoldPoint], Awaitable[str | None]]"
-"""Returns the check of the case that the next call fails, in a few words; `None` when it fails none. Raises
+"""Returns a short description of the check that the next call fails; `None` if the call fails none. Raises
 ConditionError."""
 
 
@@ -250,7 +250,7 @@ async def why_break(breakpoints: Iterable[Breakpoint], point: HoldPoint, holds: 
 
 
 def _is_about(each: Breakpoint, point: HoldPoint) -> bool:
-    """Return whether an enabled breakpoint can hold a run at a point, judged without evaluating its condition."""
+    """Return whether an enabled breakpoint can hold a run at a point. Its condition is not evaluated."""
     if not each.enabled or point.at != _AT.get(each.on, "call"):
         return False
     if each.on == "round":
@@ -306,7 +306,7 @@ def doubt_about(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | Non
         if arguments and all(given is not None and name not in given for given in arguments):
             return _with_hint(f"{quoted(point.tool)} has no argument {quoted(name)}", _other_names(name, arguments))
         if not any(_is_object((given or {}).get(name)) for given in arguments):
-            # A misspelt check is not an error: the argument is then compared with the table as a value.
+            # A misspelt check is valid: the condition then compares the argument with the table as a value.
             misspelt = _misspelt(check.bare_value)
             if misspelt is not None:
                 return misspelt
@@ -314,7 +314,7 @@ def doubt_about(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | Non
 
 
 def _other_names(name: str, arguments: Iterable[Mapping[str, JsonValue] | None]) -> str:
-    """Return a hint to the arguments that a tool has in place of `name`."""
+    """Return a hint that names the tool's arguments to use in place of `name`."""
     names: set[str] = set()
     for given in arguments:
         names.update(given or ())

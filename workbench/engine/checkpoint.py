@@ -34,8 +34,8 @@ PendingRequest = Callable[[], Awaitable[HttpRequest | None]]
 """Returns the next request of a held run as it would be sent; `None` for a model without HTTP. Raises ModelError."""
 
 At = Literal["user", "request", "call", "question", "result"]
-"""Before a message of a conversation's user, before the request of a round, before a tool call, before a reply to its
-server, or after its result."""
+"""The place of a checkpoint: before a conversation user's message, a model request, a tool call or a reply to the
+call's server, or after the call's result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +51,19 @@ class HoldPoint:
     call: CallRecord | None = None
     tool: ToolDefinition | None = None
     hold: int | None = None
-    """Identifies the hold while the run is held: the sequence number of its `Paused` event."""
+    """The sequence number of the `Paused` event. It identifies the hold while the run is held."""
     request: PendingRequest | None = None
-    """The pending request with the messages added so far; only at a point before a request."""
+    """The pending request with the messages added so far. Only a point before a request has one."""
     question: Question | None = None
-    """The request of a server that waits for a reply."""
+    """The server's request that waits for a reply."""
     reply: Reply | None = None
     """The reply that the server gets if the run continues."""
     of_agent: bool = False
-    """Whether an agent runs the case, which cannot be asked again."""
+    """Whether an agent runs the case. An agent cannot be asked again."""
     said: UserSaid | None = None
     """The message that the user of a conversation sends if the run continues."""
     may_differ: bool = False
-    """Whether another message may be asked for, because a model plays the user."""
+    """Whether the user can be asked for another message, because a model plays the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +119,14 @@ class EditMessage:
 
 @dataclass(frozen=True, slots=True)
 class SayMessage:
-    """Before a message of the user: say something else in its place, and continue."""
+    """Before a message of the user: send another message in its place, and continue."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class AddMessage:
-    """Anywhere: add a message of the user to the next request."""
+    """Anywhere: add a user message to the next request."""
 
     text: str
 
@@ -135,7 +135,7 @@ class AddMessage:
 class Regenerate:
     """Before a call or after a result: discard the answer of this round and repeat its request.
 
-    Before a message of a played user: ask the player for another one."""
+    Before a message of a played user: ask the player for another message."""
 
 
 OfUser = EditMessage | SayMessage
@@ -174,7 +174,7 @@ _WHERE: Mapping[At, str] = {
 
 
 def refusal(command: Command, point: HoldPoint) -> str | None:
-    """Return the reason why a command is not allowed where a run is held; `None` if it is allowed."""
+    """Return the reason why a command is not allowed at a hold; `None` if it is allowed."""
     question = point.question
     if point.of_agent and isinstance(command, Regenerate) and point.at != "user":
         return NOT_ASKED_AGAIN
@@ -199,7 +199,7 @@ class RunControl(Protocol):
     """Decides where a run is held, and supplies the commands to the held run."""
 
     async def why_hold(self, point: HoldPoint) -> str | None:
-        """Return the reason to hold the run at this point, in a few words; `None` to let it pass."""
+        """Return a short reason to hold the run at this point; `None` to let it continue."""
         ...
 
     async def next_command(self, point: HoldPoint) -> Command:
@@ -208,7 +208,7 @@ class RunControl(Protocol):
 
 
 def asked_event(call: ToolCall, question: Question, reply: Reply) -> ServerAsked:
-    """Return a request of a server with its reply as an event."""
+    """Return the event of a server's request and the reply to it."""
     return ServerAsked(
         *(call.id, call.tool, question.server, question.kind, question.message, question.request),
         *(reply.action, reply.source, reply.content, reply.text, reply.problem, question.undeclared),
@@ -216,7 +216,7 @@ def asked_event(call: ToolCall, question: Question, reply: Reply) -> ServerAsked
 
 
 def by_person(said: UserSaid, text: str) -> UserSaid:
-    """Return a message of the user with a text of a person in place of its own."""
+    """Return a user message whose text is replaced by a person's text."""
     return replace(said, text=text, by="person", original=said.original or said.text)
 
 
@@ -224,7 +224,8 @@ SKIPPED = "This call was not made: the person who watches this run skipped it."
 """The text that the model reads in place of the result of a skipped call."""
 
 After = Literal["continue", "answered", "regenerate"]
-"""How a run leaves a checkpoint: it continues, its call was answered there, or its round is regenerated."""
+"""How a run continues after a checkpoint: as before, with an answer given to its call, or with its round
+regenerated."""
 
 
 class Checkpoint:
@@ -243,7 +244,7 @@ class Checkpoint:
         self.added: list[str] = []
 
     def take_added(self) -> tuple[str, ...]:
-        """Remove and return the messages that were added since the last request."""
+        """Remove and return the messages added since the last request."""
         added = tuple(self.added)
         self.added.clear()
         return added
@@ -267,7 +268,7 @@ class Checkpoint:
         point = HoldPoint(
             at, round_number, lambda: self._recorder.trajectory, call, tool, request=request, of_agent=self._of_agent
         )
-        # Judges asked by breakpoints and a person's thinking take time that does not count towards the run's time
+        # The time of judges that breakpoints ask, and of a person's decision, does not count towards the run's time
         # limit.
         async with self._limit.suspended():
             why = await control.why_hold(point)
@@ -279,7 +280,8 @@ class Checkpoint:
             point = replace(point, hold=self._recorder.last)
             began = self._recorder.clock()
             after: After | None = None
-            # `Resumed` is emitted even if the run is stopped while held, because held time never counts as the run's.
+            # `Resumed` is emitted even if the run is stopped during the hold, because held time never counts as time of
+            # the run.
             try:
                 while after is None:
                     command = await control.next_command(point)
@@ -298,7 +300,7 @@ class Checkpoint:
     async def review(
         self, round_number: int, call: CallRecord, tool: ToolDefinition | None, question: Question, reply: Reply
     ) -> Reply:
-        """Reach a request of a server, where the run may be held, and return the reply that a person wants."""
+        """Reach the checkpoint of a server's request, and return the reply, which a person may have changed."""
         control = self._control
         if control is None:
             return reply
@@ -326,7 +328,7 @@ class Checkpoint:
                 self._recorder.emit(Resumed(self._recorder.ms_since(began)))
 
     async def before_message(self, round_number: int, said: UserSaid, may_differ: bool) -> UserSaid | None:
-        """Reach a point before a message of the user, where the run may be held, and return the message to send.
+        """Reach the checkpoint before a user message, and return the message to send.
 
         Returns `None` if a person wants the player to be asked again."""
         control = self._control
@@ -351,7 +353,7 @@ class Checkpoint:
                 case SayMessage(text=text):
                     return by_person(replace(said, end=None), text)
                 case EditMessage(text=text):
-                    # The run is held anew, so that the person sees the change before it continues.
+                    # The run is held again, so that the person sees the change before the run continues.
                     said = by_person(said, text)
                 case _:
                     why = None

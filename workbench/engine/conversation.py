@@ -17,7 +17,7 @@ from workbench.trajectory.trajectory import Trajectory
 _Decided = TypeVar("_Decided")
 
 ENDINGS: dict[UserEnd, FinishReason] = {"done": "user done", "gave up": "user gave up"}
-"""The reason why a run ends, by how its user leaves."""
+"""The reason why a run ends, for each way in which its user leaves."""
 
 
 class Decisions(Protocol):
@@ -29,11 +29,11 @@ class Decisions(Protocol):
 
 
 class UserError(Exception):
-    """The simulated user broke its rules or could not be asked; the message says so."""
+    """The simulated user broke its rules or could not be asked. The message gives the reason."""
 
 
 class Speaker(Protocol):
-    """A user other than a script; with `may_differ`, it may say something else if it is asked again."""
+    """A user other than a script. With `may_differ`, another attempt may give another message."""
 
     may_differ: bool
 
@@ -43,13 +43,14 @@ class Speaker(Protocol):
 
 
 ReviewMessage = Callable[[UserSaid, bool], Awaitable[UserSaid | None]]
-"""Returns the message to send in place of one, or `None` to ask for another; the flag says whether that is possible."""
+"""Returns the message to send in place of a message, or `None` to ask for another. The flag is whether the user can be
+asked again."""
 
 
 class Conversation:
     """The user of one conversation.
 
-    `speaker` is a user other than a script: a model that plays it, or a recording."""
+    `speaker` is a model that plays the user, or a recorded user; `None` for a script."""
 
     def __init__(
         self,
@@ -67,13 +68,13 @@ class Conversation:
     async def next_message(self, review: ReviewMessage) -> UserSaid | RunFinished:
         """Emit and return the next message of the user, or return the end of the run.
 
-        A message that `review` does not return is asked for again."""
+        If `review` returns `None` for a message, the user is asked for another message."""
         trajectory = self._recorder.trajectory
         said = said_in(trajectory)
         if said and (not trajectory.rounds or trajectory.rounds[-1].turn != said[-1].turn):
             return said[-1]  # a fork has replayed this message, which is not answered yet
         if said and said[-1].end is not None:
-            # A message with `end` is still answered, so the user leaves only now.
+            # A message with `end` is still answered, so the user leaves one turn later.
             return self._left(UserEnded(said[-1].turn, said[-1].end))
         if len(said) >= self._table.max_turns:
             return RunFinished("turns exhausted")
@@ -96,7 +97,7 @@ class Conversation:
         return sent
 
     async def stopped(self) -> RunFinished | None:
-        """Return the end of the run if the `stop` of the conversation holds now."""
+        """Return the end of the run if the conversation's `stop` condition holds now."""
         if self._table.stop is None:
             return None
         trajectory = self._recorder.trajectory
@@ -152,7 +153,7 @@ class RecordedUser:
 
 
 class UnavailableUser:
-    """A user who cannot speak, for the reason `why`."""
+    """A user who cannot speak; `why` is the reason."""
 
     may_differ = False
 
@@ -165,7 +166,7 @@ class UnavailableUser:
 
 
 class ConditionError(Exception):
-    """A condition of the user cannot be evaluated; the message says why."""
+    """A condition of the user cannot be evaluated. The message gives the reason."""
 
 
 async def decided(decisions: Decisions, trajectory: Trajectory, decide: Callable[[CheckContext], _Decided]) -> _Decided:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def steady_clock_ms() -> Callable[[], float]:
-    """Return a clock of milliseconds since 1970 whose differences are durations.
+    """Return a clock of milliseconds since 1970, suitable for measuring durations.
 
-    The clock starts at the system's time of day and ignores later changes of the system's clock."""
+    The clock starts at the system's time of day, and ignores later changes of the system's clock."""
     began_ms = time.time() * 1000 - _running_ms()
     return lambda: began_ms + _running_ms()
 
@@ -68,7 +68,7 @@ class StartUp:
 
     @property
     def words(self) -> str:
-        """The current step: `starting server weather`."""
+        """A description of the step, such as `starting server weather`."""
         doing = "starting"
         if self.downloads:
             doing = "downloading"
@@ -108,7 +108,7 @@ class CostLimitReached:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAsked:
-    """Requests are sent to a judge about `values` values of a run.
+    """A judge is asked about `values` values of a run.
 
     With `again`, the request about one value failed and is retried."""
 
@@ -120,9 +120,9 @@ class JudgeAsked:
 
 @dataclass(frozen=True, slots=True)
 class RequestPutOff:
-    """A run waits at least `wait_s` seconds before its next request, because the endpoint asked another run to wait.
+    """A run waits at least `wait_s` seconds before its next request, because the endpoint told another run to wait.
 
-    The next event of the run ends the wait. Recordings leave this event out."""
+    The next event of the run ends the wait. Recordings leave these events out."""
 
     run_id: str
     wait_s: float
@@ -161,7 +161,7 @@ class BatchDone:
 
 @dataclass(frozen=True, slots=True)
 class HistorySaid:
-    """A problem of the history, which does not stop the runs.
+    """The history has a problem. It does not stop the runs.
 
     The history's own thread sends this event."""
 
@@ -170,16 +170,16 @@ class HistorySaid:
 
 @dataclass(frozen=True, slots=True)
 class EndpointSaid:
-    """An endpoint gets fewer requests at a time than the settings allow; `text` gives the reason.
+    """An endpoint gets fewer concurrent requests than the settings allow; `text` gives the reason.
 
-    Sent once for an endpoint."""
+    This event is sent once per endpoint."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSaid:
-    """A message about the workers of a cluster; with `ends`, the batch cannot continue."""
+    """A message about the workers of a cluster. With `ends`, the batch cannot continue."""
 
     text: str
     ends: bool = False
@@ -244,10 +244,10 @@ def in_turn(*listeners: BatchListener) -> BatchListener:
 
 
 def timed(listener: BatchListener, now_ms: Callable[[], float] | None = None) -> BatchListener:
-    """Return a listener that adds to each `RunDone` the times of the run's first event and of its end.
+    """Return a listener that adds the times of a run's first event and of its end to its `RunDone`.
 
     Other events pass unchanged. `now_ms` returns milliseconds since 1970. Without it, each run has its own steady
-    clock. A run that was timed in another process keeps its times."""
+    clock. A run timed in another process keeps its times."""
     # Call this listener first, on the engine's thread. Otherwise a slow screen or disk would lengthen the run's time.
     began: dict[str, tuple[float, Callable[[], float]]] = {}
 
@@ -284,15 +284,14 @@ class Inbox(Generic[_Item]):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether there is something to take."""
+        """Whether the inbox holds any items."""
         return self._awake
 
     def put(self, item: _Item) -> None:
-        """Add one item."""
         with self._lock:
             self._items.append(item)
             first, self._awake = not self._awake, True
-        # The call is outside the lock, because the reader may take the lock at once.
+        # Call `wake` outside the lock, because the reader may take the lock at once.
         if first:
             self._wake()
 

@@ -1,4 +1,4 @@
-"""Answers of tool calls in one run: from mocks, or from servers if the execution is permitted."""
+"""Answers the tool calls of one run from mocks, or from servers if the execution is permitted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from workbench.trajectory.events import (
 from workbench.trajectory.trajectory import CallRecord
 
 MIN_INTERVAL_SECONDS = 0.1
-"""The shortest time between two progress notices of one call."""
+"""The minimum number of seconds between two progress notices of one call."""
 
 
 class ProgressReports:
@@ -49,7 +49,7 @@ class ProgressReports:
 
     def __call__(self, progress: float, total: float | None, message: str | None) -> None:
         """Record a progress notice."""
-        # A recording could not hold NaN or infinity, which JSON lacks.
+        # JSON has no NaN or infinity, so a recording could not hold them.
         if self._closed or not math.isfinite(progress):
             return
         if total is not None and not math.isfinite(total):
@@ -93,9 +93,9 @@ AskExecution = Callable[[ExecutionQuestion], Awaitable[Leave]]
 
 
 class ExecutionRefusedError(ToolsError):
-    """A call was not allowed to execute.
+    """A call was not permitted to execute.
 
-    The message names the tool and how to allow it."""
+    The message names the tool and tells the user how to permit the call."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class Executor:
         """Count a replayed call of the original run, because some mocks answer by the number of earlier calls.
 
         No judge is asked and no tool is executed. Raises ToolsError."""
-        # The mock gave the answer before a person edited it.
+        # The mock gave the original answer, before a person edited it.
         answer = record.unedited or record.result
         if answer is not None and answer.source == "replayed":
             self._tools.count(record.sent, ToolAnswer(answer.content, answer.is_error), step_mock)
@@ -194,7 +194,7 @@ class Executor:
     async def _judged(self, check: Judged, value: JsonValue) -> CheckVerdict:
         """Ask the judge about a mock's condition."""
         assert self._judge is not None
-        # The judge has a time limit of its own.
+        # The judge has its own time limit.
         async with self._limit.suspended():
             return await self._judge(check, value)
 
@@ -217,7 +217,7 @@ class Executor:
         audited = self._audit.log.begin(self._audit.caller, call, server, allowed)
         self._recorder.emit(ExecutionStarted(call.id, server))
         began = self._recorder.clock()
-        # The outcome stays unknown if the task is cancelled, which raises no ToolsError.
+        # If the task is cancelled, no ToolsError is raised and the outcome stays unknown.
         outcome: Outcome = "stopped"
         reports = ProgressReports(call.id, self._recorder)
         try:

@@ -49,7 +49,7 @@ def external_run(
     error: str | None = None,
 ) -> ExternalRun:
     """Return a run from its calls and its answer. Each inner list holds the calls of one model answer."""
-    # Usage, latency and cost are known for the whole run only, and stand in its last round.
+    # Usage, latency and cost are known only for the whole run, so the last round carries them.
     last = ExternalRound(answer or "", usage=usage, latency_ms=latency_ms or 0.0, cost_usd=cost_usd)
     rounds = []
     for made in calls:
@@ -69,7 +69,7 @@ def started_elsewhere(
     notices: tuple[str, ...] = (),
     scores: tuple[SourceScore, ...] = (),
 ) -> RunStarted:
-    """Return the `RunStarted` event of a case's run that was made elsewhere."""
+    """Return the `RunStarted` event of an externally made run of a case."""
     settings = settings_of(suite, case)
     clock = None if settings.clock is None else fixed_clock(settings.clock)
     return RunStarted(
@@ -97,7 +97,7 @@ def external_payloads(
     calls: list[ToolCall] = []
     for each in rounds:
         calls.extend(each.calls)
-    # Ids are made unique over the whole run, because many agents restart the numbering of calls in each answer.
+    # Make ids unique over the whole run, because many agents restart the numbering of calls in each answer.
     ids = (call_id for call_id, _ in with_ids(calls, taken, calls_before + 1))
     for number, each in enumerate(rounds, start=first):
         yield RequestStarted(number)
@@ -130,7 +130,7 @@ _Document = TypeVar("_Document", bound=BaseModel)
 
 
 class RunDocumentError(ValueError):
-    """A document of a run is wrong.
+    """A document of a run is invalid.
 
     The message names the place, such as `$.calls[0].tool`, and the correction."""
 
@@ -146,9 +146,9 @@ Arguments = Annotated[
 
 
 class CallDocument(Frozen):
-    """A tool call: `arguments` as an object, or the model's text.
+    """A tool call; `arguments` is an object, or the model's text.
 
-    `result` is the tool's answer, and `is_error` whether that was an error."""
+    `result` is the tool's answer, and `is_error` is whether the answer is an error."""
 
     tool: NonEmpty
     arguments: Arguments = Field(default_factory=dict)
@@ -237,7 +237,7 @@ def _text_of(result: JsonValue) -> str:
 
 
 def run_document(value: object) -> RunDocument:
-    """Return the document of an agent's run, read from JSON; it may have a shape of the AI SDK.
+    """Read the document of an agent's run from a JSON value, which may also be a run of the AI SDK.
 
     Raises RunDocumentError, also for an empty document."""
     run = document(RunDocument, native_run(value))
@@ -249,9 +249,9 @@ def run_document(value: object) -> RunDocument:
 
 
 def document(model: type[_Document], value: object) -> _Document:
-    """Return a JSON value as an instance of a Pydantic model.
+    """Convert a JSON value to an instance of a Pydantic model.
 
-    Raises RunDocumentError with all mistakes."""
+    Raises RunDocumentError, which lists all errors."""
     try:
         return model.model_validate(value)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Forks of a run: the events before a point of another run are replayed without asking a model or a tool."""
+"""Forks of a run. The events before a point of the original run are replayed without asking a model or a tool."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from workbench.trajectory.events import (
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, fold
 
 _ID = "call{:05}"
-"""Call ids that every API accepts: the strictest requires nine letters and digits."""
+"""Call ids that every API accepts. The strictest API requires nine letters and digits."""
 
 
 def for_another_model(rounds: Iterable[Round], opening: Iterable[Message]) -> tuple[Round, ...]:
@@ -100,9 +100,10 @@ class ForkPoint:
 class Fork:
     """A run forked from a run that is finished, recorded or held.
 
-    `system` replaces the system prompt after the point; an empty one removes it. `result` replaces the last result
-    before the point, and `user` the message of a conversation's user right before the first request. With `back_to`,
-    the fork is held at the same kind of place as the original run, with the same messages for the next request."""
+    `system` replaces the system prompt after the fork point; an empty text removes it. `result` replaces the last
+    result before the point. `user` replaces the message of a conversation's user right before the first request. With
+    `back_to`, the fork is held at the same kind of place as the original run, with the same messages for the next
+    request."""
 
     origin: Trajectory
     at: ForkPoint
@@ -113,10 +114,10 @@ class Fork:
 
     @property
     def added(self) -> tuple[str, ...]:
-        """The messages that a person added in the original run right before the first request of the fork."""
+        """The messages that a person added in the original run just before the fork's first request."""
         if self.at.answered is not None:
             return self.origin.added if self.back_to is not None else ()
-        # Messages of a request already made are in its round; the others are in the trajectory.
+        # If the request was made, its messages are in its round; otherwise they are in the trajectory.
         following = self.origin.rounds[self.at.round - 1 : self.at.round]
         if following:
             return following[0].added
@@ -124,7 +125,7 @@ class Fork:
 
     @property
     def said(self) -> UserSaid | None:
-        """The message of a conversation's user right before the first request of the fork."""
+        """The message of a conversation's user just before the fork's first request."""
         if self.at.answered is not None or self.back_to == "user":
             return None
         said = _said_before(self.origin, self.at.round)
@@ -137,7 +138,7 @@ class Fork:
 
 
 def _said_before(origin: Trajectory, round_number: int) -> UserSaid | None:
-    """Return the user's message before a request, which may not have been made yet."""
+    """Return the user message before a request. The request may not have been made yet."""
     if round_number <= len(origin.rounds):
         return origin.rounds[round_number - 1].said
     last = origin.user_turns[-1].said if origin.user_turns else None
@@ -175,10 +176,10 @@ class PastHold:
 
 
 def past_holds(events: Sequence[Event]) -> tuple[PastHold, ...]:
-    """Return the places where a run was held, the present hold included.
+    """Return the places where a run was held, including the present hold.
 
-    Waiting for a permission is not a hold, because nothing can be changed then. Neither is a server's question, because
-    the server cannot be returned to that state."""
+    Waiting for a permission is not a hold, because nothing can be changed during the wait. A server's question is no
+    such place either, because the server cannot return to its earlier state."""
     holds = []
     for index, each in enumerate(events):
         if isinstance(each.payload, Paused) and each.payload.at not in ("permission", "question"):
@@ -214,7 +215,7 @@ _NOTHING_LEFT: dict[FinishReason, str] = {
 def fork_refusal(fork: Fork, turns: Turns) -> str | None:
     """Return the reason why a run cannot be forked at a point; `None` if it can.
 
-    `turns` are the requests of its case as the suite has the case now."""
+    `turns` are the requests of the case in its present form."""
     rounds, at = fork.origin.rounds, fork.at
     if fork.origin.start is None:
         return "the run has not begun"
@@ -292,9 +293,9 @@ def replayed(fork: Fork, model: str) -> Iterator[EventPayload]:
 
 
 def _round(of: Round, answered: int) -> Iterator[EventPayload]:
-    """Yield the events of a round, superseded answers included, with the results of the first `answered` calls.
+    """Yield the events of a round, including superseded answers, with the results of the first `answered` calls.
 
-    The next call keeps the arguments as edited by a person."""
+    The next call keeps a person's edit of its arguments."""
     if of.step is not None:
         yield of.step
     if of.said is not None:
@@ -317,7 +318,7 @@ def _round(of: Round, answered: int) -> Iterator[EventPayload]:
 
 
 def _free(said: UserSaid) -> UserSaid:
-    """Return a replayed message: the fork pays for none of the tokens of the original run."""
+    """Return a replayed message without usage, latency and cost, because these belong to the original run."""
     return replace(said, usage=None, latency_ms=0.0, cost_usd=None)
 
 

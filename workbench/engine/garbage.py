@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
-"""Number of new objects that start a collection of the youngest generation."""
+"""The number of new objects that triggers a collection of the youngest generation."""
 
 _lock = threading.Lock()
 _under_way = 0

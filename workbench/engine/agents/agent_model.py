@@ -1,4 +1,4 @@
-"""An agent that speaks the Agent Client Protocol (ACP), asked as a model is: each of its calls ends an answer."""
+"""An agent that speaks the Agent Client Protocol (ACP) and is asked like a model. Each of its calls ends an answer."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ START_S = 120.0
 models."""
 
 _QUEUE = 1_000
-"""The most messages of an agent that wait; then the agent waits."""
+"""The maximum number of unread messages of an agent. When it is reached, the agent waits."""
 
 _SUITE_SERVER = "workbench"
 """The name of the server for tools that the suite defines itself."""
@@ -78,7 +78,7 @@ _IGNORED = (
     "session_info_update",
     "usage_update",
 )
-"""Updates that say nothing about a run."""
+"""Updates that contain nothing about a run."""
 
 _STOP_REASONS: Mapping[str, StopReason] = {
     "end_turn": "answered",
@@ -150,14 +150,14 @@ class AgentModel:
         self._usage = PromptUsage(subject.agent)
 
     async def start(self) -> None:
-        """Do nothing: the agent is started with its tools."""
+        """Do nothing: `begin` starts the agent, together with its tools."""
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Let every request begin at once."""
         return nullcontext()
 
     def takes_media(self, media: Media) -> bool:
-        """Return whether the agent takes images in messages; results of tools carry them in any case."""
+        """Return whether the agent accepts images in messages. Tool results may contain images in any case."""
         return media.is_image and self._takes_images
 
     def output(self) -> ServerOutput | None:
@@ -273,7 +273,7 @@ class AgentModel:
         )
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Pass on what is new in the conversation, and yield what the agent does until it makes a call or answers."""
+        """Send the new part of the conversation, and yield the agent's events up to its next call or its answer."""
         number = request.round
         self._pass_on(request.messages)
         if self._started is not None:
@@ -293,7 +293,7 @@ class AgentModel:
             incoming = await self._next()
             if isinstance(incoming, ForwardedCall):
                 self._arrived.append(incoming)
-                # What the agent wrote before the call came through another pipe, and may not have been read yet.
+                # The agent's earlier messages came through another pipe, and may not have been read yet.
                 for _ in range(_SETTLING):
                     await asyncio.sleep(0)
                 for event in self._settled(number):
@@ -325,7 +325,7 @@ class AgentModel:
             raise ModelError(f"{self._who} cannot be asked again before its call is answered")
 
     async def _listing(self) -> None:
-        """Wait until the agent has listed the tools, has ended, or takes too long."""
+        """Wait until the agent has listed the tools, has ended, or has reached the time limit."""
         assert self._tools is not None
         if not self._tools.unlisted:
             return
@@ -357,7 +357,7 @@ class AgentModel:
             await asyncio.wait({getting, self._prompt}, return_when=asyncio.FIRST_COMPLETED)
             if getting.done():
                 return getting.result()
-            # What came with the answer to the prompt came before it.
+            # Messages read together with the answer to the prompt were sent before it.
             if not self._queue.empty():
                 return self._queue.get_nowait()
             return None
@@ -365,7 +365,7 @@ class AgentModel:
             getting.cancel()
 
     def _settled(self, number: int) -> Iterator[ModelEvent]:
-        """Yield the events of all that has been read by now; further calls keep their order."""
+        """Yield the events of everything read so far. Further calls keep their order."""
         while not self._queue.empty():
             incoming = self._queue.get_nowait()
             if isinstance(incoming, ForwardedCall):
@@ -439,7 +439,7 @@ class AgentModel:
                 yield ResultReceived(call_id, call.output, call.failed, "provider", 0.0)
 
     def _permit(self, number: int, asked: Asked) -> Iterator[ModelEvent]:
-        """Answer a request for a permission: tools of the suite are allowed, those of the agent as the suite says."""
+        """Answer a permission request. The suite's tools are allowed, and the agent's own tools as the suite says."""
         call = self._reported.take(_object(asked.params.get("toolCall")))
         offered = None if call is None else self._reported.offered_tool(call)
         allowed = offered is not None or self._subject.builtin == "allow"
@@ -460,7 +460,7 @@ class AgentModel:
             yield from self._note(number, "permission", what)
 
     def _last_events(self, number: int) -> Iterator[ModelEvent]:
-        """Yield what is known only at the end of a prompt."""
+        """Yield the events that are known only at the end of a prompt."""
         yield from self._shown(number, at_end=True)
         for tool, call in self._reported.not_forwarded(self._forwarded):
             status = call.said.get("status", "without a status")
@@ -470,7 +470,7 @@ class AgentModel:
         self._forwarded.clear()
 
     def _ended(self, prompt: asyncio.Future[Any]) -> StopReason:
-        """Return why a prompt ended; raise AgentError if it was not answered, or if the agent had no tools."""
+        """Return the reason why a prompt ended. Raises AgentError if it got no answer, or if the agent had no tools."""
         try:
             result = _object(prompt.result())
         except RefusedError as error:
@@ -519,7 +519,7 @@ class AgentModel:
             cancelled = self._prompt
             self._connection.notify("session/cancel", {"sessionId": self._session})
         closing = asyncio.ensure_future(self._connection.close(cancelled))
-        # The agent may be waiting for its messages to be read, or for permissions, which nobody grants any more.
+        # The agent may be waiting until its messages are read or a permission is granted. Nobody does either any more.
         while not self._queue.empty():
             incoming = self._queue.get_nowait()
             if isinstance(incoming, Asked):
@@ -540,7 +540,7 @@ def _offered_servers(tools: Toolbox) -> tuple[OfferedServer, ...]:
     """Return the servers that the agent sees: the suite's servers, and one for the tools without a server."""
     by_server: dict[str, list[ToolDefinition]] = {}
     for tool in tools.definitions:
-        # Tools that providers of models run are not for agents.
+        # Agents do not get the tools that model providers run.
         if tool.provider is None:
             name = _SUITE_SERVER if tool.server is None else server_name(tool.server)
             by_server.setdefault(name, []).append(tool)

@@ -1,4 +1,4 @@
-"""JSON-RPC over lines with the process of an agent, as the Agent Client Protocol (ACP) has it."""
+"""JSON-RPC with an agent's process, one message per line, as in the Agent Client Protocol (ACP)."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ _SHOWN_CHARS = 120
 """The number of characters that a message quotes from an invalid line or an error."""
 
 CANCEL_S = 5.0
-"""Seconds that an agent has to end a cancelled prompt."""
+"""The time limit, in seconds, for an agent to end a cancelled prompt."""
 EXIT_S = 2.0
 """The time limit, in seconds, for an agent to end after its input is closed, and again after SIGTERM."""
 _REAP_S = 1.0
 
 
 class AgentError(ServerError):
-    """An agent could not be started, ended, or broke the protocol: an error of the infrastructure.
+    """An agent could not be started, has ended, or broke the protocol. This is an infrastructure error.
 
-    The message names the cause and the way out."""
+    The message names the cause and the remedy."""
 
 
 class RefusedError(Exception):
-    """The agent answered a request with an error of JSON-RPC."""
+    """The agent answered a request with a JSON-RPC error."""
 
     def __init__(self, code: int, message: str, details: str = "") -> None:
         super().__init__(f"{message}: {details}" if details else message)
@@ -73,7 +73,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request of the agent, to be answered with its number."""
+    """A request of the agent. The answer must carry the request's number."""
 
     number: str | int
     method: str
@@ -82,7 +82,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """A line that is no message; `text` is its beginning."""
+    """A line that is not a message; `text` is the beginning of the line."""
 
     text: str
 
@@ -116,7 +116,7 @@ class AgentConnection:
         """Is set when the agent has ended, or broken the limit of a message."""
 
     async def start(self, command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
-        """Start the agent's command in a process group of its own.
+        """Start the agent's command in its own process group.
 
         Raises OSError and ValueError."""
         self._command = shlex.join(command)
@@ -142,7 +142,7 @@ class AgentConnection:
         self._number += 1
         number = self._number
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        # An answer that nobody waits for any more must not be logged as never retrieved.
+        # If nobody waits for an answer any more, asyncio must not log that it was never retrieved.
         answer.add_done_callback(lambda done: done.cancelled() or done.exception())
         if self._why_lost:
             answer.set_exception(self.lost_error())
@@ -152,11 +152,9 @@ class AgentConnection:
         return answer
 
     def notify(self, method: str, params: Mapping[str, Any]) -> None:
-        """Send a notification."""
         self._send({"method": method, "params": params})
 
     def answer(self, asked: Asked, result: Mapping[str, Any]) -> None:
-        """Answer a request of the agent."""
         self._send({"id": asked.number, "result": result})
 
     def refuse(self, asked: Asked) -> None:
@@ -177,7 +175,7 @@ class AgentConnection:
 
     @property
     def output(self) -> ServerOutput | None:
-        """The end of the agent's standard error; `None` if it wrote nothing there."""
+        """The end of the agent's standard error; `None` if the agent wrote nothing there."""
         lines = self._error_lines
         if not lines:
             return None
@@ -195,7 +193,7 @@ class AgentConnection:
 
     def _send(self, message: Mapping[str, Any]) -> None:
         process = self._process
-        # Writing does not wait: what is sent is small, and an agent that reads nothing is ended by the time limit.
+        # Writing does not wait, because messages are small. An agent that reads nothing is ended by the time limit.
         with suppress(OSError, RuntimeError):
             if process is not None and process.stdin is not None and not process.stdin.is_closing():
                 process.stdin.write(json_text({"jsonrpc": "2.0", **message}).encode() + b"\n")
@@ -239,8 +237,8 @@ class AgentConnection:
             await self._pass_on(Malformed(_beginning(line.decode("utf-8", "replace"))))
 
     async def _pass_on(self, incoming: Incoming) -> None:
-        # While the agent is being ended, nothing takes its messages. They are still read, because it may be blocked on
-        # a full pipe.
+        # Nothing handles the messages of an agent that is being ended. They are still read, because the agent may be
+        # blocked on a full pipe.
         if not self._closing:
             await self._take(incoming)
 
@@ -257,7 +255,7 @@ class AgentConnection:
         assert process is not None
         if not await ends_within(process, _REAP_S):
             return "closed its output"
-        # The last words of a crash may still be in the pipe.
+        # The last output of a crash may still be in the pipe.
         await asyncio.wait(self._tasks[1:], timeout=_REAP_S)
         assert process.returncode is not None
         if process.returncode < 0:

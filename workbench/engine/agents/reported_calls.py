@@ -36,23 +36,23 @@ class ReportedCall:
     id: str
     said: dict[str, Any] = field(default_factory=dict)
     refused: bool = False
-    """Whether the permission for it was refused."""
+    """Whether the agent was refused the permission for this call."""
 
     def merge(self, update: Mapping[str, Any]) -> None:
-        """Take in a further message about the call."""
+        """Merge a further message about the call."""
         for key, value in update.items():
-            # Many agents report empty arguments first, and leave out later what they have told.
+            # Many agents report empty arguments first, and later leave out what they have already reported.
             if value not in (None, {}, []):
                 self.said[key] = value
 
     @property
     def title(self) -> str:
-        """The agent's words for the call."""
+        """The agent's description of the call."""
         return str(self.said.get("title") or self.said.get("kind") or "tool")
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments as the agent reports them, often none."""
+        """The arguments as the agent reports them. Many agents report none."""
         given = self.said.get("rawInput")
         if not isinstance(given, dict):
             return {}
@@ -100,7 +100,7 @@ class ReportedCall:
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool of a server that the agent was offered."""
+    """A server's tool that was offered to the agent."""
 
     server: str
     tool: str
@@ -122,7 +122,7 @@ class ReportedCalls:
         self._compared: set[str] = set()
 
     def take(self, update: Mapping[str, Any]) -> ReportedCall | None:
-        """Merge a message about a call; `None` if it names no call."""
+        """Merge a message about a call, and return the call; `None` if the message names no call."""
         call_id = update.get("toolCallId")
         if not isinstance(call_id, str):
             return None
@@ -131,7 +131,7 @@ class ReportedCalls:
         return call
 
     def offered_tool(self, call: ReportedCall) -> OfferedTool | None:
-        """Return the offered tool that a call names; `None` for a call of a tool of the agent's own."""
+        """Return the offered tool that a call names; `None` for one of the agent's own tools."""
         for name in call.names():
             name = _PREFIX.sub("", name, count=1)
             if (found := self._offered.get(name)) is not None:

@@ -43,12 +43,12 @@ class RunFolders:
         return self.root / "work"
 
     def remove(self) -> None:
-        """Remove all that the agent has written."""
+        """Remove everything that the agent has written."""
         shutil.rmtree(self.root, ignore_errors=True)
 
 
 def new_folders(copied: Path | None) -> RunFolders:
-    """Make the folders of a run; the working folder is empty, or a copy of `copied`.
+    """Create the folders of a run. The working folder is empty, or a copy of `copied`.
 
     Raises OSError and shutil.Error."""
     root = Path(tempfile.mkdtemp(prefix="wb-"))
@@ -70,7 +70,7 @@ def new_folders(copied: Path | None) -> RunFolders:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a run wants of its agent; `servers` are the names of the servers, `folder` is that of the suite."""
+    """The needs of a run. `servers` are the names of the servers, and `folder` is the suite's folder."""
 
     subject: Subject
     system: str | None
@@ -128,12 +128,12 @@ def set_up(
 
 
 def _learn(variable: str, value: str, secrets: Secrets) -> None:
-    """Register the secrets in a variable of an agent: a key, passwords in addresses, and keys in settings in JSON."""
+    """Register the secrets in an agent's variable: a key, passwords in addresses, and keys in JSON settings."""
     if names_a_secret(variable):
         secrets.add(variable, value)
     secrets.add_passwords(variable, value)
     if value.startswith("{"):
-        # What is not JSON is refused later, by the agent or its preset.
+        # The agent or its preset refuses invalid JSON later.
         with suppress(ValueError):
             _learn_settings(variable, "", parsed_json(value), secrets)
 
@@ -171,7 +171,7 @@ def _with_files(command: Sequence[str], folder: Path) -> tuple[str, ...]:
     """Return a command with full paths for files beside the suite, because the agent has another working folder."""
     words = []
     for place, word in enumerate(command):
-        # A program without a folder is looked for on the path, as in a shell.
+        # A program without a folder is searched on the path, as in a shell.
         is_file = (place > 0 or "/" in word) and (folder / word).is_file()
         words.append(str((folder / word).absolute()) if is_file else word)
     return tuple(words)
@@ -196,7 +196,7 @@ def _set_up_claude(wanted: Wanted, home: Path, setup: Setup) -> None:
     setup.meta["claudeCode"] = {"options": options}
     if wanted.system is not None:
         setup.meta["systemPrompt"] = wanted.system
-    # Otherwise tools of servers hide behind a search for tools.
+    # Otherwise the agent hides the servers' tools behind a search for tools.
     setup.environment |= {
         "CLAUDE_CONFIG_DIR": str(home / ".claude"),
         "ENABLE_TOOL_SEARCH": "false",
@@ -212,7 +212,7 @@ def _set_up_codex(wanted: Wanted, home: Path, setup: Setup) -> None:
     config: dict[str, Any] = {"web_search": "disabled", "sandbox_mode": "read-only"}
     if model := setup.environment.get("OPENAI_MODEL"):
         config["model"] = model
-    # Without a provider of its own, Codex asks for a login even where the key is set.
+    # Without its own provider, Codex asks for a login even if the key is set.
     keys = [name for name in ("OPENAI_API_KEY", "CODEX_API_KEY") if setup.environment.get(name)]
     url = setup.environment.get("OPENAI_BASE_URL") or _OPENAI_URL
     if keys:
@@ -237,7 +237,7 @@ _GEMINI_TOOLS = (
 
 def _set_up_gemini(wanted: Wanted, home: Path, setup: Setup) -> None:
     settings: dict[str, Any] = {
-        # An untrusted folder silently has no servers.
+        # In an untrusted folder, the agent silently ignores the servers.
         "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},
@@ -267,7 +267,7 @@ def _set_up_opencode(wanted: Wanted, home: Path, setup: Setup) -> None:
     if wanted.system is not None:
         agents["workbench"] = {"mode": "primary", "prompt": wanted.system}  # type: ignore[dict-item]
         config["default_agent"] = "workbench"
-    # A denied tool is not offered. By default, a shell runs unasked.
+    # Denied tools are not offered. By default, the agent's shell runs without asking.
     asked = {f"{server}_*": "ask" for server in wanted.servers}
     if wanted.builtin == "off":
         config["permission"] = {"*": "deny", **asked}
@@ -362,12 +362,12 @@ def not_installed(subject: Subject) -> str:
 
 
 def not_supported() -> str | None:
-    """Return the reason why agents cannot be run on this system; `None` where they can."""
+    """Return the reason why this system cannot run agents; `None` if it can."""
     if sys.platform == "win32":
         return "agents are run on Linux and macOS alone: their tools pass through a Unix socket"
     return None
 
 
 def server_name(name: str) -> str:
-    """Return the name of a server as every agent accepts it: letters, digits, `-` and `_`."""
+    """Return a server's name in a form that every agent accepts: letters, digits, `-` and `_`."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)

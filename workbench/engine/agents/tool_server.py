@@ -48,7 +48,7 @@ class ForwardedCall:
         self._answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
 
     def answer(self, result: Message) -> None:
-        """Give the agent the result of the call; harmless if it no longer waits."""
+        """Send the result of the call to the agent. Does nothing if the agent no longer waits."""
         content: list[JsonValue] = [{"type": "text", "text": result.content}]
         for medium in result.media:
             if medium.data:
@@ -58,7 +58,7 @@ class ForwardedCall:
             self._answer.set_result({"content": content, "isError": result.is_error})
 
     async def answered(self) -> dict[str, Any]:
-        """Wait for the result, as MCP writes it."""
+        """Wait for the result, in MCP's form."""
         return await asyncio.shield(self._answer)
 
 
@@ -81,13 +81,13 @@ class ToolServer:
         """Is set when the agent has listed the tools of all servers."""
 
     async def start(self) -> None:
-        """Begin to listen.
+        """Start listening.
 
         Raises OSError."""
         self._listener = await asyncio.start_unix_server(self._accept, self._path, limit=MAX_MESSAGE_BYTES)
 
     def close(self) -> None:
-        """Stop listening, and give up every call that waits."""
+        """Stop listening, and cancel every waiting call."""
         if self._listener is not None:
             self._listener.close()
         for task in self._tasks:
@@ -95,21 +95,21 @@ class ToolServer:
 
     @property
     def unlisted(self) -> tuple[str, ...]:
-        """The names of the servers whose tools the agent has not listed."""
+        """The names of the servers whose tools the agent has not listed yet."""
         return tuple([name for name in self._servers if name not in self._listed])
 
     def has_listed(self, name: str) -> None:
-        """Remember that the agent lists the tools of a server."""
+        """Record that the agent has listed a server's tools."""
         self._listed.add(name)
         if not self.unlisted:
             self.all_listed.set()
 
     @property
     def as_mcp_servers(self) -> list[JsonValue]:
-        """The servers as `session/new` names them: commands that start relays."""
+        """The servers in the form of `session/new`: commands that start relays."""
         described: list[JsonValue] = []
         for name in self._servers:
-            # `-I` and `-S` leave the user's settings and packages out, and halve the time of the start.
+            # `-I` and `-S` ignore the user's settings and packages, and halve the start time.
             words: list[JsonValue] = ["-I", "-S", _RELAY, str(self._path), name]
             token: JsonValue = {"name": TOKEN, "value": self._token}
             described.append({"name": name, "command": sys.executable, "args": words, "env": [token]})
@@ -140,7 +140,7 @@ class ToolServer:
         await self._forward(call)
 
     def keep(self, task: asyncio.Task[None]) -> None:
-        """Hold a task until it is done, or until the server is closed."""
+        """Keep a reference to a task until it is done or the server is closed."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -155,7 +155,7 @@ class _Session:
         self._waiting: dict[JsonValue, asyncio.Task[None]] = {}
 
     async def take(self, line: bytes) -> None:
-        """Answer one message; what is no request is left alone, as MCP asks for notifications."""
+        """Answer one message. Messages other than requests are ignored, as MCP demands for notifications."""
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):

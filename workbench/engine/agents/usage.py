@@ -1,4 +1,4 @@
-"""The tokens and the cost of an agent's prompts, as far as the agent tells them."""
+"""The tokens and the cost of an agent's prompts, as far as the agent reports them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,12 @@ class PromptUsage:
         self._cost_before = 0.0
 
     def update(self, update: Mapping[str, Any]) -> None:
-        """Take in an update of the session."""
         cost = _object(update.get("cost"))
         if isinstance(amount := cost.get("amount"), int | float) and cost.get("currency") == "USD":
             self._cost = max(float(amount), 0.0)
         self._of_requests = _sum(self._of_requests, _tokens(_object(_object(update.get("_meta")).get("usage"))))
 
     def prompt_ended(self, result: Mapping[str, Any]) -> None:
-        """Take in the answer to a prompt."""
         quota = _object(_object(_object(result.get("_meta")).get("quota")).get("token_count"))
         told = _tokens(_object(result.get("usage"))) or _tokens(quota) or self._of_requests
         self._of_requests = None
@@ -40,7 +38,7 @@ class PromptUsage:
             self._tokens = _sum(self._tokens, told)
 
     def take(self) -> tuple[Usage | None, float | None]:
-        """Return the tokens and the cost in dollars since the last time; `None` for what the agent does not tell."""
+        """Return the tokens and the cost in dollars since the last call; `None` for an unreported figure."""
         tokens, self._tokens = self._tokens, None
         if self._cost is None:
             return tokens, None
@@ -49,7 +47,7 @@ class PromptUsage:
 
 
 def _tokens(told: Mapping[str, Any]) -> Usage | None:
-    """Return the tokens of an object as ACP or Gemini writes it; `None` if it has none."""
+    """Return the tokens in an object of ACP or Gemini; `None` if it has none."""
     read, written = (_count(told, f"{what}Tokens") or _count(told, f"{what}_tokens") for what in ("input", "output"))
     cached, cached_anew, thought, total = [
         _count(told, key) for key in ("cachedReadTokens", "cachedWriteTokens", "thoughtTokens", "totalTokens")
