@@ -23,7 +23,7 @@ def bounded(score: object) -> object:
 
 
 Finite = Annotated[float, BeforeValidator(bounded)]
-"""A score; with `arcade_compatible` it may be negative infinity, which JSON cannot express."""
+"""A score. With `arcade_compatible` it may be negative infinity, which JSON cannot express."""
 
 SuitePath = Annotated[
     str,
@@ -69,7 +69,7 @@ class ReportModel(BaseModel):
 
 
 class EndedReport(ReportModel):
-    """Numbers of runs or cases by status, without errors: each report has its own key for them."""
+    """Numbers of runs or cases by status, without errors. Each report has a separate key for errors."""
 
     passed: int
     warned: int
@@ -119,7 +119,7 @@ class UsageReport(ReportModel):
 
 
 class ToolArgumentsReport(ReportModel):
-    """Calls of one tool whose arguments were checked against its own schema."""
+    """Calls of one tool with arguments that were checked against the tool's schema."""
 
     tool: str
     valid: int
@@ -140,7 +140,7 @@ class ValidArgumentsReport(ReportModel):
 
 
 class JudgeUseReport(ReportModel):
-    """The cost of asking judges; it is part of no other number."""
+    """The cost of asking judges. No other number includes it."""
 
     asked: int = Field(description="number of requests to judges; reused judgements do not count")
     usage: UsageReport | None
@@ -148,7 +148,7 @@ class JudgeUseReport(ReportModel):
 
 
 class DifferenceReport(ReportModel):
-    """A run or score with different verdicts of this program and of the source of imported runs."""
+    """A run or score for which Workbench and the source of imported runs have different verdicts."""
 
     about: str
     value: float = Field(description="the source's score, 0..1")
@@ -156,7 +156,7 @@ class DifferenceReport(ReportModel):
 
 
 class AgreementReport(ReportModel):
-    """Verdicts by one score of the system that made imported runs, compared with the verdicts of their cases."""
+    """The verdicts by one score of the system that made imported runs, compared with the verdicts of their cases."""
 
     name: str
     agree: int = Field(description="number of runs with the same verdict in the source and here")
@@ -166,7 +166,7 @@ class AgreementReport(ReportModel):
 
 
 class GateWatchedReport(ReportModel):
-    """The state of a pass rate when its runs stopped early, or after all of them."""
+    """The state of a pass rate when its runs stopped early, or after all runs."""
 
     verdict: Literal["reached", "missed"] | None = Field(
         description="whether the sequential test decided that the gate is met; null if all runs left it undecided"

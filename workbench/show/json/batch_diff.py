@@ -20,7 +20,7 @@ from workbench.suite.grading_model import ComparedBy
 
 
 class WatchedReport(ReportModel):
-    """The state of two columns when their runs stopped early, or after all of them."""
+    """The state of two columns when their runs stopped early, or after all runs."""
 
     rule: Literal["e-value", "looks"] = Field(description="the rule: an e-value after each case, or a few looks")
     decided: bool
@@ -165,7 +165,7 @@ class ChangedCellReport(ReportModel):
 
 
 class ChangeReport(ReportModel):
-    """The change of a case from the earlier batch, or the baseline, to the later one."""
+    """The change of a case from the earlier batch, or from the baseline, to the later batch."""
 
     kind: ChangeKind
     suite: SuitePath
@@ -221,7 +221,7 @@ class ConfirmedReport(ReportModel):
 
 
 class GoodRunsReport(ReportModel):
-    """The test of a model's cases by their shares of good runs, which takes precedence over single cases."""
+    """The test of a model's cases by their shares of good runs. It takes precedence over single cases."""
 
     model: str
     cases: int

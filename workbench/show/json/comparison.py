@@ -35,7 +35,7 @@ from workbench.suite.grading_model import RepeatRule
 
 
 class CellReport(ReportModel):
-    """The result of a case with a model, by the rule for its repeats."""
+    """The result of a case with a model by the case's rule for repeats."""
 
     model: str
     status: Status
@@ -64,7 +64,7 @@ class ComparedCaseReport(ReportModel):
 
 
 class PassingReport(ReportModel):
-    """The chances that one of `k` runs, or all, are good: means over the cases with at least `k` graded runs."""
+    """The chances that one of `k` runs, or all of them, are good: means over cases with at least `k` graded runs."""
 
     k: int
     cases: int
@@ -145,7 +145,7 @@ class PairReport(PairedReport, _Sides):
 
 
 class WeakestReport(ReportModel):
-    """The models that fail most, among the cases that were graded with every model."""
+    """The models that fail most among the cases graded with every model."""
 
     models: tuple[str, ...]
     failed: int = Field(description="number of cases that fail with each of these models")

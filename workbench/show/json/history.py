@@ -32,7 +32,7 @@ from workbench.show.views.batch_diff import DiffSide, names_of
 
 
 class StoredSuite(ReportModel):
-    """A suite as it was, identified in histories by its path in its project."""
+    """A suite as it was for a batch. Its path in its project identifies it in histories."""
 
     suite: SuitePath
     project: str = Field(description="the folder of the suite's project")
@@ -45,7 +45,8 @@ class StoredSuite(ReportModel):
 class StoredPart(EndedReport):
     """The runs of one suite with one model in a batch.
 
-    Planned runs that no count includes never finished."""
+    Planned runs that no count includes never finished.
+    """
 
     suite: StoredSuite
     model: str
@@ -127,7 +128,7 @@ class StoredGrading(ReportModel):
 
 
 class HistoryRun(ReportModel):
-    """The summary of a run; figures are null for one that never finished."""
+    """The summary of a run. Figures are null if the run never finished."""
 
     run: int = Field(description="number of the run in the batch, from 1")
     suite: SuitePath
@@ -191,7 +192,7 @@ class ShownCase(_Shown):
 
 
 class ComparedBatch(StoredBatch):
-    """One of two batches that are compared."""
+    """One of two compared batches."""
 
     grading: int | None = Field(description="number of the grading shown; null for the original one")
 

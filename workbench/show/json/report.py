@@ -151,7 +151,7 @@ class CallReport(ReportModel):
 
 
 class DeviationReport(ReportModel):
-    """A deviation of the endpoint from its API that was repaired."""
+    """A repaired deviation of the endpoint from its API."""
 
     kind: str
     detail: str
@@ -159,7 +159,7 @@ class DeviationReport(ReportModel):
 
 
 class AgentReport(ReportModel):
-    """An agent that ran a case in place of a model, as it was started for the run."""
+    """An agent that ran a case in place of a model, with the settings of its start for this run."""
 
     preset: str = Field(description="how it was set up, such as codex; empty without a preset")
     command: tuple[str, ...]
@@ -170,7 +170,7 @@ class AgentReport(ReportModel):
 
 
 class AgentNoteReport(ReportModel):
-    """Something that an agent told beside its answer and its calls; never graded."""
+    """A note of an agent beside its answer and calls. It is never graded."""
 
     kind: AgentNoteKind
     text: str
@@ -206,7 +206,7 @@ class RoundReport(ReportModel):
 
 
 class RefusedReport(ReportModel):
-    """A message of a played user that was not sent, because it breaks a rule."""
+    """A message of a played user that was not sent because it breaks a rule."""
 
     text: str
     fault: str
@@ -227,9 +227,10 @@ class UserTurnReport(ReportModel):
 
 
 class ForkReport(ReportModel):
-    """The run from which a fork was made, and the place in it.
+    """The run from which a fork was made, and the place in that run.
 
-    The place is before the request of a round or, with `answered`, after its answer and that many results of its calls.
+    The place is before the request of a round. With `answered`, it is after the round's answer and that many results of
+    its calls.
     """
 
     run_id: str
@@ -267,7 +268,7 @@ class PairingReport(ReportModel):
 
 
 class IssueReport(ReportModel):
-    """One issue of a run, and its place."""
+    """An issue of a run, and its place."""
 
     kind: IssueKind
     why: str
@@ -295,9 +296,10 @@ class GradeReport(ReportModel):
 
 
 class StepReport(ReportModel):
-    """One step of a chain, from 1, graded on its own by the deciding grader.
+    """A step of a chain, counted from 1, with a separate grade by the deciding grader.
 
-    Indices of calls count all calls of the run."""
+    Indices of calls count all calls of the run.
+    """
 
     step: int
     status: Status | None = Field(description="null for a step that was never reached")
@@ -318,7 +320,7 @@ class ServerOutputReport(ReportModel):
 
 
 class OwnCallReport(ReportModel):
-    """A call that the suite itself made, before the run (`setup`) or after it (`final`), with its result."""
+    """A call that the suite made before the run (`setup`) or after it (`final`), with its result."""
 
     stage: OwnCallStage
     tool: str
@@ -331,7 +333,7 @@ class OwnCallReport(ReportModel):
 
 
 class AskedReport(ReportModel):
-    """A request that a server sent while it executed a call, with the reply."""
+    """A request from a server during a call, with the reply."""
 
     tool: str
     server: str
@@ -423,7 +425,7 @@ class ArgumentStatisticsReport(ReportModel):
 
 
 class CaseReport(ReportModel):
-    """The result of a case with one model by the rule for its repeats."""
+    """The result of a case with one model by the case's rule for repeats."""
 
     suite: SuitePath
     case_id: str
@@ -439,7 +441,7 @@ class CaseReport(ReportModel):
 
 
 class SubjectReport(ReportModel):
-    """A tool, or one of its parameters, that a cause concerns."""
+    """A tool, or one of its parameters, to which a cause applies."""
 
     tool: str
     argument: str | None
@@ -448,7 +450,7 @@ class SubjectReport(ReportModel):
 
 
 class CauseReport(ReportModel):
-    """The failed runs that have a cause; a run may have several causes, one of which is the main one."""
+    """The failed runs that have a cause. A run may have several causes, and one of them is the main cause."""
 
     cause: Cause
     runs: tuple[int, ...] = Field(description="indices in the report's `runs`, from 0")
@@ -524,7 +526,7 @@ class ReportDocument(ReportModel):
 
 
 class RegradedReport(ReportModel):
-    """A recording with its original and its new grade."""
+    """A recording with its original grade and its new grade."""
 
     recording: str
     before: VerdictReport | None
