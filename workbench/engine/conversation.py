@@ -74,7 +74,7 @@ class Conversation:
         if said and (not trajectory.rounds or trajectory.rounds[-1].turn != said[-1].turn):
             return said[-1]  # a fork has replayed this message, which is not answered yet
         if said and said[-1].end is not None:
-            # A message with `end` is still answered, so the user leaves one turn later.
+            # A message with `end` still gets an answer. The user leaves after that answer.
             return self._left(UserEnded(said[-1].turn, said[-1].end))
         if len(said) >= self._table.max_turns:
             return RunFinished("turns exhausted")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from workbench.engine.plan import PlannedShard
 
 STORED_TIMEOUT_S = 1.0
-"""The longest time that a run waits for earlier runs to be written; a slower disk does not stop the batch."""
+"""The seconds that a run waits at most for earlier runs to be written. A slower disk does not stop the batch."""
 
 
 class HistoryRecorder:
@@ -54,8 +54,8 @@ class HistoryRecorder:
     ) -> None:
         """Begin a batch in the history, or resume the batch `going_on`.
 
-        `shard` is given if the runs are one shard of a plan. Raises HistoryError if another program is making the
-        batch, or if the history cannot be written."""
+        `shard` is set if the runs are one shard of a plan. Raises HistoryError if another program is running the batch,
+        or if the history cannot be written."""
         runs = tuple(runs)
         self._writer = writer
         self._now_ms = now_ms or steady_clock_ms()
@@ -195,16 +195,16 @@ OWN_MODEL_SETTINGS: dict[str, JsonValue] = {"provider": "python"}
 
 
 def brought_settings(run: PlannedRun) -> dict[str, JsonValue]:
-    """Return the settings of a caller's own model or of a suite's subject; empty for any other model."""
+    """Return the settings of a caller's own model or of a suite's subject; empty for other models."""
     if run.subject is not None:
         return {"provider": "subject"}
     return OWN_MODEL_SETTINGS if run.own_model is not None else {}
 
 
 def model_settings(find: Callable[[], ModelSpec | None]) -> dict[str, JsonValue]:
-    """Return the settings of the model that `find` returns, as JSON: its provider, address, parameters and price.
+    """Return the settings of the model that `find` returns, as JSON: provider, address, parameters and price.
 
-    If `find` raises ConfigError, they hold the problem."""
+    If `find` raises ConfigError, the settings describe the problem."""
     try:
         spec = find()
     except ConfigError as error:
@@ -226,7 +226,7 @@ def _reached(spec: ModelSpec) -> dict[str, JsonValue]:
         "price": price,
         "origin": spec.origin,
     }
-    # Unset settings are left out: most models, and all in batches of earlier versions, lack them.
+    # Unset settings are left out. Most models lack them, and so do all batches of earlier versions.
     for name, settings in (("headers", spec.headers), ("query", spec.query)):
         if settings:
             reached[name] = dict(settings)
@@ -320,7 +320,7 @@ def _kind_of(runs: Iterable[PlannedRun], settings: Mapping[str, JsonValue]) -> K
 
 
 def cases_as_stored(file: SuiteFile, secrets: Secrets) -> dict[str, Case]:
-    """Return the cases of a suite by the redacted ids that the history stores."""
+    """Return the cases of a suite, keyed by the redacted ids that the history stores."""
     cases = {}
     for stored, case in zip(_cases(_without_secrets(file, secrets)), _cases(file), strict=True):
         cases[stored.id] = case

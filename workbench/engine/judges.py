@@ -143,8 +143,8 @@ _FENCED = late_pattern(r"```(?:json)?[^\S\n]*\n(.*)\n[^\S\n]*```", re.DOTALL | r
 class Ruling:
     """The judge's answer.
 
-    `finding` is whether the value meets the criteria, or the number on the scale; `rationale` is one line. `asked` is
-    the conversation with the judge, tokens included."""
+    `finding` is whether the value meets the criteria, or the number on the scale. `rationale` is one line. `asked` is
+    the conversation with the judge, including tokens."""
 
     finding: bool | float
     rationale: str
@@ -154,7 +154,7 @@ class Ruling:
 class JudgeError(Exception):
     """A judge gave no verdict.
 
-    The message is the reason; `asked` is the conversation until then."""
+    The message is the reason. `asked` is the conversation up to the failure."""
 
     def __init__(self, message: str, asked: Trajectory) -> None:
         super().__init__(message)
@@ -172,7 +172,7 @@ async def ask_judge(
     clock: Clock = time.monotonic,
     listener: EventListener = lambda _event: None,
 ) -> Ruling:
-    """Ask a model once whether a value meets the criteria; with `scale`, ask for a number on that scale.
+    """Ask a model once whether a value meets the criteria. With `scale`, ask for a number on that scale.
 
     `value` is JSON text. Raises JudgeError."""
     system, tool = _instructions(scale)
@@ -193,7 +193,7 @@ async def ask_judge(
 
 
 def prompt_of(criteria: str, value: str, scale: Scale | None = None) -> str:
-    """Return the question for the judge: the user's message after the system prompt."""
+    """Return the question for the judge: the user message after the system prompt."""
     mark = mark_of(criteria, value)
     question = "Does the value meet the criteria?"
     if scale is not None:
@@ -216,7 +216,7 @@ def mark_of(criteria: str, value: str) -> str:
 
 
 class _WrittenArguments:
-    """The argument text of each call in the newest answer, as the judge wrote it."""
+    """The argument text of each call in the latest answer, as the judge wrote it."""
 
     # Parsed arguments keep only the last of two equal keys, so a contradictory verdict would pass.
     def __init__(self, listener: EventListener) -> None:
@@ -234,7 +234,7 @@ class _WrittenArguments:
         self._listener(event)
 
     def of(self, call_id: str) -> str | None:
-        """Return the text of a call's arguments; `None` when they did not arrive as text."""
+        """Return the text of a call's arguments; `None` if they did not arrive as text."""
         fragments = self._fragments.get(call_id)
         if fragments is None:
             return None
@@ -293,7 +293,7 @@ def _verdict_in(answer: Round, mark: str, written: _WrittenArguments, scale: Sca
         except ValueError as error:
             sent = text or call.raw or json_text(call.arguments)
             raise _NoVerdictError(f"it called `verdict` with {_quoted(sent) or 'nothing'}: {error}") from None
-    # A model may repeat its call. Equal verdicts count as one; contradicting ones do not count.
+    # A model may repeat its call. Equal verdicts count as one, and contradictory verdicts do not count.
     if len({finding for finding, _ in verdicts}) > 1:
         times = f"it called `verdict` {len(verdicts)} times"
         raise _NoVerdictError(f"{times}, and not always with the same `{_finding_key(scale)}`")
@@ -315,9 +315,9 @@ def _shortened(text: str, most: int) -> str:
 
 
 def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | float, str]:
-    """Return the verdict in the arguments of a call or in a JSON object.
+    """Return the verdict in a call's arguments or in a JSON object.
 
-    Raises ValueError with the mistake."""
+    Raises ValueError, which describes the mistake."""
     if not isinstance(found, Mapping):
         raise ValueError(f"a JSON object with `mark`, `rationale` and `{_finding_key(scale)}` is required")
     rationale = found.get("rationale")
@@ -349,7 +349,7 @@ def _holds_in(found: Mapping[str, object]) -> bool | None:
 
 
 def _number_in(found: Mapping[str, object], scale: Scale) -> float | None:
-    """Return the number of a rating; `None` if it is missing or outside of the scale."""
+    """Return the number of a rating; `None` if it is missing or outside the scale."""
     number = found.get("number")
     if isinstance(number, str) and _NUMBER.fullmatch(number.strip()):
         number = float(number)
@@ -374,9 +374,9 @@ def json_alone(text: str) -> object:
 
 
 def _parsed(text: str) -> object:
-    """Return JSON text as a value.
+    """Parse JSON text.
 
-    Raises ValueError when it is not JSON or when an object repeats a key."""
+    Raises ValueError for invalid JSON, and for an object that repeats a key."""
     try:
         return json.loads(text, object_pairs_hook=_without_doubles)
     except _DoubleKeyError:
@@ -402,10 +402,10 @@ _logger = logging.getLogger(__name__)
 
 _JudgementCacheKey = tuple[str, str, str, Scale | None]
 Finding = tuple[bool | float, str]
-"""Whether the value meets the criteria, or the number on the scale, and the rationale."""
+"""A finding (whether the value meets the criteria, or the number on the scale), with its rationale."""
 
 _TAIL_BYTES = 200
-"""The number of last bytes that are compared at the next reading: if they differ, the file was replaced."""
+"""The number of last bytes that are compared when the file is read again. If they differ, the file was replaced."""
 
 
 class JudgementCache:
@@ -463,7 +463,7 @@ class JudgementCache:
                 _logger.warning("a judgement is not remembered in %s: %s", self._file, error)
 
     def key(self, judge: ModelSpec, criteria: str, value: str, scale: Scale | None = None) -> _JudgementCacheKey:
-        """Return the key of a judgement: equal for the same model with the same parameters."""
+        """Return the key of a judgement, which is equal for equal models with equal parameters."""
         params = ""
         if judge.params:
             params = f" with {json_text(dict(sorted(judge.params.items())))}"
@@ -471,7 +471,7 @@ class JudgementCache:
         return asked, criteria, value, scale
 
     def _read_on(self) -> None:
-        """Read the complete lines that were added since the file was last read."""
+        """Read the complete lines added since the last reading."""
         try:
             size = self._file.stat().st_size
             if size == self._read_bytes:
@@ -486,7 +486,7 @@ class JudgementCache:
         except OSError as error:
             _logger.warning("no judgements are remembered: %s cannot be read: %s", self._file, error.strerror)
             return
-        # Another program is still writing a last line without a line end, which is read the next time.
+        # Another program is still writing a last line without a line end. It is read the next time.
         whole = b"".join(line + b"\n" for line in lines)
         self._read_bytes += len(whole)
         self._tail = (self._tail + whole)[-_TAIL_BYTES:]
@@ -499,7 +499,7 @@ class JudgementCache:
             _logger.warning("%d %s passed over in %s", unreadable, what, self._file)
 
     def _take(self, line: bytes) -> bool:
-        """Add the judgement in a line, if it was made with the current prompt.
+        """Add the judgement in a line if it was made with the current prompt.
 
         Returns whether the line is a judgement."""
         try:
@@ -611,7 +611,8 @@ class RunJudge:
     def known(self, check: Judged, value: JsonValue) -> CheckVerdict:
         """Return the known judgement of a value.
 
-        Raises JudgementNeededError if a judge can be asked for it, otherwise CheckError. Any thread may call it."""
+        Raises JudgementNeededError if a judge can be asked, and CheckError otherwise. Any thread may call this
+        method."""
         key = _key_of(check, value)
         finding = self._findings.get(key) or self._recorded.of(check, key[2], self._chosen)
         try:
@@ -627,7 +628,7 @@ class RunJudge:
         raise unjudged(check, finding)
 
     async def ask(self, needed: Iterable[JudgementNeededError]) -> None:
-        """Have values judged, all at once; afterwards `known` returns each judgement, or raises the reason why not."""
+        """Have values judged, all at once. Then `known` returns each judgement, or raises the reason why not."""
         asking = self._asking
         assert asking is not None, "known() never raises JudgementNeededError without `asking`"
         checks = {_key_of(each.check, each.value): each.check for each in needed}
@@ -643,7 +644,7 @@ class RunJudge:
         await asyncio.gather(*(self._ask(asking, key, spec, model) for key, (spec, model) in wanted.items()))
 
     async def judge(self, check: Judged, value: JsonValue) -> CheckVerdict:
-        """Return the judgement of a value, and ask a judge if it is unknown.
+        """Return the judgement of a value, after asking a judge if it is unknown.
 
         Raises CheckError if no judge can be asked."""
         try:

@@ -1,4 +1,4 @@
-"""Append whole lines to a file that several programs write at once."""
+"""Appends whole lines to a file that several programs write at the same time."""
 
 from __future__ import annotations
 

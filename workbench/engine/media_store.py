@@ -34,7 +34,7 @@ class MediaStore:
                 self._held += each.size
 
     def remember_run(self, origin: Trajectory) -> None:
-        """Remember the content in the results of a run that is forked."""
+        """Keep the content in the tool results of the run that is forked."""
         for round_ in origin.rounds:
             for answer in (*round_.superseded, round_):
                 for call in answer.calls:

@@ -33,8 +33,8 @@ _PRICED_TOKENS = 1_000_000
 def cost_of(trajectory: Trajectory, price: Price | None) -> float | None:
     """Return the cost of a run in US dollars: 0 if no model was asked, `None` if price or tokens are unknown.
 
-    The cost that an agent reports takes precedence. Failed attempts report no tokens and are left out. Rounds that a
-    fork replays cost nothing."""
+    A cost that an agent reports takes precedence. Failed attempts report no tokens and are left out. Rounds that a fork
+    replays cost nothing."""
     if not trajectory.asked:
         return 0.0
     reported = [each.cost_usd for each in trajectory.asked if each.cost_usd is not None]
@@ -47,7 +47,7 @@ def cost_of(trajectory: Trajectory, price: Price | None) -> float | None:
     uncounted = any(each.stop_reason is not None and each.usage is None for each in trajectory.asked)
     if price is None or usage is None or uncounted:
         return None
-    # Cached tokens are a part of the input tokens, but an endpoint may report more of them.
+    # Cached tokens are part of the input tokens, but some endpoints report more cached tokens than input tokens.
     cached = min(usage.cached_input_tokens, usage.input_tokens)
     cached_price = price.input if price.cached_input is None else price.cached_input
     dollars = (usage.input_tokens - cached) * price.input + cached * cached_price + usage.output_tokens * price.output
@@ -103,14 +103,14 @@ class Specs:
         self._users.answers |= other._users.answers
 
     def seal(self) -> None:
-        """Read no further settings; from now on, a missing one raises ConfigError."""
-        # The user approved the settings read so far, and a file may change between approval and run.
+        """Read no further settings. From now on, a setting that was not read raises ConfigError."""
+        # The user has approved the settings read so far, and a file may change between approval and run.
         self._sealed = True
 
     def find(self, runs: Iterable[PlannedRun]) -> None:
-        """Read all settings that some runs need.
+        """Read all settings that the runs need.
 
-        The runs themselves report mistakes."""
+        Errors are ignored here, because the runs report them."""
         runs = tuple(runs)
         for run in {(run.file.path, run.model, run.model_of_suite): run for run in runs}.values():
             with suppress(ConfigError):
@@ -162,7 +162,7 @@ class Specs:
         return self._resolved(suite, name, by_suite)
 
     def found_for(self, suite: Path) -> Iterator[tuple[ModelSpec, bool]]:
-        """Yield the models and judges found for a suite, each with whether the suite's own files name it."""
+        """Yield the models and judges found for a suite. Each comes with whether the suite's own files name it."""
         for (_, path, by_suite, _), spec in self._specs.answers.items():
             if path == suite and isinstance(spec, ModelSpec):
                 yield spec, by_suite
@@ -198,7 +198,7 @@ class Specs:
         return self._users.get((suite, case.id), self._unless_sealed(find))
 
     def lacks_player(self, case: Case) -> bool:
-        """Return whether a model must play the user of a case and none is chosen."""
+        """Return whether a case needs a model that plays its user, and none is chosen."""
         table, options = case.conversation, self._models.options
         if table is None or not table.is_played or options.users is not None:
             return False

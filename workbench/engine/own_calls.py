@@ -21,7 +21,7 @@ from workbench.trajectory.events import JsonValue, OwnCallAnswered, OwnCallStage
 
 
 def unseen_changes(fork: Fork | None, tools: Toolbox) -> tuple[str, ...]:
-    """Return a notice if a fork replays changes to tools with new state; `None` for any other run."""
+    """Return a notice if a fork replays changes that its fresh tools have not seen. Other runs get no notice."""
     if fork is None or not tools.owns_state:
         return ()
     readers = Readers((), tools.definitions)
@@ -61,9 +61,9 @@ class OwnCalls:
         self._judge = judge
 
     async def set_up(self) -> None:
-        """Make the calls of `setup`, in order.
+        """Make the calls of `setup` in order.
 
-        Raises ToolsError, naming the call, if one fails."""
+        Raises ToolsError, naming the call, if a call fails."""
         await self._make_all("setup", "setup", self._case.setup)
 
     async def ask_final(self) -> None:
@@ -91,7 +91,7 @@ class OwnCalls:
     async def _make(self, stage: OwnCallStage, call: ToolCall, limit: TimeLimit) -> None:
         async def judged(check: Judged, value: JsonValue) -> CheckVerdict:
             assert self._judge is not None
-            # The judge has a time limit of its own.
+            # The judge has its own time limit.
             async with limit.suspended():
                 return await self._judge(check, value)
 
@@ -128,7 +128,7 @@ class OwnCalls:
         # The call is logged before it is sent, like every execution.
         audited = self._audit.log.begin(self._audit.caller, call, planned.server, "suite")
         began = self._recorder.clock()
-        # The outcome stays unknown if the task is cancelled, which raises no ToolsError.
+        # If the task is cancelled, no ToolsError is raised and the outcome stays unknown.
         outcome: Outcome = "stopped"
         try:
             answer = await planned.run(ask=ask)

@@ -68,14 +68,14 @@ class PlannedRun:
     @property
     def variant(self) -> Variant | None:
         """The variant of the run; raises UnknownVariantError."""
-        # Asked for many times in each run, and few runs have a variant.
+        # Each run reads this property many times, but few runs have a variant.
         if SEPARATOR not in self.model:
             return None
         return variant_of(self.written_suite, self.model)
 
     @property
     def asked_model(self) -> str:
-        """The name of the model without that of a variant."""
+        """The model's name without the variant's name."""
         return model_of(self.model)
 
     @property
@@ -134,7 +134,7 @@ NO_OWN_MODELS: OwnModels = MappingProxyType({})
 EVERYTHING = Selection()
 
 InstructionsThen = Mapping[Path, Mapping[str, str]]
-"""The instructions that the earlier runs of a resumed batch were sent, by suite and server: "" if there were none.
+"""The instructions sent to earlier runs of a resumed batch, by suite and server; "" means no instructions.
 
 Unknown instructions are left out."""
 
@@ -144,12 +144,12 @@ CellKey = tuple[Path, str, str]
 
 @dataclass(frozen=True)
 class Execution:
-    """The execution of tools on their servers in a batch.
+    """The rules for executing tools on their servers in a batch.
 
-    Any other call needs a person's permission; without a person, it is refused."""
+    A call that the rules do not allow needs a person's permission. Without a person, it is refused."""
 
     wanted: bool | None = None
-    """Whether tools are executed in all cases; `None` leaves the choice to each case."""
+    """Whether tools are executed in all cases; `None` leaves the decision to each case."""
     all_tools: bool = False
     """Whether tools that are not marked read-only are executed without asking."""
     exempt: Callable[[SuiteFile], bool] = lambda _file: False
@@ -157,10 +157,10 @@ class Execution:
 
 
 NOT_STEPPED = "a subject makes a whole run by itself, which cannot be stepped, held or forked; choose a model for that"
-"""The refusal to hold or fork the run of a subject."""
+"""The message that refuses to hold or fork the run of a subject."""
 
 NOT_FORKED = "the conversation of an agent cannot be replayed, so its run cannot be forked; run the case again instead"
-"""The refusal to fork the run of an agent."""
+"""The message that refuses to fork the run of an agent."""
 
 AS_CASES_SAY = Execution()
 
@@ -178,12 +178,12 @@ def grader_named(name: str | None) -> GraderName | None:
 
 
 def rule_named(name: object) -> RepeatRule | None:
-    """Return the rule for repeats with a stored name; `None` without a known name."""
+    """Return the repeat rule with a stored name; `None` for any other value."""
     return next((rule for rule in REPEAT_RULES if rule == name), None)
 
 
 def with_grader(case: Case, grader: GraderName | None, repeat_rule: RepeatRule | None = None) -> Case:
-    """Return the case with another grader and another rule for its repeats; `None` keeps the case's own."""
+    """Return the case with another grader and another repeat rule. `None` keeps the case's own."""
     update: dict[str, str] = {}
     if grader is not None:
         update["by"] = grader
@@ -294,7 +294,7 @@ _ASKED_BY_CASE = ("each", "user", "messages", "setup", "tools", "offer", "mocks"
 
 
 def same_question(run: PlannedRun, suite: Suite, case: Case) -> bool:
-    """Return whether a new run of the case would send the same requests as this run: texts, tools, mocks, limits."""
+    """Return whether a new run of the case would send the same requests: texts, tools, mocks and limits."""
     if run.case is case and run.suite is suite:
         return True
     try:
@@ -337,7 +337,7 @@ def _asked_by_variant(variant: Variant | None) -> object:
 
 
 def same_value(left: object, right: object) -> bool:
-    """Return whether two values of a suite are the same; unlike with Python's `==`, 1, 1.0 and true differ."""
+    """Return whether two values of a suite are the same. Unlike in Python's `==`, 1, 1.0 and true differ."""
     return left is right or (left == right and repr(left) == repr(right))
 
 

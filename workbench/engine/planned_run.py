@@ -1,4 +1,4 @@
-"""Make one planned run: open the model and the tools, run the agent loop, and grade the trajectory."""
+"""Makes one planned run: opens the model and the tools, runs the agent loop, and grades the trajectory."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ GRADING_TIMEOUT_S = 30.0
 """The time limit for grading one run, because a suite's Python check may never end."""
 
 QUICK_CALLS = 10
-"""The most calls of a run that are graded without a thread: pairing them takes well under a millisecond."""
+"""The number of calls up to which a run is graded without a thread. Pairing them takes well under a millisecond."""
 
 
 async def nothing_to_await() -> None:
@@ -75,23 +75,22 @@ class RunContext:
     open_model: Callable[[PlannedRun], Model]
     """Opens the model of a run; raises ModelError."""
     grant_of: Callable[[Path], Grant | None]
-    """Returns the grant of a suite, by its path; `None` for a suite without trust."""
+    """Returns the grant of the suite at a path; `None` for an untrusted suite."""
     execution: Execution = AS_CASES_SAY
     ask: AskExecution | None = None
     """Asks a person about executions that `execution` does not allow. Without it, they are refused."""
     audit: AuditLog | None = None
-    """The log of executions; without it, nothing is executed."""
+    """The log of executions. Without it, nothing is executed."""
     retries: RetryPolicy = DEFAULT_RETRIES
     price_of: Callable[[PlannedRun], Price | None] = lambda _planned: None
-    """Returns the price of a run's model, if it is known."""
+    """Returns the price of a run's model; `None` if it is unknown."""
     judge_of: Callable[[PlannedRun], RunJudge | None] = lambda _planned: None
-    """Returns the judge of a run."""
     speaker_of: Callable[[PlannedRun, Recorder, Decisions], Speaker | None] = lambda *_run: None
-    """Returns the user of a conversation who is no script: a played or a recorded one."""
+    """Returns the user of a conversation without a script: a played user or a recorded user."""
     control_of: Callable[[PlannedRun, RunGrading], RunControl | None] = lambda _planned, _grading: None
     """Returns the control that may hold a run."""
     instructions: InstructionsThen = field(default_factory=dict)
-    """The instructions of servers that earlier runs of a resumed batch were sent; new runs get the same."""
+    """The server instructions sent to earlier runs of a resumed batch. New runs get the same instructions."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     """Returns the current time, for runs whose clock has no fixed time."""
     environment_of: Callable[[Path], Mapping[str, str]] = lambda _suite: {}
@@ -99,7 +98,7 @@ class RunContext:
     passed_variables: Callable[[], tuple[str, ...]] = tuple
     """Returns the names of variables that every started command gets."""
     ready: Callable[[], Awaitable[None]] = nothing_to_await
-    """Is awaited before the first run begins."""
+    """Awaited before the first run begins."""
     stored: Callable[[], Awaitable[None]] = nothing_to_await
     """Awaited after each run, before the next run starts in its place."""
 
@@ -143,7 +142,7 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
             subject = _subject_run(planned, planned.subject, context)
             tools = await _open_tools(planned, context, clock)
         elif (model := context.open_model(planned)) and planned.suite.servers:
-            # Servers and models may take seconds to start, so both start at once.
+            # Servers and models may take seconds to start, so they start at the same time.
             tools = await _opened_together(planned, context, model, clock)
         else:
             await model.start()
@@ -215,7 +214,7 @@ async def _made(
     clock: Clock | None,
 ) -> RunResult:
     """Make and grade a run with opened tools, on an opened model or a subject."""
-    # The run's time begins here, because starting models and servers counts for no run.
+    # The run's time begins here. The time to start models and servers counts for no run.
     recorder = _recorder(planned, context)
     judge = context.judge_of(planned)
     price = context.price_of(planned)
@@ -303,9 +302,9 @@ def _given_to(planned: PlannedRun, subject: Subject, context: RunContext) -> tup
 
 
 def _agent(planned: PlannedRun, subject: Subject, context: RunContext, request: RunRequest) -> AgentModel:
-    """Return the agent of a run, which is not started yet.
+    """Return the agent of a run, not yet started.
 
-    Raises ToolsError if it may not be started, or cannot be given what the case says."""
+    Raises ToolsError if the agent may not be started, or does not support what the case needs."""
     from workbench.engine.agents.agent_model import AgentModel  # on use, as above
 
     if planned.fork is not None:
@@ -343,13 +342,14 @@ def _with_limits(request: RunRequest, planned: PlannedRun, subject: Subject) -> 
 
 
 _AGENT_ROUNDS = 100
-"""The most rounds of an agent, and thus calls, where neither the suite nor the case has `max_rounds`."""
+"""The default limit of an agent's rounds, and so of its calls. It applies if neither the suite nor the case has
+`max_rounds`."""
 
 
 async def _python_subject(
     planned: PlannedRun, subject: Subject, context: RunContext, request: RunRequest
 ) -> tuple[Model, RunRequest]:
-    """Return a subject in Python as a model, and the request with the time limit of the subject.
+    """Return a Python subject as a model, and the request with the subject's time limit.
 
     Raises ToolsError if the subject cannot be used."""
     from workbench.engine.python_subject import open_python_subject  # on use, as above
@@ -390,7 +390,7 @@ async def _open_tools(planned: PlannedRun, context: RunContext, clock: Clock | N
     execute = context.execution.wanted
     if execute is None:
         execute = planned.settings.execute
-    # A user who runs an untrusted suite wants it to run on mocks.
+    # A user who runs an untrusted suite wants its cases to run on mocks.
     if grant is None:
         execute = False
     return await context.servers.open_toolbox(
@@ -444,7 +444,6 @@ class RunGrading:
         """The clock of the run, for conditions that are evaluated during it."""
 
     async def result(self, trajectory: Trajectory) -> RunResult:
-        """Return the result of the run."""
         result, judge = await self._result(trajectory), self.judge
         if judge is None:
             return result
@@ -536,7 +535,7 @@ class RunGrading:
 
 
 def _is_quick(case: Case, trajectory: Trajectory) -> bool:
-    """Return whether grading certainly takes less time than switching threads."""
+    """Return whether grading certainly takes less time than a switch of threads."""
     return _has_quick_checks(case) and len(trajectory.calls) <= QUICK_CALLS
 
 

@@ -85,7 +85,7 @@ LEAVE = ToolDefinition(
 
 @dataclass(frozen=True, slots=True)
 class PlayerAnswer:
-    """An answer of the player as it was read: a message, a departure (`text` is `None`), or neither (`fault`)."""
+    """The parsed answer of the player: a message, a departure (`text` is `None`), or an invalid answer (`fault`)."""
 
     text: str | None = None
     end: str | None = None
@@ -95,7 +95,7 @@ class PlayerAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of one answer of the player; empty for a cached one."""
+    """The cost of one answer of the player. It is empty for a cached answer."""
 
     usage: Usage | None = None
     latency_ms: float = 0.0
@@ -104,7 +104,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class PlayerModel:
-    """The model that plays users, and what all runs of a batch share. `open` raises ModelError and ConfigError."""
+    """The model that plays users, shared by all runs of a batch. `open` raises ModelError and ConfigError."""
 
     spec: ModelSpec
     open: Callable[[], Model]
@@ -113,7 +113,7 @@ class PlayerModel:
 
 
 class Player:
-    """The played user of one run; `repeat` tells the repeats of a case apart."""
+    """The played user of one run. `repeat` distinguishes the repeats of a case."""
 
     may_differ = True
 
@@ -132,7 +132,7 @@ class Player:
         self._repeat = repeat
 
     async def reply(self, trajectory: Trajectory, turn: int) -> UserSaid | UserEnded:
-        """Return the message or the departure of a turn, after emitting the attempts before it.
+        """Return the message or the departure of a turn. Refused attempts are emitted first.
 
         Raises UserError and ConditionError."""
         table = self._table
@@ -141,7 +141,7 @@ class Player:
         released = await decided(
             self._decisions, trajectory, lambda context: released_facts(table, trajectory, context)
         )
-        # A person who steps through the run may have asked for another message.
+        # The person who steps through the run may have asked for another message.
         refused = [*trajectory.user_turns[-1].refused] if _in_turn(trajectory, turn) else []
         for attempt in range(len(refused) + 1, len(refused) + table.tries + 1):
             answer, cost = await self._asked(turn, question_of(table, released, trajectory, refused), tuple(released))
@@ -205,7 +205,7 @@ async def _ask(model: PlayerModel, system: str, question: str) -> tuple[PlayerAn
 
 
 def answer_in(answer: Round) -> PlayerAnswer:
-    """Return the message or the departure in an answer of the player."""
+    """Return the message or the departure in the player's answer."""
     for record in answer.calls:
         given = record.arguments
         if record.call.problem is None and record.tool == SAY.name:
@@ -273,14 +273,14 @@ _FAULTS: dict[UserFault, str] = {
     "no message": "call the tool `say` or `leave`, or write the JSON object alone",
 }
 
-# Ids, numbers and e-mail addresses: words of three characters or more that hold a digit, and addresses.
+# Matches e-mail addresses, and words of three or more characters with a digit, such as ids and numbers.
 _FACT = late_pattern(r"[\w.+-]+@[\w-]+\.\w+|\b(?=[\w-]*\d)[A-Za-z0-9][\w-]{2,}\b")
 _FOR_AGENT = late_pattern(r"how (can|may) i (help|assist) you|as an ai\b", re.IGNORECASE)
 _ORDINALS_AND_COMMAS = late_pattern(r"(?<=\d),(?=\d{3})|(?<=\d)(st|nd|rd|th)\b")
 
 
 def plain_text(text: str) -> str:
-    """Return a text in which amounts and dates compare: lower case, without commas of thousands and ordinals.
+    """Normalize a text so that amounts and dates compare: lower case, no thousands separators, no ordinals.
 
     >>> plain_text("$1,200 on May 20th")
     '$1200 on may 20'
@@ -323,7 +323,7 @@ def _holds_word(text: str, value: str) -> bool:
 
 
 def _as_written(word: str, text: str) -> str:
-    """Return a word of the compared text as the message has it."""
+    """Return a word of the normalized text as the message spells it."""
     at = text.lower().find(word)
     return text[at : at + len(word)] if at >= 0 else word
 

@@ -17,7 +17,7 @@ from workbench.engine.line_file import append_line
 _logger = logging.getLogger(__name__)
 
 Kept = Mapping[str, str | None]
-"""The fields of an answer."""
+"""The stored fields of an answer."""
 
 
 class PlayerCache:
@@ -33,21 +33,21 @@ class PlayerCache:
         self._lock = threading.Lock()
 
     def key(self, spec: ModelSpec, version: int, system: str, question: str, repeat: int | None) -> str:
-        """Return the digest of all that an answer depends on; `repeat` is `None` for a user that never varies."""
-        # The user may give another model the same name, so the key holds the address and the parameters.
+        """Return the digest of all that determines an answer; `repeat` is `None` for a user that never varies."""
+        # The user may give another model the same name, so the key includes the address and the parameters.
         model = [spec.provider, spec.model, spec.endpoint, dict(sorted(spec.params.items()))]
         asked = json_text([model, version, system, question, repeat])
         return hashlib.sha256(asked.encode(errors="surrogatepass")).hexdigest()
 
     def find(self, key: str) -> Kept | None:
-        """Return a kept answer."""
+        """Return a stored answer; `None` if there is none."""
         with self._lock:
             if self._known is None:
                 self._known = self._read()
             return self._known.get(key)
 
     def keep(self, key: str, answer: Kept, question: str) -> None:
-        """Keep an answer; `question` is the text that was asked."""
+        """Store an answer; `question` is the text that was asked."""
         with self._lock:
             assert self._known is not None, "an answer is looked up before it is asked for"
             self._known[key] = answer

@@ -11,7 +11,7 @@ from workbench.trajectory.trajectory import Round, Trajectory, TrajectoryFold
 
 
 class TimeLimit:
-    """A context manager that raises TimeoutError after some seconds, not counting the time inside `suspended`."""
+    """A context manager that raises TimeoutError after some seconds. Time inside `suspended` does not count."""
 
     def __init__(self, seconds: float) -> None:
         self._timeout = asyncio.timeout(seconds)
@@ -31,7 +31,7 @@ class TimeLimit:
 
 
 class Suspension:
-    """The context of `TimeLimit.suspended`, a class because it takes a fraction of a generator's time."""
+    """The context of `TimeLimit.suspended`. It is a class because a generator takes several times as long."""
 
     def __init__(self, timeout: asyncio.Timeout) -> None:
         self._timeout = timeout
@@ -73,7 +73,7 @@ class Recorder:
 
         Raises TrajectoryError if the event cannot follow the earlier events; it is then not emitted."""
         event = Event(self.run_id, self._sequence, self.ms_since(self._began), what)
-        # The trajectory comes first: an event that cannot be added must not reach the listener.
+        # The trajectory comes first, so that an event that cannot follow never reaches the listener.
         self._fold.add(event)
         self._sequence += 1
         self._listener(event)

@@ -1,6 +1,6 @@
-"""Recordings of runs: files written during a batch, or saved when a run has ended or is held, and their results.
+"""Recordings of runs, with their results. A file is written during a batch, or saved when a run has ended or is held.
 
-docs/recordings.md describes the file, and `workbench.trajectory.recording` reads it."""
+docs/recordings.md describes the file format, and `workbench.trajectory.recording` reads it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from workbench.version import __version__
 _logger = logging.getLogger(__name__)
 
 UNFINISHED = ".part"
-"""The suffix of a recording while its run is in progress; a killed program leaves the file with this suffix."""
+"""The suffix of a recording while its run is in progress. A file of a killed program keeps it."""
 
 _WORTH_A_WRITE = (
     *(RunStarted, ResponseFinished, ResultReceived, RunFinished),
@@ -77,7 +77,7 @@ _NAME_PARTS_BYTES = (30, 50, 36)
 
 
 class RecordingLines:
-    """Renders runs as the lines of a recording, redacted.
+    """Renders runs as lines of a recording, without secrets.
 
     `now` returns the time as ISO 8601 text."""
 
@@ -93,7 +93,7 @@ class RecordingLines:
             self._excerpts.of(run.file, run.case.id)
 
     def header(self, planned: PlannedRun) -> str:
-        """Return the first line of a run that begins now."""
+        """Return the first line of the recording of a run that begins now."""
         text = self._excerpts.of(planned.file, planned.case.id)
         header = Header(
             program=__version__,
@@ -120,7 +120,7 @@ class RecordingLines:
         return _result_line(redacted_result(result, self._parts, planned.case))
 
     def whole(self, planned: PlannedRun, events: Iterable[Event], result: RunResult | None) -> Iterator[str]:
-        """Yield all lines of a run; without `result`, the run has not ended and has no last line."""
+        """Yield all lines of a run. Without `result`, the run has not ended, and the last line is missing."""
         yield self.header(planned)
         if result is None:
             yield from map(event_to_line, self.redaction().pass_all(events))
@@ -235,10 +235,11 @@ def save_recording(
     secrets: Secrets,
     excerpts: Excerpts | None = None,
 ) -> Path:
-    """Write the recording of a run into a folder, which is made if necessary, and return the new file.
+    """Write the recording of a run into a folder, and return the new file. A missing folder is created.
 
-    A run that has not ended has no `result`. `started_at` is the time of its beginning as ISO 8601 text. Runs of a
-    suite share `excerpts`, which parse the suite once. Raises RecordingError when the file cannot be written.
+    `result` is `None` for a run that has not ended. `started_at` is the time of the run's beginning as ISO 8601 text.
+    Runs of one suite share `excerpts`, which parse the suite once. Raises RecordingError when the file cannot be
+    written.
     """
     lines = RecordingLines(secrets, lambda: started_at, excerpts).whole(planned, events, result)
     stem = secrets.redacted((planned.file.path.stem, planned.case.id, planned.model))
@@ -246,7 +247,7 @@ def save_recording(
 
 
 def export_recording(folder: Path, recording: Recording, secrets: Secrets, before: str = "") -> Path:
-    """Write a run of the history into a folder, as `save_recording` does; the file's name begins with `before`."""
+    """Write a run of the history into a folder like `save_recording`. The file's name begins with `before`."""
     header, parts = recording.header, SuiteParts(secrets)
 
     def written() -> Iterator[str]:
@@ -322,7 +323,7 @@ class _RunFile:
 
     def remove(self) -> None:
         """Close the file and remove it if possible."""
-        # Closing flushes, which fails on a full disk; the file is removed anyway.
+        # Closing flushes, which fails on a full disk. The file is removed nevertheless.
         with suppress(OSError):
             self._file.close()
         with suppress(OSError):
@@ -342,8 +343,8 @@ def _stem(*parts: str) -> str:
 
 
 def _safe(text: str, length: int) -> str:
-    """Return a text as a part of a file's name: letters, digits, `_` and `-`, at most `length` bytes."""
-    # A cut between bytes may split the last character, whose remaining bytes are ignored.
+    """Return a text as part of a file's name: letters, digits, `_` and `-`, at most `length` bytes."""
+    # The cut may split the last character; its remaining bytes are ignored.
     return re.sub(r"[^\w-]+", "-", text).encode()[:length].decode(errors="ignore").strip("-") or "run"
 
 
@@ -428,9 +429,9 @@ def run_of_recording(recording: Recording, file: SuiteFile) -> tuple[PlannedRun,
 
 
 def result_of_recording(recording: Recording, outcome: Outcome | None = None) -> RunResult:
-    """Return the recorded run with its grades; a recording without a result gives the status `error`.
+    """Return the recorded run with its grades. A recording without a result gives the status `error`.
 
-    `outcome` is the result if it was read before. Raises RecordingError when the result cannot be read.
+    `outcome` is the result if the caller has already read it. Raises RecordingError when the result cannot be read.
     """
     header, start = recording.header, recording.trajectory.start
     if outcome is None:
@@ -441,7 +442,7 @@ def result_of_recording(recording: Recording, outcome: Outcome | None = None) ->
             outcome = outcome_from_json(result)
         except ValueError as error:
             raise RecordingError(f"{recording.path}: its result cannot be read: {error}") from error
-    # A recording has no prices, so only runs of built-in models have a known cost.
+    # A recording has no prices, so the cost is known only for runs of built-in models.
     price = FREE if is_built_in(model_of(header.model)) else None
     return RunResult(
         run_id=header.run,
@@ -484,9 +485,9 @@ _HELD: dict[str, JsonValue] = _CUT | {"error": "the recording ends where the run
 
 
 def _is_held(recording: Recording) -> bool:
-    """Return whether a recording ends while its run was held."""
+    """Return whether a recording ends during a hold of its run."""
     for event in reversed(recording.events):
-        # The last hold may be followed by edits, but by no `Resumed`.
+        # Edits may follow the last hold, but no `Resumed`.
         if not isinstance(event.payload, CallEdited | ResultEdited | MessageAdded):
             return isinstance(event.payload, Paused) and event.payload.at != "permission"
     return False

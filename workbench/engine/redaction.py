@@ -65,9 +65,10 @@ def redacted_places(
 
 
 def why_not_regraded(result: RunResult, case: Case, *, as_stored: bool) -> str | None:
-    """Return why a stored run cannot be regraded by a case: a check needs a redacted place. `None` if it can.
+    """Return the reason why a stored run cannot be regraded by a case; `None` if it can.
 
-    `as_stored` is whether the case is the one stored with the run."""
+    The reason is a check that needs a redacted place. `as_stored` is whether the case is the one stored with the
+    run."""
     for place in result.redacted:
         if place.what == "case":
             if as_stored:
@@ -207,7 +208,7 @@ def redacted_result(result: RunResult, parts: SuiteParts, case: Case | None) -> 
 
 
 class RunRedaction:
-    """Redacts the runs of a batch on their way into the history; `cases` are their cases, by the ids of the runs."""
+    """Redacts the runs of a batch before they are stored in the history. `cases` maps run ids to cases."""
 
     # Most runs hold no secret. Their JSON is written anyway, so searching it is cheaper than walking through all their
     # objects.
@@ -241,7 +242,7 @@ class RunRedaction:
 
 
 def _texts_in_pieces(events: Iterable[Event]) -> str:
-    """Return all streamed texts, joined from their pieces, because a secret may be split across pieces."""
+    """Return all streamed texts, joined from their pieces, because a secret may span several pieces."""
     texts: dict[object, list[str]] = {}
     for event in events:
         what = event.payload
@@ -263,11 +264,11 @@ def _texts_in_pieces(events: Iterable[Event]) -> str:
 
 
 def redacted_suite_text(text: str, secrets: Secrets) -> str:
-    """Return the text of a suite without secrets, which stays TOML."""
+    """Return the text of a suite without secrets. The result is still valid TOML."""
     shown = secrets.redact(text)
     if shown is text or _is_toml(shown):
         return shown
-    # A secret number becomes `$NAME`, which TOML allows only in quotes.
+    # A secret number becomes `$NAME`, which TOML allows only within quotes.
     bare = _BARE_NUMBER.sub(lambda match: _quoted_if_secret(match[0], secrets), text)
     shown_bare = secrets.redact(bare)
     return shown_bare if _is_toml(shown_bare) else shown
@@ -293,7 +294,7 @@ def _is_toml(text: str) -> bool:
 
 def shown_result(result: RunResult, secrets: Secrets) -> RunResult:
     """Return a result for a report without secrets."""
-    # The suite, the case's id and the model stay unchanged, because reports find and group runs by them.
+    # The suite, the case id and the model stay unchanged, because reports find and group runs by them.
     shown = secrets.redacted(result)
     if shown is result:
         return result
@@ -313,7 +314,7 @@ class EventRedaction:
         self._texts: dict[tuple[type[_Delta], str], _Text] = {}
 
     def take(self, event: Event) -> list[Event]:
-        """Add the next event, and return the redacted events that are now decided."""
+        """Add the next event, and return the redacted events that are decided now."""
         finder = self._parts.secrets.finder
         what = event.payload
         if not self._waiting and isinstance(what, _Delta) and self._is_as_it_is(what, finder):
@@ -337,13 +338,13 @@ class EventRedaction:
         return list(self._free())
 
     def pass_all(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Yield all events of a run, redacted, up to the end of the run."""
+        """Yield all events of a run, redacted, up to the run's end."""
         for event in events:
             yield from self.take(event)
         yield from self.rest()
 
     def _is_as_it_is(self, what: _Delta, finder: Finder) -> bool:
-        """Return whether a piece can pass unchanged, because no secret may end or begin in it; most pieces can."""
+        """Return whether a piece can pass unchanged, because no secret may end or begin in it. Most pieces can."""
         if isinstance(what, CallArgumentsDelta):
             text, piece = self._text(what, what.call_id), what.fragment
             if self._parts.secrets.redact(what.call_id) is not what.call_id:
@@ -353,7 +354,7 @@ class EventRedaction:
         return text.passes(piece, finder)
 
     def rest(self) -> list[Event]:
-        """Return the events that are still held back, at the end of the run."""
+        """Return the events that are still held back at the end of the run."""
         finder = self._parts.secrets.finder
         for key in tuple(self._texts):
             self._end(key, finder)
@@ -393,14 +394,14 @@ class EventRedaction:
 
 @dataclass(slots=True)
 class _Slot:
-    """An event that is held back; `shown` is the redacted event once it is decided."""
+    """An event that is held back. `shown` is the redacted event once it is decided."""
 
     event: Event
     shown: Event | None = None
     text: str = ""
 
     def decided_text(self, secrets: Secrets) -> None:
-        """Set `shown`, after all text of the piece has been decided."""
+        """Set `shown`. All text of the piece must be decided."""
         what = self.event.payload
         if isinstance(what, CallArgumentsDelta):
             call_id = secrets.redact(what.call_id)
@@ -475,7 +476,7 @@ class _Text:
         self.before = text[max(until - LOOKS_BACK, 0) : until]
 
     def _all_as_it_is(self, text: str) -> None:
-        """Release all pieces unchanged, because nothing in them is replaced."""
+        """Release all pieces unchanged, because they contain no secret."""
         at = len(text)
         for slot, size in reversed(self.pieces):
             slot.text += text[at - size : at]

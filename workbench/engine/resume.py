@@ -71,7 +71,7 @@ class Resumption:
     history: Path
     """The file of the history."""
     as_then: tuple[str, ...]
-    """Messages for the user about suites whose stored text is run and graded."""
+    """Messages for the user about suites that are run and graded by their stored text."""
     differences: tuple[str, ...]
     """Messages for the user about models and judges whose settings have changed since the batch."""
     instructions: InstructionsThen
@@ -185,7 +185,7 @@ def resumable(
 
 
 def _instructions_then(history: History, batch: BatchRow, files: Mapping[SuiteRef, SuiteFile]) -> InstructionsThen:
-    """Return the known instructions in the finished runs of a batch, by suite and server."""
+    """Return the instructions known from the batch's finished runs, by suite and server."""
     found: dict[Path, dict[str, str]] = {}
     waiting = {ref: file.suite for ref, file in files.items() if file.suite is not None and file.suite.servers}
     for row in history.each_run(batch.number):
@@ -202,7 +202,7 @@ def _instructions_then(history: History, batch: BatchRow, files: Mapping[SuiteRe
             start = history.recording(row).trajectory.start
         except (HistoryError, RecordingError):
             continue
-        # A run that could not start sent no request.
+        # A run that could not start has sent no request.
         if start is not None and start.tools:
             del waiting[row.suite]
             then = {server.name: "" for server in suite.servers}
@@ -230,7 +230,7 @@ def _check_path(batch: BatchRow, suite: SuiteRef, others: Collection[SuiteRef]) 
 
 
 def learn_secrets_of_models(program: Program, file: SuiteFile, models: Sequence[ModelUse], specs: Specs) -> None:
-    """Register the secrets of the runs of a stored suite on some models."""
+    """Register the secrets of a stored suite's runs on some models."""
     if file.suite is None:
         return
     runs = []
@@ -244,7 +244,7 @@ def suite_of(history: History, batch: BatchRow, suite: SuiteRef) -> tuple[SuiteF
     """Return a suite of a batch as it was when the batch ran, with messages for the user.
 
     Raises HistoryError when the suite's text was not stored completely, or is no longer valid."""
-    # The file itself is preferred to the stored text, in which secrets are redacted.
+    # The file is preferred to the stored text, because the stored text is redacted.
     today = load_suite(suite.file).standalone
     if today.suite is not None and today.hash == suite.hash:
         return today, []

@@ -18,7 +18,7 @@ _MAX_QUOTED = 80
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """The user of a script leaves without a message."""
+    """The user leaves without a message."""
 
     is_done: bool
     why: str | None = None
@@ -30,7 +30,7 @@ def said_in(trajectory: Trajectory) -> tuple[UserSaid, ...]:
 
 
 def is_in_words(answer: Round) -> bool:
-    """Return whether the user reads an answer: text beside a call is not read."""
+    """Return whether the user reads an answer. Text beside a call is not read."""
     return answer.stop_reason is not None and not answer.calls_to_answer
 
 
@@ -40,9 +40,10 @@ def heard_in(trajectory: Trajectory) -> tuple[str, ...]:
 
 
 def holds(condition: TurnCondition, answer: str | None, called: Iterable[str], context: CheckContext) -> bool:
-    """Return whether a condition holds for an answer in words, `None` before the first, and the tools called so far.
+    """Return whether a condition holds.
 
-    Raises CheckError."""
+    `answer` is the model's latest text answer, `None` before the first one. `called` holds the names of the tools
+    called so far. Raises CheckError."""
     made = tuple(called)
     for tool in condition.called:
         if not any(same_tool(tool, each) for each in made):
@@ -77,7 +78,7 @@ def _unsaid(user: UserTable, said: Iterable[UserSaid]) -> list[ScriptedMessage]:
     for each in said:
         if each.by != "script" and each.original is None:
             continue
-        # A person's words in place of a message use it up.
+        # A person's text uses up the scripted message that it replaces.
         text = each.text if each.original is None else each.original
         used = next((one for one in left if (one.id, one.say) == (each.message, text)), None)
         if used is not None:
@@ -102,7 +103,7 @@ def released_facts(user: UserTable, trajectory: Trajectory, context: CheckContex
 
 
 def stops(user: UserTable, trajectory: Trajectory, context: CheckContext) -> bool:
-    """Return whether the `stop` of a conversation holds after its last round.
+    """Return whether the `stop` condition of a conversation holds after its last round.
 
     Raises CheckError."""
     if user.stop is None:

@@ -1,4 +1,4 @@
-"""A person's use of a runtime's tool servers: starting, stopping, listing tools and calling one by hand."""
+"""A person's use of a runtime's tool servers: start, stop, list tools, and call a tool by hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import JsonValue, ToolCall, ToolDefinition
 
 CALL_ID = "by hand"
-"""The id of a call that no model made."""
+"""The id of a call made by a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ async def execute_by_hand(
     call = ToolCall(CALL_ID, tool, arguments)
     caller = _caller(suite_file)
     log = AuditLog(program.folders.audit_log, program.secrets)
-    # The outcome stays unknown if the call is cancelled, which raises no ServerError.
+    # If the call is cancelled, no ServerError is raised and the outcome stays unknown.
     outcome: Outcome = "stopped"
     started = await pool.started(suite_file, server, grant)
     # The log entry is written before the call is sent. So the log also has a call that kills the program.
@@ -143,7 +143,7 @@ class Serving:
         return self._engine.submit(listed())
 
     def call(self, server: ServerOf, grant: Grant, tool: str, arguments: Mapping[str, JsonValue]) -> Future[Executed]:
-        """Execute a tool once, starting its server if necessary, and write the execution into the audit log.
+        """Execute a tool once, starting its server if necessary, and record the execution in the audit log.
 
         The future raises the errors of `execute_by_hand`."""
 

@@ -40,11 +40,10 @@ class CallQuestions:
         self._judge = judge
         self._review = review
         self._problem: str | None = None
-        # A server may send several requests at a time, but a person answers one after another.
+        # A server may send several requests at a time, but a person answers them one after another.
         self._one = asyncio.Lock()
 
     async def __call__(self, question: Question) -> Reply:
-        """Return the reply to a request."""
         async with self._one:
             return await self._replied(question)
 

@@ -56,7 +56,7 @@ class Stepper:
         self._commands: asyncio.Queue[Command] = asyncio.Queue()
 
     async def why_hold(self, point: HoldPoint) -> str | None:
-        """Return the reason to hold the run: a breakpoint, or the end of a step; `None` to let it pass."""
+        """Return the reason to hold the run, which is a breakpoint or the end of a step; `None` to let it continue."""
         why = await self._why_break(point)
         if why is None and (self._until == "stop" or (self._until == "round" and point.at == "request")):
             why = "step by step"
@@ -65,7 +65,6 @@ class Stepper:
         return why
 
     async def next_command(self, point: HoldPoint) -> Command:
-        """Wait for the next command to the held run."""
         self.held = point
         try:
             await self._on_held(point)
@@ -118,9 +117,9 @@ _OVER = "the run has finished"
 
 
 class Steppers:
-    """The steppers and breakpoints of a runtime's runs that can be held.
+    """The steppers and breakpoints of all runs of a runtime that can be held.
 
-    Use it on the engine's loop; `breakpoints` may be set from any thread, and also apply to runs in progress."""
+    Use this object on the engine's loop. Any thread may set `breakpoints`, which also apply to runs in progress."""
 
     def __init__(self, listener: BatchListener) -> None:
         self._listener = listener
@@ -130,7 +129,7 @@ class Steppers:
         self._of_runs: dict[str, Stepper] = {}
 
     def expect(self, runs: Sequence[PlannedRun], until: Until) -> None:
-        """Prepare for runs that will begin and continue up to `until`."""
+        """Prepare for runs that will begin and then continue up to `until`."""
         self._waiting.update((run.run_id, until) for run in runs)
 
     def begin(self, planned: PlannedRun, grading: RunGrading) -> Stepper:
@@ -141,7 +140,7 @@ class Steppers:
             return await why_break(self.breakpoints, point, conditions.hold, conditions.failing)
 
         async def show_request(point: HoldPoint) -> None:
-            # The request is rendered again after each change, because a person's message is part of it.
+            # Render the request again after each change, because it includes the person's messages.
             if point.request is None:
                 return
             try:
@@ -157,14 +156,14 @@ class Steppers:
         return stepper
 
     def take(self, event: BatchEvent) -> None:
-        """Remove the stepper of a run that has ended; this is a listener of the batch."""
+        """Remove the stepper of a run that has ended. This method is a listener of the batch."""
         if isinstance(event, RunDone):
             self._end(event.result.run_id)
         elif isinstance(event, RunEvent) and isinstance(event.event.payload, RunFinished):
             self._end(event.event.run_id)  # only grading follows, which cannot be held
 
     def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
-        """Let a run continue up to `until`, as `Stepper.go_on` does; returns the reason if it cannot."""
+        """Let a run continue up to `until` like `Stepper.go_on`, or return the reason why it cannot."""
         # The run has not begun yet, so this becomes the first point up to which it continues.
         if run_id in self._waiting:
             self._waiting[run_id] = until
@@ -175,7 +174,7 @@ class Steppers:
         return stepper.go_on(until, hold)
 
     def do(self, run_id: str, command: Command, hold: int) -> str | None:
-        """Apply a command to a held run, as `Stepper.do` does; returns the reason if it cannot."""
+        """Apply a command to a held run like `Stepper.do`, or return the reason why it cannot be applied."""
         stepper = self._of_runs.get(run_id)
         if stepper is None:
             return _OVER
@@ -222,7 +221,7 @@ class _Conditions:
         trajectory = point.so_far()
         assert point.call is not None
         ids = [record.call.id for record in trajectory.calls]
-        # The last call with this id, because a discarded answer may have used the id before.
+        # Take the last call with this id, because a discarded answer may have used the same id.
         call = len(ids) - 1 - ids[::-1].index(point.call.call.id)
         planned = self._planned
         # The tuple distinguishes the result from an error of `attempted`, which is a text too.
@@ -234,7 +233,7 @@ class _Conditions:
         return found[0]
 
     def _python(self, reference: str, value: JsonValue) -> object:
-        """Call a Python function that the suite names; any other raises CheckError."""
+        """Call a Python function that the suite names. Any other function raises CheckError."""
         if reference not in needs_trust(self._planned.suite, self._planned.file.path).python:
             name = self._planned.file.path.name
             raise CheckError(f"{reference} is not called: trust covers only the functions that {name} names")

@@ -53,7 +53,7 @@ class Ended:
 
     @property
     def last_error(self) -> str:
-        """The last line of standard error that is not blank; empty without one."""
+        """The last line of standard error that is not blank; empty if there is none."""
         lines = self.errors.decode("utf-8", "replace").splitlines()
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
@@ -112,7 +112,7 @@ async def run_program(
 
 
 class _Collected:
-    """Collects the first `most` bytes of a pipe or, with `keeps_end`, the last ones."""
+    """Collects the first `most` bytes of a pipe or, with `keeps_end`, the last `most` bytes."""
 
     def __init__(self, most: int, *, keeps_end: bool = False) -> None:
         self.kept = bytearray()
@@ -145,7 +145,7 @@ _logger = logging.getLogger(__name__)
 REQUEST_FORMAT = 1
 
 _SHOWN_OUTPUT = 80
-"""The most characters of invalid output that a message quotes."""
+"""The number of characters that a message quotes from invalid output."""
 
 
 class SubjectError(ToolsError):

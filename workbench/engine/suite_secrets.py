@@ -93,12 +93,12 @@ def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: S
 
 
 def written_out(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
-    """Yield a message for each place of a suite that holds a secret instead of a variable.
+    """Yield a message for each place of a suite with a secret instead of a variable.
 
-    A place is a value, or a line of a comment or of a text that is not TOML. Messages omit the secret."""
+    A place is a value, a line of a comment, or a line of a text that is not TOML. The messages omit the secrets."""
     file = file.written or file
     text, found = file.text, False
-    # An escaped secret is not seen in the text, only in the parsed values.
+    # An escaped secret appears only in the parsed values, not in the text.
     if secrets.redact(text) is text and "\\" not in text:
         return
     with suppress(ValueError, RecursionError):
@@ -116,13 +116,13 @@ def written_out(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
         if (shown := secrets.redact(line)) is not line:
             found = True
             yield _way_out(f"{file.path}:{number}", line, shown)
-    # A secret may extend over several lines.
+    # A secret may span several lines.
     if not found and (shown := secrets.redact(text)) is not text:
         yield _way_out(f"{file.path}", text, shown)
 
 
 def _way_out(where: str, before: str, shown: str) -> str:
-    # The redacted text has the name of the secret's variable; other names may have been in the text before.
+    # The redacted text contains the name of the secret's variable. The original text may contain other variable names.
     names = (name for name in _NAMED.findall(shown) if f"${name}" not in before)
     return f"{where} holds a secret: write ${{{next(names, 'NAME')}}} in its place, or omit it"
 

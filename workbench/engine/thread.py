@@ -45,7 +45,7 @@ class EngineThread:
     def close(self, timeout_s: float) -> None:
         """Cancel the running tasks, and end the loop and the thread.
 
-        Waits about twice `timeout_s` at most."""
+        This waits for at most about twice `timeout_s`."""
         if not self.alive:
             return
         self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._finish(timeout_s)))
@@ -62,8 +62,7 @@ class EngineThread:
         for task in asyncio.all_tasks():
             if task is not asyncio.current_task():
                 tasks.append(task)
-        # Tasks are cancelled only once, because a second cancellation would interrupt an MCP server's shutdown and leak
-        # its process.
+        # Cancel tasks only once. A second cancellation would interrupt an MCP server's shutdown and leak its process.
         for task in tasks:
             task.cancel()
         if tasks:

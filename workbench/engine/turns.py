@@ -13,8 +13,7 @@ from workbench.trajectory.media import Media, with_placeholders
 from workbench.trajectory.trajectory import Round
 
 CONTINUE = "Continue the task to accomplish the original goal."
-"""The user's message for a step that has none, after an answer without calls: no API accepts two answers in a row.
-"""
+"""The user message for a step without one, after an answer without calls. No API accepts two answers in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +34,13 @@ class Turns(Protocol):
     """The requests of one run, planned one at a time."""
 
     def next(self, rounds: int, last: Round | None) -> Turn | FinishReason:
-        """Return the next request after `rounds` rounds, the latest of which is `last`, or why the run ends."""
+        """Return the next request after `rounds` rounds, or the reason why the run ends; `last` is the latest round."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RoundTurns:
-    """The requests of an ordinary case: until the model answers without calls, or `max_rounds` times."""
+    """The requests of an ordinary case. They end when the model answers without calls, or after `max_rounds`."""
 
     max_rounds: int
     checks_answer: bool
@@ -55,7 +54,7 @@ class RoundTurns:
             if self.max_rounds == 1 and not self.checks_answer:
                 return "decided"
             return "rounds exhausted"
-        # No request would carry the results of the last round's calls, but the calls may change a state that the case
+        # No request would send the results of the last round's calls, but these calls may change a state that the case
         # checks.
         return Turn(makes_calls=rounds + 1 < self.max_rounds or self.checks_state)
 
@@ -107,7 +106,7 @@ class AgentStepTurns:
 
 @dataclass(frozen=True, slots=True)
 class ConversationTurns:
-    """The requests of a conversation: after each answer in words the user speaks; `max_rounds` limits each turn."""
+    """The requests of a conversation. The user speaks after each text answer; `max_rounds` limits each turn."""
 
     max_rounds: int
 

@@ -21,7 +21,7 @@ from workbench.history.records import HistoryError
 
 _ENDING = "-claims"
 _OPENING = 0
-"""The byte that is locked to open, rename or make a history; the numbers of batches begin at 1."""
+"""The byte that is locked to open, rename or create a history. Batch numbers begin at 1."""
 
 # A program that only checks a claim holds the lock for a moment, so claiming is retried.
 _LOOKED_AT_S = 0.2
@@ -80,7 +80,7 @@ def claim(file: Path, number: int) -> Claim:
 
 
 def claim_if_free(file: Path, number: int) -> Claim | None:
-    """Claim a batch of the history `file`, or return `None` if it is claimed already.
+    """Claim a batch of the history `file`; return `None` if the batch is already claimed.
 
     Raises OSError if the file of claims cannot be opened."""
     return _taken(file, number, _LOOKED_AT_S)
@@ -111,7 +111,7 @@ def claimed(file: Path, number: int) -> bool:
 def opening_alone(file: Path, timeout_s: float) -> Iterator[None]:
     """Hold the exclusive right to create a history or to rename a damaged one.
 
-    Raises HistoryError if another program holds it for longer than `timeout_s` seconds, and OSError."""
+    Raises HistoryError if another program holds the right for longer than `timeout_s` seconds. Also raises OSError."""
     taken = _taken(file, _OPENING, timeout_s)
     if taken is None:
         raise HistoryError(
@@ -171,7 +171,7 @@ def _close_if_unused(key: tuple[int, int]) -> None:
 
 
 def _is_locked(descriptor: int, number: int) -> bool:
-    # A shared lock suffices to detect an exclusive one, and works with a read-only descriptor.
+    # A shared lock detects an exclusive one, and works with a read-only descriptor.
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, number)
     except (BlockingIOError, PermissionError):

@@ -1,4 +1,4 @@
-"""Validates the columns of a history: SQLite accepts any type in any column, and a file may come from anywhere."""
+"""Validates the columns of a history. SQLite accepts any type in any column, and a history may come from anywhere."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from workbench.grading.status import Status
 from workbench.history.records import Kind
 
 Reader = Callable[[Any], Any]
-"""A validator: returns the value of a column, and raises ValueError if it is invalid."""
+"""A validator. It returns the value of a column, and raises ValueError for an invalid value."""
 
 # A larger number counts as damage. Sums of smaller numbers can still be shown.
 _MAX_NUMBER = 1e15
 
-# This is in the year 9892, and Python's dates end with 9999.
+# This is a time in the year 9892. Python's dates end with the year 9999.
 _LAST_MS = 250_000_000_000_000
 
 
@@ -46,7 +46,7 @@ def stored(text: str | None) -> str | bytes | None:
 
 
 def path(value: Any) -> str:
-    """Return a text that can be a path: one without null characters."""
+    """Return a text that can be a path, that is, without null characters."""
     name = text(value)
     if "\0" in name:
         raise ValueError("must be a valid path")
@@ -68,14 +68,14 @@ def count(value: Any) -> int:
 
 
 def number(value: Any) -> float:
-    """Return a finite number of at most 1e15, positive or negative."""
+    """Return a finite number whose magnitude is at most 1e15."""
     if type(value) not in (int, float) or not math.isfinite(value) or abs(value) > _MAX_NUMBER:
         raise ValueError("must be a number")
     return value  # type: ignore[no-any-return]
 
 
 def metrics(value: Any) -> tuple[tuple[str, float], ...]:
-    """Return the metrics: a value of 0..1 by name."""
+    """Return metrics as pairs of a name and a value from 0 to 1."""
     found = parsed_json(text(value))
     if not isinstance(found, dict):
         raise ValueError("must be values of metrics")
@@ -94,7 +94,7 @@ def kinds(value: Any) -> tuple[str, ...]:
 
 
 def tool_arguments(value: Any) -> tuple[ToolArguments, ...]:
-    """Return the numbers of calls of each tool whose arguments are valid, checked and unknown."""
+    """Return the number of calls of each tool with valid, checked and unknown arguments."""
     found = parsed_json(text(value))
     if not isinstance(found, dict):
         raise ValueError("must be counts of calls by tool")
@@ -107,7 +107,7 @@ def tool_arguments(value: Any) -> tuple[ToolArguments, ...]:
 
 
 def score(value: Any) -> float:
-    """Return a score: from 0 to 1, or with `arcade_compatible` any number below infinity, even negative infinity."""
+    """Return a score: from 0 to 1, or with `arcade_compatible` any number except NaN and positive infinity."""
     if type(value) not in (int, float) or not value < math.inf:
         raise ValueError("must be a score")
     return value  # type: ignore[no-any-return]

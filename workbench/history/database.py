@@ -24,7 +24,7 @@ from workbench.history.records import DamagedError, HistoryError, OtherFileError
 # The tables of a history, and the migrations from earlier versions.
 
 APPLICATION_ID = 0x576B4248
-"""Marks a database as a history, in the header of its file."""
+"""The mark of a history in the header of its database file."""
 
 _FIRST = """
 CREATE TABLE suites (
@@ -139,13 +139,13 @@ ALTER TABLE details ADD COLUMN tools INTEGER;
 ALTER TABLE details ADD COLUMN sample INTEGER;
 """
 
-# Runs of cases that expect nothing yet.
+# Counts runs of cases without expectations.
 _NOT_GRADED = "ALTER TABLE parts ADD COLUMN not_graded INTEGER NOT NULL DEFAULT 0"
 
-# JSON {name: value} of the named checks of answers; NULL where there are none.
+# JSON {name: value} of the named checks of answers; NULL if there are none.
 _METRICS = "ALTER TABLE runs ADD COLUMN metrics TEXT;\nALTER TABLE regrades ADD COLUMN metrics TEXT"
 
-# A batch's uid is the same wherever parts of the same plan are run; NULL in earlier batches and in forks.
+# Batches with parts of the same plan have the same uid on every machine. It is NULL in earlier batches and in forks.
 _SHARDS = """
 ALTER TABLE batches ADD COLUMN uid TEXT;
 CREATE TABLE plans (            -- of batches that are shards, or merged from some
@@ -172,7 +172,7 @@ ALTER TABLE parts ADD COLUMN valid_calls INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE parts ADD COLUMN checked_calls INTEGER NOT NULL DEFAULT 0
 """
 
-# JSON [kind, ...] of the endpoint's deviations that were repaired in a run; NULL where there are none.
+# JSON [kind, ...] of the endpoint's deviations that were repaired in a run; NULL if there are none.
 _REPAIRED = "ALTER TABLE runs ADD COLUMN repaired TEXT"
 
 # Runs that ended at nearly the same time are compressed together. `block` is the row in `shared` with their texts,
@@ -184,7 +184,7 @@ MIGRATIONS: tuple[str, ...] = (
     *(_FIRST, _GRADINGS, _LOOP_TIME, _SHARED, _NOT_GRADED, _METRICS, _SHARDS, _LISTING),
     *(_ARGUMENTS, _REPAIRED, _BLOCKS),
 )
-"""The migrations to each version from the previous one; the first creates the tables.
+"""The migrations, each from the previous version to the next. The first creates the tables.
 
 A file's version is its `PRAGMA user_version`. Published entries must never change, because histories made with them
 exist.
@@ -194,12 +194,12 @@ exist.
 _logger = logging.getLogger(__name__)
 
 BUSY_TIMEOUT_S = 5.0
-"""Time to wait for another program's lock, in seconds."""
+"""The seconds to wait for another program's lock."""
 
 _AGAIN_S = 0.02
 
 _LEFT_TO_OTHERS = 0.25
-"""The pause after each step of long work, as a share of the step's duration."""
+"""The pause after each step of a long task, as a share of the step's duration."""
 
 CHECKED_WHOLE_BYTES = 4 << 20
 """The size up to which a file is checked completely when it is opened for writing. A larger file is checked without its
@@ -221,10 +221,10 @@ _BESIDE = (_WRITTEN_LAST, "-shm")
 itself."""
 
 _LOOKED_AT = "mode=ro"
-"""The mode to identify a file, without waiting for locks."""
+"""The mode for identifying a file without waiting for locks."""
 
 _MAGIC = b"SQLite format 3\0"
-"""The first bytes of every intact database."""
+"""The first bytes of every intact SQLite database."""
 
 Say = Callable[[str], None]
 
@@ -232,10 +232,10 @@ _Result = TypeVar("_Result")
 
 
 def open_for_writing(file: Path, say: Say, *, suspect: bool = False) -> sqlite3.Connection:
-    """Open a history for writing; create the file and its folder if necessary.
+    """Open a history for writing, and create a missing file and its folder.
 
-    A damaged file is renamed, and `say` gets a message about it. With `suspect`, the whole file is checked, however
-    large it is. Raises HistoryError."""
+    A damaged file is renamed, and `say` gets a message about it. With `suspect`, the whole file is checked, whatever
+    its size. Raises HistoryError."""
     with as_history_errors(file):
         refuse_if_read_only(f"{file} was to be written")
         _refuse_links(file)
@@ -255,7 +255,7 @@ def open_for_writing(file: Path, say: Say, *, suspect: bool = False) -> sqlite3.
 
 
 def open_for_reading(file: Path) -> sqlite3.Connection | None:
-    """Open an existing history for reading, or return `None` if its file does not exist or is empty.
+    """Open an existing history for reading; return `None` if its file does not exist or is empty.
 
     A damaged file keeps its name. Raises HistoryError, and DamagedError for a damaged file."""
     with as_history_errors(file):
@@ -267,7 +267,7 @@ def open_for_reading(file: Path) -> sqlite3.Connection | None:
         if connection is None:
             _refuse_what_is_not_ours(file)
             raise DamagedError(_damaged(file))
-        # A file without tables is just being created by another program.
+        # A file without tables is being created by another program.
         if not connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
             connection.close()
             return None
@@ -298,7 +298,7 @@ def unhurried() -> Iterator[None]:
 
 @contextmanager
 def as_history_errors(file: Path) -> Iterator[None]:
-    """Convert errors of SQLite and the system to a HistoryError with advice, or a DamagedError."""
+    """Convert errors of SQLite and of the system to HistoryError, with advice, or to DamagedError."""
     try:
         yield
     except sqlite3.Error as error:
@@ -375,12 +375,12 @@ def _connected(file: Path, how: str) -> sqlite3.Connection:
     timeout_s = BUSY_TIMEOUT_S
     if how == _LOOKED_AT:
         timeout_s = 0
-    # Without an isolation level, Python begins no transactions of its own. Connections are closed explicitly: `with
-    # connection` would only end a transaction and leave the file open.
+    # Without an isolation level, Python begins no transactions of its own. Connections are closed explicitly, because
+    # `with connection` would only end a transaction and leave the file open.
     connection = sqlite3.connect(f"{file.absolute().as_uri()}?{how}", uri=True, timeout=timeout_s, isolation_level=None)
-    # A file from elsewhere may define functions in its schema; SQLite does not run these.
+    # The schema of a foreign file may call functions; SQLite does not run them.
     connection.execute("PRAGMA trusted_schema = OFF")
-    # SQLite ignores foreign keys unless each connection switches them on.
+    # SQLite ignores foreign keys unless each connection enables them.
     connection.execute("PRAGMA foreign_keys = ON")
     return connection
 
@@ -443,9 +443,9 @@ def _for_its_owner_only(file: Path) -> None:
 
 
 def _sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Connection | None:
-    """Open a file and return the connection, or `None` if SQLite finds damage in one of the `checks`.
+    """Open a file and return the connection; return `None` if SQLite finds damage in one of the `checks`.
 
-    Raises OtherFileError for another kind of database, and errors of SQLite that are not damage."""
+    Raises OtherFileError for another kind of database, and those errors of SQLite that do not show damage."""
     connection = None
     sound = False
     try:
@@ -490,9 +490,9 @@ def _sound_for_reading(file: Path) -> sqlite3.Connection | None:
 
 
 def _patiently(attempt: Callable[[], _Result]) -> _Result:
-    """Retry an attempt while the file is locked.
+    """Retry while the file is locked.
 
-    SQLite's own timeout does not cover all cases: during the creation of a file, a lock fails at once."""
+    SQLite's own timeout does not cover all cases: while a file is being created, a lock fails at once."""
     # The system does not report that a lock was released, so try again after a short wait.
     never = threading.Event()
     deadline = time.monotonic() + BUSY_TIMEOUT_S
@@ -534,7 +534,7 @@ def _made_ready(connection: sqlite3.Connection, file: Path) -> sqlite3.Connectio
             # steps.
             if version == 0:
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            # With a write-ahead log, programs read while another one writes.
+            # With a write-ahead log, programs can read while another program writes.
             _patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
             _patiently(lambda: _migrate(connection, file))
         connection.execute("PRAGMA synchronous = FULL")  # what is committed survives a power failure

@@ -1,4 +1,4 @@
-"""Changes an existing history: names batches, adds regrades, removes batches.
+"""Changes an existing history: names batches, adds regrades and removes batches.
 
 Every function raises HistoryError."""
 
@@ -42,9 +42,9 @@ _SHARED_WITHOUT_BATCH = f"{values_in('shared', 'batch')} AND batch NOT IN (SELEC
 
 
 def check_name(name: str) -> None:
-    """Raise HistoryError unless the name can be that of a batch: one line, and not a number.
+    """Raise HistoryError unless a batch can have this name: it must be one line, and not a number.
 
-    A number would be ambiguous, because `7` and `#7` already name batch 7."""
+    A number would be ambiguous, because `7` and `#7` already mean batch 7."""
     if not name.strip() or name != name.strip() or name.removeprefix("#").isdecimal():
         raise HistoryError(f"a batch cannot be called {name!r}: a name cannot be a number or begin with a space")
     if not name.isprintable():
@@ -95,7 +95,7 @@ def add_grading(
         try:
             rows = iter(regraded)
             while some := list(islice(rows, RUNS_AT_ONCE)):
-                # Texts are compressed before the transaction, which must be short.
+                # Compress texts before the transaction, which must be short.
                 packed = [_regrade_row(*each) for each in some]
                 with transaction(connection):
                     if grading is None:
@@ -113,7 +113,7 @@ def add_grading(
                     (grading or _number(connection, _NEXT_GRADING), batch, graded_at, program, case_texts_json(texts)),
                 )
         except BaseException:
-            # Leftover grades that cannot be deleted now are deleted by the next regrade of the batch.
+            # Grades that cannot be deleted now are deleted by the batch's next regrade.
             if grading is not None:
                 with suppress(sqlite3.Error):
                     _clear_grading(connection, grading)

@@ -71,15 +71,15 @@ _WEIGHT = """
 SELECT count(*), coalesce(sum(coalesce(length(events) + length(outcome), 0)
     + coalesce((SELECT sum(length(regrades.outcome)) FROM regrades WHERE regrades.run = runs.id), 0)), 0)
 FROM runs LEFT JOIN details ON details.run = runs.id WHERE runs.batch = ? AND place BETWEEN ? AND ?"""
-# Reading the size of every run would read a whole large batch, so a sample is taken: the runs of a few stretches,
-# spread evenly over the plan.
+# Reading the size of every run would read a whole large batch. So a sample is read: runs in a few ranges, spread evenly
+# over the plan.
 _WEIGHED, _STRETCHES = 1_000, 20
 """The number of sampled runs of a batch, and the number of ranges from which they are taken."""
 _ROW_BYTES = 160
 """The size in bytes of a row in `runs`, including its index entries."""
 
 _NUMBERS = 1 << 62
-"""A number larger than that of any batch."""
+"""A number larger than every batch number."""
 
 BATCHES_AT_ONCE = 100
 """The number of batches that one step reads."""
@@ -91,11 +91,11 @@ class StoredBatches(StoredRows):
     """The part of a `History` that reads batches: their parts, regrades and sizes."""
 
     def batches(self) -> list[BatchRow]:
-        """Return all batches that are not damaged, the newest first."""
+        """Return all undamaged batches from the newest to the oldest."""
         return [batch for batch in self.each_batch() if batch.damage is None]
 
     def all_batches(self) -> list[BatchRow]:
-        """Return all batches, damaged ones included, the newest first."""
+        """Return all batches from the newest to the oldest, including damaged ones."""
         return list(self.each_batch())
 
     def each_batch(
@@ -124,7 +124,7 @@ class StoredBatches(StoredRows):
         if suites is not None:
             wanted.append(_HAS_ONE)
             values = (compact_json(list(suites)),)
-        # Pages continue after the last number instead of by OFFSET, which would shift if a batch is removed in between.
+        # A page continues after the last number. OFFSET would shift if a batch is removed between two pages.
         before = _NUMBERS
         page = None
         while page is None or len(page) == BATCHES_AT_ONCE:
@@ -134,7 +134,7 @@ class StoredBatches(StoredRows):
             before = page[-1].number if page else 0
 
     def count_batches(self, suites: Collection[int] | None = None) -> tuple[int, int]:
-        """Return the number of batches, and of forks and reruns among them; `suites` as in `each_batch`."""
+        """Return the number of batches, and of the forks and reruns among them; `suites` as in `each_batch`."""
         statement = f"SELECT count(*), coalesce(sum({_ASIDE}), 0) FROM batches"
         values: tuple[str, ...] = ()
         if suites is not None:
@@ -151,7 +151,7 @@ class StoredBatches(StoredRows):
         set."""
         number = which.removeprefix("#")
         found = self._batches("WHERE name = ?", (which,))
-        # SQLite's integers have 63 bits: a number of 18 digits is the longest that always fits.
+        # SQLite's integers have 63 bits. A number of 18 digits is the longest that always fits.
         if not found and number.isdecimal() and len(number) < 19:
             found = self._batches("WHERE id = ?", (int(number),))
         if not found:
@@ -169,7 +169,7 @@ class StoredBatches(StoredRows):
         return {batch.number: batch for batch in batches}
 
     def names(self) -> dict[int, str]:
-        """Return the names of batches by their numbers; unreadable names are left out."""
+        """Return the names of batches, keyed by number. Unreadable names are left out."""
         names = {}
         for row in self._stored("SELECT id, name FROM batches WHERE name IS NOT NULL", ()):
             named = columns.readable(_NAMED, row)
@@ -178,7 +178,7 @@ class StoredBatches(StoredRows):
         return names
 
     def counted_again(self, batch: BatchRow, grading: Regrade) -> tuple[BatchPart, ...]:
-        """Return the parts of a batch, with statuses and valid calls counted by a regrade."""
+        """Return the parts of a batch with the statuses and valid calls of a regrade."""
         wanted = {"suite": columns.whole, "model": columns.text, "status": columns.ended, "count": columns.count}
         rows = self._rows(f"a run of batch {batch.number}", wanted, _COUNTED_AGAIN, (grading.id, batch.number))
         counts = {tuple(part_and_status): count for *part_and_status, count in rows}
@@ -195,7 +195,7 @@ class StoredBatches(StoredRows):
         return tuple(map(counted_again, batch.parts))
 
     def gradings(self, batch: int) -> list[Regrade]:
-        """Return the regrades of a batch, the oldest first."""
+        """Return the regrades of a batch from the oldest to the newest."""
         rows = self._rows(
             f"batch {batch}",
             columns.GRADING,
@@ -208,7 +208,7 @@ class StoredBatches(StoredRows):
         return regrades
 
     def regraded(self) -> dict[int, int]:
-        """Return the number of regrades of each regraded batch, by the batch's number."""
+        """Return the number of regrades of each regraded batch, keyed by batch number."""
         return dict(self._stored("SELECT batch, count(*) FROM gradings GROUP BY batch", ()))
 
     def parts_over_time(self, suite: str, model: str, up_to: int) -> Generator[DatedPart]:
@@ -217,21 +217,21 @@ class StoredBatches(StoredRows):
         Forks, shards and damaged batches are left out. `suite` is a `SuiteRef.key`. Close the generator if you do not
         read it to its end."""
         with self._at_one_moment(), as_history_errors(self.file):
-            # The ids are part of the statement, not parameters: with a single id, SQLite can then see that the order of
-            # the index suffices and skips sorting.
+            # The ids are part of the statement instead of parameters. With a single id, SQLite then sees that the order
+            # of the index suffices, and does not sort.
             versions = ", ".join(map(str, self._versions(suite)))
             which = f"WHERE suite IN ({versions}) AND model = ? AND batch <= ? ORDER BY batch DESC"
             for kind, settings, *row in self._cursor(f"{_OVER_TIME} {which}", (model, up_to)):
                 with suppress(*DAMAGE):
                     read: Mapping[str, Any] = {}
-                    # The text is searched first, which avoids parsing the settings of most batches.
+                    # Searching the text first avoids parsing the settings of most batches.
                     if '"until"' in settings or '"shard"' in settings:
                         read = columns.json_object(settings)
                     if kind == "runs" and "shard" not in read:
                         yield DatedPart(row[0], self._part(row), "until" in read)
 
     def bytes_of(self, batches: Iterable[BatchRow]) -> int:
-        """Estimate the bytes that batches take, from a sample of each batch's runs."""
+        """Estimate the stored bytes of batches from a sample of each batch's runs."""
         if self._connection is not None:
             return sum(map(self._bytes_of, batches))
         return 0
@@ -268,7 +268,8 @@ class StoredBatches(StoredRows):
                 raise ValueError("the number of planned runs is not the sum over its suites and models")
         except DAMAGE as error:
             return self._damaged_batch(row, error)
-        # SQLite returns parts sorted by suite and model name; the settings keep the models in the order of the plan.
+        # SQLite returns parts in the order of suite and model name. The settings have the models in the order of the
+        # plan.
         in_order = _in_order(parts, settings.get("models"))
         return BatchRow(number, name, kind, started, ended, program, settings, planned, in_order)
 
@@ -313,7 +314,7 @@ _REGRADED = _RUN.replace(
 
 # The runs of a removed batch are deleted in small steps, so some may exist for a while without their batch.
 _OF_A_BATCH = "EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch)"
-"""SQL: the run belongs to a batch that was not removed."""
+"""SQL that is true for runs whose batch was not removed."""
 
 _COUNTED = ", ".join(f"'{status.value}'" for status in FINAL if status is not Status.SKIPPED)
 _COUNTS = (
@@ -344,7 +345,7 @@ WHERE runs.id IN (SELECT wanted.id FROM wanted) ORDER BY runs.id"""
 
 
 def _gate_in(text: str) -> Gate:
-    """Return the gate in a suite's text, one without limits if redaction has made the text invalid."""
+    """Return the gate in a suite's text. If redaction has made the text invalid, the gate has no limits."""
     try:
         if "gate" in text:
             return Gate.model_validate(toml_of(text).get("gate", {}))
@@ -404,7 +405,7 @@ class History(StoredBatches):
                 raise HistoryError(f"batch {batch} was removed from {self.file} while it was being read")
 
     def readable_runs(self, batch: int, damaged: Say) -> Iterator[RunRow]:
-        """Yield the readable runs of a finished or cut-off batch, in the order of its plan.
+        """Yield the readable runs of a finished or interrupted batch, in the order of its plan.
 
         Damaged runs are left out and reported to `damaged`."""
         return self._each_run(*_of_batch(batch, None, "ORDER BY place"), damaged)
@@ -443,7 +444,7 @@ class History(StoredBatches):
         return self._runs(*_of_batch(batch, grading, "AND place BETWEEN ? AND ? ORDER BY place", first, last))
 
     def run_at(self, batch: int, place: int, grading: Regrade | None = None) -> RunRow | None:
-        """Return the run at a place of a batch's plan; `None` if there is none."""
+        """Return the run at a place in a batch's plan; `None` if there is no such run."""
         return next(iter(self._runs(*_of_batch(batch, grading, "AND place = ?", place))), None)
 
     def missing_runs(self, batch: int) -> list[RunRow]:
@@ -452,7 +453,7 @@ class History(StoredBatches):
         return self._runs(missing, (batch,))
 
     def planned_in(self, batch: int) -> int:
-        """Return the number of planned runs of a batch that are stored.
+        """Return the number of a batch's planned runs that are stored.
 
         The number is below the batch's `planned` if a program was killed while it wrote the plan."""
         rows = self._stored("SELECT count(*) FROM runs WHERE batch = ?", (batch,))
@@ -475,7 +476,7 @@ class History(StoredBatches):
             return uses
 
     def tallies(self, batch: int) -> list[Tally]:
-        """Return the numbers and costs of a batch's finished runs, by model and status.
+        """Return the number and the cost of a batch's finished runs, by model and status.
 
         Runs of unknown cost are counted separately."""
         statement = (
@@ -487,7 +488,7 @@ class History(StoredBatches):
         return [Tally(*row) for row in rows]
 
     def run_ids(self, batch: int) -> frozenset[str]:
-        """Return the run ids in a batch's events; a run that is added needs a different id."""
+        """Return the run ids in a batch's events. A run that is added to the batch needs another id."""
         found = {"run_id": columns.text}
         rows = self._rows(f"batch {batch}", found, "SELECT run_id FROM runs WHERE batch = ?", (batch,))
         return frozenset(run_id for (run_id,) in rows)
@@ -524,7 +525,7 @@ class History(StoredBatches):
         return names
 
     def runs_of_case(self, suite: str, case_id: str, limit: int, damaged: Say) -> Sequence[RunRow]:
-        """Return the latest runs of a case, the newest first; `suite` is a `SuiteRef.key`.
+        """Return the latest runs of a case from the newest to the oldest; `suite` is a `SuiteRef.key`.
 
         Damaged runs are left out and reported to `damaged`."""
         with self._at_one_moment():
@@ -547,15 +548,15 @@ class History(StoredBatches):
     def mean_latencies(self) -> dict[tuple[str, str, str], float]:
         """Return the mean latency in milliseconds of each case's finished runs with each model.
 
-        Keys are path of the suite in its project, case and model. Shards and damaged batches do not count."""
+        A key is the suite's path in its project, the case and the model. Shards and damaged batches do not count."""
         is_shard = "iif(json_valid(settings), json_extract(settings, '$.shard') IS NOT NULL, 1)"
         no_shards = f"batch NOT IN (SELECT batch FROM plans JOIN batches ON batches.id = batch WHERE {is_shard})"
         return self._means("latency_ms", f"{_COUNTS} AND {no_shards}")
 
     def mean_costs(self) -> dict[tuple[str, str, str], float]:
-        """Return the mean cost in US dollars of each case's graded runs with each model, as `mean_latencies` does.
+        """Return the mean cost in US dollars of each case's graded runs with each model.
 
-        Runs of unknown cost do not count."""
+        The keys are as in `mean_latencies`. Runs of unknown cost do not count."""
         return self._means("cost_usd", f"status IN ('passed', 'warned', 'failed') AND {_COUNTS}")
 
     def _means(self, column: str, where: str) -> dict[tuple[str, str, str], float]:
@@ -568,7 +569,7 @@ class History(StoredBatches):
         return {(path, case_id, model): mean for path, case_id, model, mean in rows}
 
     def case_blocks(self, suite: SuiteRef) -> Blocks:
-        """Return the positions of the cases in the stored text of a suite; none if they were not known."""
+        """Return the positions of the cases in a suite's stored text; empty if they were unknown."""
         rows = self._stored("SELECT blocks FROM suites WHERE id = ?", (suite.id,))
         with self._damage_of(f"the suite {suite.path}"):
             return unpacked_blocks(rows[0][0]) if rows[0][0] else ()
@@ -661,7 +662,7 @@ class History(StoredBatches):
                 yield run, recording
 
     def suite_text(self, suite: SuiteRef) -> str:
-        """Return the text of a suite as it was, redacted."""
+        """Return the redacted text of a suite as it was when it ran."""
         rows = self._stored("SELECT text FROM suites WHERE id = ?", (suite.id,))
         if not rows:
             raise HistoryError(f"the suite {suite.path} is no longer in {self.file}")
@@ -702,7 +703,7 @@ class Contents:
             with suppress(DamagedError):
                 self._of_suites[suite] = self._read(suite)
         text = self._of_suites[suite].get(run.case_id, suite.hash)
-        # Images and offered tools belong to a case; instructions are the same for all cases of a suite.
+        # Images and offered tools belong to a case. Instructions are the same for all cases of a suite.
         if "images" in text or "offer" in text:
             return text + self._sent_to(run, run.case_id)
         if "servers" in text:
@@ -718,9 +719,9 @@ class Contents:
             try:
                 start = self._history.recording(run).trajectory.start
             except HistoryError:
-                # Damage is reported with the batch itself.
+                # Damage is reported together with the batch.
                 return ""
-            # A run without tools may have ended before its servers had started.
+            # A run without tools may have ended before its servers started.
             if start is None or not start.tools:
                 return ""
             media = [each.sha256 for message in start.messages for each in message.media]

@@ -1,7 +1,7 @@
-"""Merges shards into one batch: batches of several histories, each with some runs of the same plan.
+"""Merges shards into one batch. Shards are batches of several histories with runs of the same plan.
 
 Each shard is merged completely or not at all. The order of the shards does not matter, and merging a shard again
-changes nothing. If a run has two results, the one merged first stays.
+changes nothing. If a run has two results, the result merged first stays.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from workbench.numerals import count_text, counted, score_text
 from workbench.trajectory.events import JsonValue
 
 PLANNED = "FROM batches JOIN plans ON batch = id WHERE uid IS NOT NULL"
-"""SQL of the batches that are shards or were merged from shards: only these keep a plan."""
+"""SQL of the batches that are shards or merged batches. Only these store a plan."""
 
 _SHARDS = f"SELECT id, uid, settings, ended_at {PLANNED} AND (? IS NULL OR id = ?) ORDER BY id"
 
@@ -56,9 +56,10 @@ class StoredShard:
 
 
 def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
-    """Return the shards and merged batches of a history, the oldest first.
+    """Return the shards and merged batches of a history from the oldest to the newest.
 
-    `only` is the number of the one batch to return. Raises HistoryError for a missing history and a damaged batch."""
+    `only` is the number of the single batch to return. Raises HistoryError for a missing history and a damaged
+    batch."""
     with as_history_errors(file):
         if not file.exists():
             raise HistoryError(f"there is no history {file}")
@@ -85,7 +86,7 @@ def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
 
 
 def what_differs(one: StoredShard, other: StoredShard) -> list[str]:
-    """Return the differences between the plans of two shards, an empty list if the plan is the same.
+    """Return the differences between the plans of two shards; empty if the plans are equal.
 
     Raises HistoryError."""
     (settings, outline), (others, another) = _plan_of(one), _plan_of(other)
@@ -120,7 +121,7 @@ def _plan_of(shard: StoredShard) -> tuple[dict[str, JsonValue], Outline]:
 
 @contextmanager
 def reading(file: Path) -> Iterator[sqlite3.Connection]:
-    """Open a history for reading; all statements see the state of one moment."""
+    """Open a history for reading. All statements see its state at one moment."""
     with as_history_errors(file):
         connection = open_for_reading(file)
     if connection is None:
@@ -132,7 +133,7 @@ def reading(file: Path) -> Iterator[sqlite3.Connection]:
 
 
 MAX_NAMED = 20
-"""The largest number of runs with a second result that a merge names; further ones are only counted."""
+"""The maximum number of runs with a second result that a merge lists. Further runs are only counted."""
 
 _VERDICT = ("status", "score", "reason", "broken", "options", "metrics", "arguments")
 _MADE = ("run_id", "began_ms", "ended_ms")
@@ -216,7 +217,7 @@ def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: Say) -> 
             if shard.ref is not None:
                 refs.add((shard.ref.index, shard.ref.of))
         given = MergedShards(None, tuple(refs))
-        # A run that no shard had to make is known only when all shards of the plan are here.
+        # The runs that no shard covers are known only if all shards of the plan are here.
         if given.shards and not given.missing and not merged.damaged:
             merged.of_several, merged.of_none = connection.execute(_UNEVEN, (merged.number,)).fetchone()
     return merged
@@ -332,7 +333,7 @@ class _Merging:
             merged = MergedShards.of_batch(there)
             if merged is None:
                 continue  # a shard of the same plan in the target, not the merged batch
-            # The `uid` comes from a file, so equal ids do not prove equal plans.
+            # The `uid` comes from a file, so an equal `uid` does not prove an equal plan.
             if unpacked(has_outline) != outline:
                 raise ValueError(f"its plan differs from that of batch {number}")
             there["merged"] = MergedShards(merged.plan_id, tuple(sorted({*merged.shards, *shards}))).settings
@@ -383,7 +384,7 @@ class _Merging:
         return insert_suite(self._target, stored_folder(self._file, Path(project)), row[2:])
 
     def _runs(self, number: int, suites: Mapping[int, int]) -> None:
-        """Copy the results of the shard that the target lacks."""
+        """Copy the shard's results that the target lacks."""
         figures = ", ".join(f"runs.{name}" for name in _FOUND)
         rows = self._read(
             f"SELECT {figures}, details.run, {', '.join(_DETAILS)} FROM runs LEFT JOIN details ON details.run = runs.id"
@@ -420,7 +421,7 @@ class _Merging:
             raise ValueError("its events are missing")
         there = dict(zip((*_MADE, *_VERDICT), known[5:], strict=True))
         if there["status"] not in (None, Status.STOPPED):
-            # A result with the same run id and times was merged before; any other is a second result of the run.
+            # A result with the same run id and times was merged before. Any other result is a second result of the run.
             if found["status"] != Status.STOPPED and any(there[name] != found[name] for name in _MADE):
                 self._second(found, there)
             return
@@ -442,7 +443,7 @@ class _Merging:
         self._merged.taken += 1
 
     def _second(self, found: Mapping[str, Any], there: Mapping[str, Any]) -> None:
-        """If a second result of a run has another verdict than the first, count it and name the run."""
+        """Count and name a run whose second result has another verdict than its first result."""
         if all(found[name] == there[name] for name in _VERDICT):
             return
         self._merged.second += 1
@@ -488,7 +489,7 @@ class _Merging:
                 " WHERE grading = ?",
                 id_,
             )
-            # Grades belong to one result; if the merged batch has another result of the run, they are left out.
+            # Grades belong to one result. They are left out if the merged batch has another result of the run.
             self._target.executemany(
                 f"INSERT OR IGNORE INTO regrades (grading, run, {verdicts})"
                 f" SELECT ?, id, {', '.join('?' * len((*_VERDICT, 'outcome')))} FROM runs"

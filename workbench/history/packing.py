@@ -35,7 +35,7 @@ _BEGINNING = 1 << 12
 # Only options that differ from these values are stored. So these values must stay even if the defaults of suites
 # change.
 _ABSENT = Grading(repeat_rule="last", invalid_arguments="ignore")
-"""The grading options of the first version: the values of options that a stored run lacks."""
+"""The grading options of the first version, which apply where a stored run has no value."""
 
 
 class Packing:
@@ -93,7 +93,7 @@ def unpacked_bytes(data: bytes, sample: bytes = b"", more: int = 0) -> bytes:
     most = MAX_STORED_TEXT_BYTES + more
     unpacking = zlib.decompressobj(zdict=sample) if sample else zlib.decompressobj()
     try:
-        # A file may come from anywhere: a few kilobytes of zlib can expand to gigabytes.
+        # A history may come from anywhere, and a few kilobytes of zlib data can expand to gigabytes.
         content = unpacking.decompress(data, most + 1)
     except zlib.error as error:
         raise ValueError(f"cannot be unpacked: {error}") from error
@@ -120,7 +120,7 @@ _LARGE = re.compile(r"[:,\[]\s*-?\d+(\.\d+)?[eE]\+?\d{3}|\d{300}")
 
 
 def _parsed(text: str) -> Any:
-    """Return the value of a JSON text as `parsed_json` does.
+    """Parse JSON text like `parsed_json`.
 
     Raises ValueError for damage."""
     data = text.encode("utf-8", "surrogatepass")
@@ -168,12 +168,12 @@ def _tools_in(text: str) -> tuple[ToolDefinition, ...]:
 
 
 def packed_blocks(blocks: Blocks) -> bytes:
-    """Compress the positions of cases in the text of their suite."""
+    """Compress the positions of cases in their suite's text."""
     return packed(compact_json(blocks))
 
 
 def unpacked_blocks(data: bytes) -> Blocks:
-    """Decompress the positions of cases in the text of their suite.
+    """Decompress the positions of cases in their suite's text.
 
     Raises ValueError for damage."""
     blocks = []
@@ -182,7 +182,7 @@ def unpacked_blocks(data: bytes) -> Blocks:
     return tuple(blocks)
 
 
-# The runs of a batch differ in few options, and comparing options takes as long as writing the events of a run.
+# The runs of a batch have few different options, and comparing options takes as long as writing a run's events.
 @lru_cache(maxsize=256)
 def grading_text(grading: Grading) -> str | None:
     """Return the JSON of the grading options that differ from those of the first version; `None` if all are equal."""
@@ -198,7 +198,7 @@ def grading_text(grading: Grading) -> str | None:
 # The runs of a batch have few different options, and parsing them would take two thirds of the time of a row.
 @lru_cache(maxsize=256)
 def grading_from(text: str | None) -> Grading:
-    """Read grading options as `grading_text` writes them.
+    """Read grading options that `grading_text` has written.
 
     Raises ValueError for unknown options and invalid values."""
     if text is None:
@@ -211,7 +211,7 @@ def grading_from(text: str | None) -> Grading:
 
 @cache
 def _gradings() -> TypeAdapter[Grading]:
-    # Lazy import: most runs are graded by the defaults, which need no pydantic.
+    # A lazy import: most runs have the default options, which need no pydantic.
     from pydantic import TypeAdapter
 
     return TypeAdapter(Grading)
@@ -223,12 +223,12 @@ def _gradings() -> TypeAdapter[Grading]:
 # references.
 
 RUNS_IN_BLOCK = 64
-"""The most runs that are compressed together."""
+"""The maximum number of runs in a block."""
 
 _BLOCK_BYTES = 1 << 19
 """The size in bytes of uncompressed text at which a block is complete. The limit keeps reading one run fast."""
 
-# JSON escapes both characters in its strings.
+# JSON escapes both characters within its strings.
 _BETWEEN_RUNS = "\x1e"
 _BEFORE_OUTCOME = "\x1f"
 
@@ -237,7 +237,7 @@ _CHUNK = 1 << 15
 longer run gets a block of its own."""
 
 _LISTS_OF_TOOLS = 64
-"""The number of compressed tool lists that a packer caches for later runs."""
+"""The number of compressed tool lists that a packer keeps for later runs."""
 
 _MAX_NUMBER = (1 << 63) - 1
 
@@ -252,16 +252,16 @@ class RunRedaction(Protocol):
     """The redaction of the runs of a batch before they are stored."""
 
     def search(self, run: DoneRun) -> Search | None:
-        """Return a search for secrets in the JSON texts of a run; `None` if the run must be redacted in any case.
+        """Return a search for secrets in a run's JSON texts; `None` if the run must be redacted in any case.
 
-        A run in which the search finds nothing may be stored unchanged."""
+        A run may be stored unchanged if the search finds nothing."""
 
     def redacted(self, run: DoneRun) -> DoneRun:
         """Return the run without secrets."""
 
 
 class NoRedaction:
-    """A redaction that leaves every run unchanged, for histories without secrets and runs redacted before."""
+    """Leaves every run unchanged, for histories without secrets and for runs that are already redacted."""
 
     def search(self, run: DoneRun) -> Search | None:
         return lambda _text: False
@@ -296,7 +296,7 @@ class PackedRun:
     sample: SharedText | None = None
 
     def unpacked_events(self) -> tuple[Event, ...]:
-        """Return the events as they would be read back from the history."""
+        """Return the events in the form in which the history would return them."""
         tools = None
         if self.tools:
             tools = unpacked(self.tools.packed)
@@ -319,7 +319,7 @@ def texts_in_block(data: bytes, sample: bytes = b"") -> list[str]:
 
 
 def texts_of_run(text: str) -> tuple[str, str]:
-    """Return the texts of a run's events and outcome from its text in a block.
+    """Split a run's text in a block into the texts of its events and its outcome.
 
     Raises ValueError for damage."""
     events, outcome = text.split(_BEFORE_OUTCOME)
@@ -331,7 +331,7 @@ class _SecretFoundError(Exception):
 
 
 class _RunInBlock(NamedTuple):
-    """A run whose text is in the open block: the fields of its `PackedRun`."""
+    """A run in the open block, with the fields of its `PackedRun`."""
 
     run_id: str
     status: Status
@@ -361,7 +361,7 @@ class RunPacker:
         """The bytes of these texts."""
 
     def packed(self, run: DoneRun) -> PackedRun | None:
-        """Redact and compress a run alone, as `add` and `all_packed` do with many."""
+        """Redact and compress a single run, as `add` and `all_packed` do with many runs."""
         if not self.add(run):
             return None
         (packed,) = self.all_packed()
@@ -398,7 +398,7 @@ class RunPacker:
         return packed
 
     def _add(self, run: DoneRun, search: Search | None) -> None:
-        """Put a run into a block; raise _SecretFoundError if `search` finds something in its text."""
+        """Put a run into a block. Raises _SecretFoundError if `search` finds something in the run's text."""
         events, tools = self._without_tools(run.events)
         values = figure_values(summary_of(run.result, began_ms=run.began_ms, ended_ms=run.ended_ms))
         in_block = _RunInBlock(run.run_id, run.result.status, values, tools)
@@ -461,7 +461,7 @@ class RunPacker:
 
 
 def _pieces(events: Iterable[Event], result: RunResult) -> Iterator[str]:
-    """Yield the text of a run in a block, in pieces."""
+    """Yield the pieces of a run's text in a block."""
     separator = ""
     for event in events:
         yield f"{separator}{event_to_line(event)}"
@@ -471,7 +471,7 @@ def _pieces(events: Iterable[Event], result: RunResult) -> Iterator[str]:
 
 
 def _searched(chunks: Iterable[str], search: Search | None) -> Iterator[str]:
-    """Yield chunks of a text; raise _SecretFoundError if `search` finds something in one."""
+    """Yield chunks of a text. Raises _SecretFoundError if `search` finds something in a chunk."""
     for chunk in chunks:
         if search is not None and search(chunk):
             raise _SecretFoundError
@@ -517,7 +517,7 @@ def case_texts_json(texts: CaseTexts) -> str:
 
 
 def case_texts_of(stored: object) -> CaseTexts:
-    """Return the texts of cases that were stored with a regrade; empty for the different content of old files."""
+    """Return the case texts that were stored with a regrade; empty for old files, which have other content."""
     try:
         found = parsed_json(stored) if isinstance(stored, str) else None
     except ValueError:
@@ -532,14 +532,14 @@ def case_texts_of(stored: object) -> CaseTexts:
 
 
 def metrics_text(figures: RunSummary) -> str | None:
-    """Return the JSON of the metrics of a run, `None` if it has none."""
+    """Return the metrics of a run as JSON; `None` if it has none."""
     if figures.metrics:
         return compact_json(dict(figures.metrics))
     return None
 
 
 def arguments_text(figures: RunSummary) -> str | None:
-    """Return the JSON of the counts of calls with valid arguments, by tool, `None` if a run has none."""
+    """Return the counts of calls with valid arguments by tool, as JSON; `None` if a run has none."""
     counts = {tool: numbers for tool, *numbers in figures.tool_arguments}
     if counts:
         return compact_json(counts)
@@ -549,7 +549,7 @@ def arguments_text(figures: RunSummary) -> str | None:
 def _whole(number: int | None) -> int | None:
     if number is None:
         return None
-    # A count comes from a provider and may be absurd, but an SQLite integer has only 64 bits.
+    # A provider's count may be absurd, but an SQLite integer has only 64 bits.
     return max(min(number, _MAX_NUMBER), -_MAX_NUMBER)
 
 

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 class HistoryError(Exception):
     """A history cannot be used as requested.
 
-    The message names the file and says what the user can do."""
+    The message names the file and tells the user what to do."""
 
 
 class NoSuchBatchError(HistoryError):
-    """No batch has the name or number."""
+    """No batch has this name or number."""
 
 
 class OtherFileError(HistoryError):
-    """The file is not a history; `what` is the message without the advice."""
+    """The file is not a history. `what` is the message without the advice."""
 
     def __init__(self, what: str, way_out: str = "name another with --history") -> None:
         super().__init__(f"{what}: {way_out}")
@@ -130,7 +130,7 @@ class Until:
 
     @property
     def settings(self) -> dict[str, JsonValue]:
-        """The condition as the settings of a batch store it."""
+        """The condition in the form stored in the settings of a batch."""
         kept: dict[str, JsonValue] = {"rule": self.rule, "seed": self.seed}
         optional = {"looks": self.looks, "gate": self.gate, "worse": self.worse}
         for name, value in optional.items():
@@ -154,10 +154,10 @@ class Until:
         return cls(rule, seed, looks, _float_of(kept.get("gate")), _float_of(kept.get("worse")))
 
     def worse_than(self, gate: float) -> float:
-        """Return the pass rate treated as clearly below a gate: `worse`, or else 0.1 less than the gate."""
+        """Return the pass rate treated as clearly below a gate: `worse`, or by default the gate minus 0.1."""
         if self.worse is not None:
             return self.worse
-        # For a low gate, half of it: a fixed distance would give a rate of zero or less.
+        # For a low gate, use half of the gate, because a fixed distance would give a rate of zero or less.
         return max(gate - _WORSE_BY, gate / 2)
 
 
@@ -231,7 +231,7 @@ class MergedShards:
 
     @property
     def of(self) -> int | None:
-        """The number of shards in the plan, `None` if the merged shards disagree on it."""
+        """The number of shards in the plan; `None` if the merged shards disagree about it."""
         numbers = {of for _, of in self.shards}
         if len(numbers) == 1:
             return numbers.pop()
@@ -239,7 +239,7 @@ class MergedShards:
 
     @property
     def missing(self) -> tuple[int, ...]:
-        """The indices of the shards that were not merged; none if the number of shards is unknown."""
+        """The indices of the shards that were not merged; empty if the number of shards is unknown."""
         if self.of is None:
             return ()
         merged = {index for index, _ in self.shards}
@@ -316,11 +316,11 @@ class SuiteRef:
 
     @property
     def file(self) -> Path:
-        """The path of its file."""
+        """The path of the suite's file."""
         return _file_of(self.project, self.path)
 
 
-# A report asks for the file of each run, and runs have few suites.
+# A report asks for the file of each run, but runs have few suites.
 @lru_cache(maxsize=64)
 def _file_of(project: str, path: str) -> Path:
     return Path(project) / path
@@ -341,7 +341,7 @@ class BatchPart:
     valid_calls: int = 0
     """The number of calls with valid arguments among `checked_calls`."""
     checked_calls: int = 0
-    """The number of calls whose arguments were checked against the tool's schema, in graded runs."""
+    """The number of calls in graded runs whose arguments were checked against the tool's schema."""
 
     @property
     def whole(self) -> bool:
@@ -398,7 +398,7 @@ class BatchRow:
         return self._number(CONFIRMS)
 
     def _number(self, setting: str) -> int | None:
-        # For isinstance, `True` is an `int`, but it is not the number of a batch.
+        # `True` is an `int` for isinstance, but not the number of a batch.
         number = self.settings.get(setting)
         if type(number) is int:
             return number
@@ -422,12 +422,12 @@ class BatchRow:
 
     @property
     def suites_by_path(self) -> dict[str, SuiteRef]:
-        """The batch's suites, by the paths of their files."""
+        """The batch's suites, keyed by the paths of their files."""
         return {str(suite.file): suite for suite in self.suites}
 
     @property
     def suite_names(self) -> dict[str, str]:
-        """The names of the batch's suites, by the paths of their files."""
+        """The names of the batch's suites, keyed by the paths of their files."""
         return {str(suite.file): suite.name for suite in self.suites}
 
     def count(self, *statuses: Status) -> int:
@@ -442,14 +442,14 @@ class BatchRow:
 
     @property
     def pass_rate(self) -> float | None:
-        """The share of graded runs that passed or were warned, 0..1."""
+        """The share (0..1) of graded runs that passed or passed with a warning."""
         if self.graded:
             return self.count(*GOOD) / self.graded
         return None
 
     @property
     def valid_arguments(self) -> float | None:
-        """The share of checked calls whose arguments are valid, 0..1."""
+        """The share (0..1) of checked calls with valid arguments."""
         checked = sum(part.checked_calls for part in self.parts)
         if checked:
             return sum(part.valid_calls for part in self.parts) / checked
@@ -496,7 +496,7 @@ class ModelUse(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """The number of runs with one model and status; `cost_usd` is their total cost in US dollars, `None` if unknown."""
+    """The number of runs with one model and status. `cost_usd` is their total cost in US dollars, `None` if unknown."""
 
     model: str
     status: Status
@@ -505,7 +505,7 @@ class Tally(NamedTuple):
 
 
 class DatedPart(NamedTuple):
-    """A part of a batch, with the number of the batch; `stops_early` says that the batch may stop early."""
+    """A part of a batch, with the batch's number. `stops_early` means that the batch may stop early."""
 
     batch: int
     part: BatchPart
@@ -535,7 +535,7 @@ class CaseOutline(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Regrade:
-    """A regrade of a whole batch; `number` counts the regrades of the batch from 1. `graded_at` is ISO 8601."""
+    """A regrade of a whole batch. `number` counts the batch's regrades from 1. `graded_at` is an ISO 8601 time."""
 
     id: int
     batch: int
@@ -545,10 +545,10 @@ class Regrade:
 
 
 CaseTexts = Mapping[str, Mapping[str, str]]
-"""Texts of cases, redacted, by `SuiteRef.key` and the case's id."""
+"""The redacted texts of cases, by `SuiteRef.key` and case id."""
 
 SameSuites = Mapping[str, str]
-"""Maps the key of a suite in an earlier batch to the key of the same suite in a later batch."""
+"""Maps a suite's key in an earlier batch to the same suite's key in a later batch."""
 
 
 def same_suites(earlier: Iterable[SuiteRef], later: Iterable[SuiteRef]) -> SameSuites:
@@ -578,7 +578,7 @@ def _alone(suites: Iterable[SuiteRef]) -> dict[str, str]:
 
 
 VERSION = 1
-"""The version of outlines, raised when the same options plan different runs or a different order.
+"""The version of outlines. Raise it when the same options plan different runs or another order.
 
 Shards of different versions cannot be merged, because a place in the plan would mean different runs."""
 
@@ -588,7 +588,7 @@ Shape = tuple[tuple[str, bool, str | None, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class OutlinedRun:
-    """One run of a plan; `suite` is the index of its suite in the plan, from 0."""
+    """One run of a plan. `suite` is the index of its suite in the plan, from 0."""
 
     suite: int
     case_id: str
@@ -639,12 +639,12 @@ class Outline:
             blocks = []
             for suite, shape, cases in content["blocks"]:
                 blocks.append((suite, shape, _text_pairs(cases)))
-                # A missing shape raises a LookupError when the runs are counted.
+                # A missing shape raises LookupError when the runs are counted.
                 if not (type(suite) is type(shape) is int and 0 <= suite < len(suites) and shape >= 0):
                     raise ValueError("its plan names a suite that it does not contain")
             outline = cls(suites, shapes, tuple(blocks))
-            # The number is limited, because a few bytes can describe any number of repeats, and merging writes a row
-            # for each run.
+            # The number is limited, because a few bytes can describe any number of repeats, and a merge writes one row
+            # per run.
             if outline.planned > MAX_PLANNED_RUNS:
                 raise ValueError("its plan has too many runs")
         except (TypeError, LookupError) as error:
@@ -653,7 +653,7 @@ class Outline:
 
     @property
     def text(self) -> str:
-        """The outline as JSON, which is equal on all machines."""
+        """The outline as JSON. It is equal on all machines."""
         return compact_json({"version": VERSION, "suites": self.suites, "shapes": self.shapes, "blocks": self.blocks})
 
     @property
@@ -681,7 +681,7 @@ class Outline:
         return {part: len(ids) for part, ids in found.items()}
 
     def runs(self) -> Iterator[OutlinedRun]:
-        """Yield all runs, in the order of their places."""
+        """Yield all runs in the order of their places."""
         for suite, shape, cases in self.blocks:
             for case_id, name in cases:
                 for model, of_suite, by, first, count in self.shapes[shape]:

@@ -1,6 +1,6 @@
 """Writes and reads the rows of a history.
 
-Writing functions are called within a transaction of their caller."""
+Call the writing functions within a transaction."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class NewSuite:
 
     @cached_property
     def row(self) -> tuple[Any, ...]:
-        """The columns of the suite's row from the path on; computing them takes seconds for a large suite."""
+        """The columns of the suite's row, from the path on. Computing them takes seconds for a large suite."""
         file = self._file
         assert file.suite is not None
         positions = None
@@ -61,11 +61,11 @@ class NewSuite:
         return self.path, file.hash, stored(file.suite.name), len(file.suite.cases), text, positions
 
     def known(self, connection: sqlite3.Connection) -> int | None:
-        """Return the id of the suite's row; `None` if the history has none."""
+        """Return the id of the suite's row; `None` if the history lacks the suite."""
         return _known_suite(connection, self.folder, self.path, self._file.hash)
 
     def id(self, connection: sqlite3.Connection) -> int:
-        """Return the id of the suite's row; write the row if the history has none."""
+        """Return the id of the suite's row, after writing a missing row."""
         known = self.known(connection)
         if known is not None:
             return known
@@ -105,12 +105,12 @@ class NewPlan:
                 assert suite.row  # computes the row, which is cached
 
     def ids(self, connection: sqlite3.Connection) -> dict[Path, int]:
-        """Return the row ids of the suites; write the suites that the history lacks."""
+        """Return the row ids of the suites, after writing missing suites."""
         return {path: suite.id(connection) for path, suite in self.suites.items()}
 
 
 def begin_batch(connection: sqlite3.Connection, history: Path, batch: NewBatch) -> int:
-    """Write a batch with its whole plan into the file `history` and return the batch's number."""
+    """Write a batch with its whole plan into the history `history`, and return the batch's number."""
     plan = NewPlan(connection, history, batch)
     number = start_batch(connection, plan)
     plan_runs(connection, number, plan, 0, len(batch.runs))
@@ -141,7 +141,7 @@ def planned_runs(connection: sqlite3.Connection, number: int) -> int:
 
 
 def plan_runs(connection: sqlite3.Connection, number: int, plan: NewPlan, start: int, end: int) -> None:
-    """Write the runs of a batch's plan with the indices from `start` to before `end`."""
+    """Write the planned runs of a batch from index `start` to before index `end`."""
     connection.executemany(
         "INSERT INTO runs (batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by, is_fork,"
         " run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -158,7 +158,7 @@ def _planned_rows(
 
 
 def write_plan(connection: sqlite3.Connection, batch: int, suites: Sequence[int], outline: Outline) -> None:
-    """Write the outline of a shard's whole plan; `suites` are the row ids of the outline's suites, in its order."""
+    """Write the outline of a shard's whole plan. `suites` are the row ids of the outline's suites, in order."""
     connection.execute(
         "INSERT INTO plans (batch, suites, outline) VALUES (?, ?, ?)",
         (batch, compact_json(suites), packed(outline.text)),
@@ -183,7 +183,6 @@ def is_batch(connection: sqlite3.Connection, number: int, started_at: str) -> bo
 
 
 def end_batch(connection: sqlite3.Connection, number: int, ended_at: str) -> None:
-    """Mark a batch as ended."""
     connection.execute("UPDATE batches SET ended_at = ? WHERE id = ?", (ended_at, number))
 
 
@@ -240,7 +239,7 @@ def count_calls(connection: sqlite3.Connection, part: tuple[Any, ...], arguments
 
 
 def _shared(connection: sqlite3.Connection, batch: int, text: SharedText | None) -> int | None:
-    """Return the id of a text that runs of a batch share; the first run writes the text."""
+    """Return the id of a text that runs of a batch share. The first run writes the text."""
     if text is None:
         return None
     known = connection.execute("SELECT id FROM shared WHERE batch = ? AND hash = ?", (batch, text.hash)).fetchone()
@@ -281,13 +280,13 @@ DAMAGE = (
 """The errors that reading damaged values raises."""
 
 _TEXTS_AT_HAND = 16
-"""The size of the two caches: decompressed suites, and texts that runs share."""
+"""The size of each of two caches: decompressed suites, and texts that runs share."""
 
 _BLOCKS_AT_HAND = 4
 """The number of decompressed blocks of runs in the cache."""
 
 TEXTS = "events, outcome, details.sample, block, nth"
-"""The columns of `details` that hold the texts of a run."""
+"""The columns that hold the texts of a run."""
 
 _SUITE = "SELECT id, project, path, hash, name, cases FROM suites"
 
@@ -332,7 +331,6 @@ class StoredRows:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -347,7 +345,8 @@ class StoredRows:
         with self._at_one_moment(), as_history_errors(self.file):
             for row in self._cursor(statement, values):
                 try:
-                    # Not `_damage_of`: entering a context manager for each run takes too long for large batches.
+                    # `_damage_of` is not used here, because entering a context manager for each run takes too long for
+                    # large batches.
                     try:
                         run = self._run(columns.read(columns.RUN, row))
                     except DAMAGE as error:
@@ -387,8 +386,8 @@ class StoredRows:
     def _versions(self, key: str) -> list[int]:
         """Return the row ids of all versions of a suite; `key` is a `SuiteRef.key`."""
         found: list[tuple[Any, ...]] = []
-        # Projects are stored relative to the history if possible, but `key` is absolute. So the few stored projects are
-        # resolved instead of all suites.
+        # Projects are stored relative to the history if possible, but `key` is absolute. So the stored projects, which
+        # are few, are resolved instead of all suites.
         for (written,) in self._stored(values_in("suites", "project"), ()):
             try:
                 project = folder_of_stored(self.file, columns.path(written))
@@ -399,7 +398,7 @@ class StoredRows:
         self._take_suites(found)
         ids = []
         for id_, *_ in found:
-            # A damaged suite is not in the cache.
+            # The cache has no damaged suites.
             if id_ in self._suites and self._suites[id_].key == key:
                 ids.append(id_)
         return ids
@@ -416,7 +415,7 @@ class StoredRows:
     def _cut_text(self, suite: int) -> CutText:
         """Return the text of a suite with the positions of its cases.
 
-        Raises ValueError if it cannot be read."""
+        Raises ValueError if the text cannot be read."""
         if suite not in self._cut_texts:
             text, packed_positions = self._stored("SELECT text, blocks FROM suites WHERE id = ?", (suite,))[0]
             blocks: Blocks = ()
@@ -436,7 +435,7 @@ class StoredRows:
         return self._shared_texts[id_]
 
     def _texts_of(self, row: Sequence[Any]) -> tuple[str, str]:
-        """Return the texts of a run's events and outcome; `row` has the columns in `TEXTS`.
+        """Return the texts of a run's events and outcome. `row` has the columns in `TEXTS`.
 
         Raises ValueError if a text is missing or cannot be read."""
         events, outcome, sample_id, block, nth = row
@@ -457,7 +456,7 @@ class StoredRows:
     def _rows(
         self, what: str, wanted: Mapping[str, columns.Reader], statement: str, values: Sequence[Any]
     ) -> list[list[Any]]:
-        """Return the validated rows that a statement selects; `what` describes them in errors."""
+        """Return the validated rows that a statement selects. Errors describe the rows as `what`."""
         found = self._stored(statement, values)
         with self._damage_of(what):
             return [columns.read(wanted, row) for row in found]
@@ -477,7 +476,7 @@ class StoredRows:
 
     @contextmanager
     def _at_one_moment(self) -> Iterator[None]:
-        """Read a single state within the block, even if other programs add or remove batches in the meantime."""
+        """Read one single state within the context, even if other programs add or remove batches in the meantime."""
         connection = self._connection
         if connection is None or connection.in_transaction:
             yield
@@ -489,13 +488,13 @@ class StoredRows:
                 self._forget_what_changed(connection)
             yield
         finally:
-            # SQLite itself ends a transaction on some errors. Nothing was written, so a rollback loses nothing.
+            # SQLite itself ends a transaction after some errors. Nothing was written, so a rollback loses nothing.
             if connection.in_transaction:
                 with as_history_errors(self.file):
                     connection.execute("ROLLBACK")
 
     def _forget_what_changed(self, connection: sqlite3.Connection) -> None:
-        """Clear the caches if another program has written, because new rows may reuse the ids of removed ones."""
+        """Clear the caches if another program has written, because new rows may reuse the ids of removed rows."""
         (state,) = connection.execute("PRAGMA data_version").fetchone()
         if state != self._as_of:
             self._as_of = state
@@ -505,7 +504,7 @@ class StoredRows:
 
     @contextmanager
     def _damage_of(self, what: str) -> Iterator[None]:
-        """Raise DamagedError for values that SQLite accepts but no history has; `what` names the row."""
+        """Raise DamagedError for values that SQLite accepts but no history has. `what` names the row."""
         try:
             yield
         except DAMAGE as error:
@@ -513,7 +512,7 @@ class StoredRows:
 
     @contextmanager
     def _reading(self, what: str) -> Iterator[None]:
-        """Add the name of the row being read to an error about damage that SQLite finds."""
+        """Add the name of the row being read to errors about damage that SQLite finds."""
         try:
             yield
         except DamagedError as error:
@@ -524,7 +523,7 @@ class StoredRows:
 
 
 def _keep(texts: dict[int, _Text], id_: int, text: _Text, most: int = _TEXTS_AT_HAND) -> None:
-    # Drop the oldest entry: dictionaries keep the order of insertion.
+    # Drop the oldest entry. Dictionaries keep the order of insertion.
     if len(texts) >= most:
         del texts[next(iter(texts))]
     texts[id_] = text

@@ -19,7 +19,7 @@ _COUNTS = ("input_tokens", "output_tokens")
 
 
 class RunTable(Lazy[RunRow]):
-    """The runs of a batch in order; rows are created on access."""
+    """The runs of a batch in order. Rows are created on access."""
 
     def __init__(self, runs: Iterable[RunRow] = ()) -> None:
         # Most runs share their suite, model and options with other runs. `Codes` stores each combination once, and a
@@ -84,7 +84,7 @@ class RunTable(Lazy[RunRow]):
 
     @property
     def figures(self) -> Sequence[RunSummary]:
-        """The figures of the finished runs, in their order."""
+        """The figures of the finished runs, in order."""
         return _Figures(self, self._finished)
 
     def over(self) -> Iterator[int]:
@@ -93,7 +93,7 @@ class RunTable(Lazy[RunRow]):
 
     @property
     def unfinished(self) -> frozenset[tuple[str, str, str]]:
-        """The key of the suite, the id of the case and the model of each run that never finished."""
+        """The suite key, case id and model of each run that never finished."""
         rows = map(self.at, self._kinds.where(lambda kind: kind[-1] is None))
         return frozenset((run.suite.key, run.case_id, run.model) for run in rows)
 
@@ -103,7 +103,7 @@ class RunTable(Lazy[RunRow]):
 
 
 def _number(value: float) -> float | None:
-    # Only NaN differs from itself.
+    # NaN is the only value that differs from itself.
     return None if value != value else value
 
 
@@ -115,7 +115,7 @@ class _Figures(Lazy[RunSummary]):
     def __init__(self, runs: RunTable, finished: int) -> None:
         self._runs = runs
         self._finished = finished
-        # In a complete batch every run has figures, and a range holds their indices in constant memory.
+        # In a complete batch every run has figures, so a range stands for their indices in constant memory.
         self._over: Sequence[int] = range(len(runs))
         if finished < len(runs):
             self._over = array("L", runs.over())

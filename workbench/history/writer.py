@@ -57,12 +57,12 @@ class BatchHandle:
     """One byte per place in the plan, 1 if the place's run was written. The array ends at the last written place."""
 
     def has(self, run_id: str) -> bool:
-        """Return whether a run was certainly stored."""
+        """Return whether a run is known to be stored."""
         place = self.places[run_id]
         return place < len(self._written) and bool(self._written[place])
 
     def wrote(self, run_id: str) -> None:
-        """Mark a run as stored."""
+        """Record that a run is stored."""
         place = self.places[run_id]
         self._written.extend(bytes(max(place + 1 - len(self._written), 0)))
         self._written[place] = 1
@@ -135,7 +135,7 @@ class OpenHistory:
     def write(self, entries: Sequence[Entry]) -> None:
         """Write one entry, or several runs, completely or not at all.
 
-        Raises HistoryError if a later attempt may succeed, and any other exception if none can."""
+        Raises HistoryError if a later attempt may succeed, and other exceptions if none can."""
         try:
             self._write(entries)
         except DamagedError:
@@ -242,7 +242,7 @@ class OpenHistory:
 
 @contextmanager
 def _never_again() -> Iterator[None]:
-    """Convert the error for a value that SQLite can never store to a ValueError, because the file is not at fault."""
+    """Convert the error for a value that SQLite can never store to ValueError, because the file is not at fault."""
     try:
         yield
     except (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError) as error:
@@ -268,26 +268,26 @@ __all__ = ["MAX_AT_ONCE", "BatchHandle", "HistoryWriter"]
 _logger = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_S = 6.0
-"""Time that the end of the program waits for unwritten entries, in seconds."""
+"""The seconds for which the end of the program waits for unwritten entries."""
 
 RETRY_S = 1.0
-"""Time from a failed write to the next attempt, in seconds; the attempt itself takes a while too."""
+"""The seconds from a failed write to the next attempt, not including the attempt."""
 
 
 LOOK_S = 1.0
-"""Interval at which a waiting thread checks whether the writer is still alive, in seconds."""
+"""The seconds between two checks of a waiting thread that the writer is still alive."""
 
-# Each commit waits for the disk, so many short runs can only be written fast enough by committing several at once.
+# Each commit waits for the disk. Many short runs can be written fast enough only if one commit covers several of them.
 GATHER_S = 0.5
 """The seconds for which a finished run waits for other runs, to be committed with them."""
 
 MAX_AT_ONCE = 512
-"""The most runs that are committed together."""
+"""The maximum number of runs in one commit."""
 
 
 @dataclass(frozen=True)
 class _Done:
-    """A finished run with the future of its caller; the run may be compressed already."""
+    """A finished run, which may be compressed already, with the future of its caller."""
 
     handle: BatchHandle
     run: DoneRun | PackedRun
@@ -327,9 +327,9 @@ class HistoryWriter:
         self._thread.start()
 
     def begin(self, batch: NewBatch, redaction: RunRedaction | None = None) -> BatchHandle:
-        """Record a new batch, writing its plan at once.
+        """Record a new batch, and write its plan at once.
 
-        `redaction` redacts its runs, on the writer's thread."""
+        `redaction` redacts the batch's runs, on the writer's thread."""
         places = dict(zip((run.run_id for run in batch.runs), batch.places, strict=True))
         handle = BatchHandle(places=places, started_at=batch.started_at, resumed_by=resumed_by(batch.settings))
         self._runs_given[handle] = 0
@@ -338,10 +338,10 @@ class HistoryWriter:
         return handle
 
     def resume(self, handle: BatchHandle, redaction: RunRedaction | None = None) -> None:
-        """Reopen an existing batch to record further runs, and block until that is written.
+        """Reopen an existing batch to record further runs, and block until this is written.
 
-        `handle` has the number of the batch and the places of the runs to come, which `redaction` redacts. Raises
-        HistoryError if a program is running that batch or the history cannot be written."""
+        `handle` has the number of the batch and the places of the further runs, which `redaction` redacts. Raises
+        HistoryError if a program is running the batch, or if the history cannot be written."""
         # Resuming waits for this write. Without the history, the missing runs would be paid for in vain, because they
         # serve only the history. Otherwise a failed write only loses the record of a run.
         if handle.claim is None and handle.number is not None:
@@ -378,7 +378,6 @@ class HistoryWriter:
         return settled
 
     def end(self, handle: BatchHandle, ended_at: str) -> None:
-        """Record the end of a batch."""
         self._give(EndBatch(handle, ended_at))
 
     def missing(self, handle: BatchHandle) -> int:
@@ -392,9 +391,9 @@ class HistoryWriter:
         return self._thread.is_alive() and written.wait(timeout_s)
 
     def close(self) -> bool:
-        """Write the waiting entries, and return whether all of them could be written.
+        """Write the waiting entries, and return whether all of them were written.
 
-        Blocks for CLOSE_TIMEOUT_S at most; may be called more than once."""
+        This blocks for CLOSE_TIMEOUT_S at most, and may be called more than once."""
         if self._closing_at is None:
             self._closing_at = time.monotonic()
             self._give(None)
@@ -426,7 +425,7 @@ class HistoryWriter:
             handle.release()
 
     def _take(self) -> bool:
-        """Block for the next entry, take all that are queued, and return whether more may come."""
+        """Block for the next entry, take all queued entries, and return whether more may come."""
         given = self._given.get()
         if isinstance(given, _Done):
             self._in_a_hurry.wait(GATHER_S)
@@ -452,7 +451,7 @@ class HistoryWriter:
         return given is not None
 
     def _let_go_on(self) -> None:
-        """Release the callers that wait for runs: these are written, or cannot be written at present."""
+        """Release the callers that wait for runs. The runs are written, or cannot be written at present."""
         while self._runs_waiting:
             self._runs_waiting.pop().set_result(None)
 
@@ -467,7 +466,7 @@ class HistoryWriter:
             self._leave_out(error)
 
     def _put_in_line(self, batches: dict[BatchHandle, None]) -> None:
-        """Add the packed runs of batches to the waiting entries."""
+        """Append the packed runs of batches to the waiting entries."""
         for handle in batches:
             for run in self._packers[handle].all_packed():
                 self._waiting.append(WriteRun(handle, run))
@@ -505,7 +504,7 @@ class HistoryWriter:
             self._settling.pop().set()
 
     def _next_entries(self) -> list[Entry]:
-        """Return the first waiting entry, or the runs at the front that are committed together."""
+        """Return the first waiting entry or, if it is a run, the first runs that are committed together."""
         runs = list(takewhile(lambda entry: isinstance(entry, WriteRun), islice(self._waiting, MAX_AT_ONCE)))
         if len(runs) > 1 and not self._alone:
             return runs
@@ -525,7 +524,7 @@ class HistoryWriter:
             self._leave_out(error)
 
     def _refuse_to_go_on(self, error: HistoryError) -> None:
-        """Refuse batches that wait to be resumed, because nothing can be written at present."""
+        """Reject batches that wait to be resumed, because nothing can be written at present."""
         for entry in self._waiting:
             if isinstance(entry, ResumeBatch):
                 self._beginning.pop(entry.handle).set_exception(error)
@@ -544,7 +543,7 @@ class HistoryWriter:
         missing: Counter[tuple[int | None, ResumedBy]] = Counter()
         for handle in tuple(self._runs_given):
             missing[handle.number, handle.resumed_by] += self.missing(handle)
-        # Unary plus on a Counter drops the batches without missing runs.
+        # Unary plus on a Counter removes the batches without missing runs.
         for (number, command), runs in (+missing).items():
             message = f"{count_text(runs)} runs{_of(number)} are"
             if runs == 1:
