@@ -17,7 +17,7 @@ from workbench.show.visible import visible
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """First characters of a text that a spreadsheet reads as a formula."""
 _MAX_CELL_CHARS = 32_767
-"""The most characters in a cell: the limit of Excel."""
+"""Maximum number of characters in a cell: the limit of Excel."""
 CUT = " … (cut)"
 
 
@@ -40,14 +40,14 @@ def _record(columns: Iterable[Column[Row]], row: Row) -> dict[str, Any]:
 
 
 def csv_rows(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield records as lines of CSV after a line with the names of the columns; nothing without records."""
+    """Yield records as lines of CSV after a line with the names of columns. Without records, yield nothing."""
     text = StringIO()
     writer = csv.writer(text)
     for number, record in enumerate(records):
         if number == 0:
             writer.writerow(record)
         writer.writerow(map(_cell, record.values()))
-        # One buffer is written and emptied for each row, because the writer of `csv` needs a file.
+        # The writer of `csv` needs a file, so one buffer is written and emptied for each row.
         yield text.getvalue()
         text.seek(0)
         text.truncate()

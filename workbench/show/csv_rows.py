@@ -31,7 +31,7 @@ def rows_of_runs(report: ShownRuns) -> Iterator[str]:
 
 
 def records_of_runs(report: ShownRuns) -> Iterator[dict[str, Any]]:
-    """Yield a record for each run, without secrets: numbers and texts, and lists of texts for calls and issues."""
+    """Yield a record without secrets for each run: numbers and texts, and lists of texts for calls and issues."""
     return (_run(run.result, run.line) for run in report.shown_runs())
 
 

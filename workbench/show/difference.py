@@ -19,7 +19,7 @@ MAX_COMPARED = 4_000_000
 """Above this product of line counts, everything between the common start and end counts as replaced."""
 
 MOST_SHOWN = 400
-"""The most lines shown; further lines are only counted."""
+"""Maximum number of shown lines. Further lines are only counted."""
 
 # A line of a minified file may have a million characters, but a screen shows only some hundreds.
 _MAX_SHOWN_CHARS = 500

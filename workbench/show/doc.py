@@ -49,14 +49,15 @@ NONE = Value(EMPTY)
 
 
 def words(text: str, role: Role = "text") -> Value:
-    """Return a text as a value; the text must already be safe to show."""
+    """Return a text as a value. The text must already be safe to show."""
     return Value((Span(text, role),), text) if text else NONE
 
 
 def names(each: Sequence[str], role: Role = "text", most: int = 2) -> Value:
-    """Return names as a value: the first `most`, and how many follow (`Weather, Files +3`).
+    """Return the first `most` names and the number of the others as a value (`Weather, Files +3`).
 
-    The names must already be safe to show."""
+    The names must already be safe to show.
+    """
     known = list(dict.fromkeys(each))
     shown = ", ".join(known[:most])
     if len(known) > most:
@@ -66,12 +67,12 @@ def names(each: Sequence[str], role: Role = "text", most: int = 2) -> Value:
 
 
 def share(of_all: float | None, role: Role = "text") -> Value:
-    """Return a value of a share of 0..1."""
+    """Return a share (0..1) as a value."""
     return Value((Span(rate_text(of_all), role),), of_all)
 
 
 def rate(good: int, of: int) -> Value:
-    """Return a value of a pass rate, in the colour of success if all passed."""
+    """Return a pass rate as a value. It has the colour of success if all passed."""
     if not of:
         return share(None, "muted")
     return share(good / of, "passed" if good == of else "text")
@@ -113,20 +114,20 @@ class Column(Generic[Row]):
     name: str
     cell: Callable[[Row], Value]
     right: bool = False
-    """Whether the texts of the column are aligned right."""
+    """Whether the column is aligned right."""
     gap: int = 2
     """Number of blanks before the column."""
     from_cells: int = 0
     """Width of the table from which the column is shown."""
     least: int = 0
-    """Width to which the column may be cut; 0 if it is never cut."""
+    """Width to which the column may be cut. 0 if it is never cut."""
     fit: Callable[[Row, int], Value] | None = None
-    """The cell of a row, cut to a width; without it, the end of the cell is cut."""
+    """Returns the cell of a row, fitted to a width. Without this function, the end of the cell is cut."""
     short: Callable[[Row], Value] | None = None
     """The cell of a row in a table that is narrower than `short_below`."""
     short_below: int = 0
     passing: bool = False
-    """Whether the column's values are valid only for a moment, such as an age; documents omit the column."""
+    """Whether the column's values are valid only for a moment, such as an age. Documents omit such a column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ class Matrix(Generic[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A title: of the whole document (level 1) or of a part of it."""
+    """A title of the whole document (level 1) or of a part."""
 
     line: Line
     level: int = 1
@@ -189,7 +190,7 @@ class Items:
 
 
 Fact = tuple[Line, Span]
-"""A name, and the text next to it."""
+"""A name with its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +210,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """The lines of a unified diff, as `diff -u` writes them; without lines nothing is shown."""
+    """The lines of a unified diff, as in `diff -u`. Without lines nothing is shown."""
 
     lines: Sequence[str]
 

@@ -30,7 +30,7 @@ PLAIN_WIDTH = 120
 """Width in columns of text output that does not go to a terminal."""
 
 _OWN = ""
-"""Stands for a writer that is part of the command itself."""
+"""Marks a form whose writer is part of the command."""
 _OF_RUNS: tuple[Command, ...] = ("run", "grade", "history show", "history merge")
 _OF_FINDINGS: tuple[Command, ...] = ("validate", "tools")
 _ALL: tuple[Command, ...] = (*_OF_RUNS, "compare", "history diff")
@@ -41,11 +41,14 @@ class Form(NamedTuple):
 
     name: str
     endings: tuple[str, ...]
-    # A command prints the purpose in its help, and `docs/reports.md` has a row of each form.
+    # The purpose is in the help of commands and in the table of forms in `docs/reports.md`.
     purpose: str
     writers: Mapping[Command, str]
     only_alone: bool = False
-    """Whether the form replaces the report (`--format`, `--output`) and is never written beside it (`--report`)."""
+    """Whether the form can only replace the report (`--format`, `--output`).
+
+    `--report` cannot write it beside the report.
+    """
     is_json: bool = False
     """Whether its text is JSON or JSON lines."""
 
@@ -154,14 +157,14 @@ FORMS: tuple[Form, ...] = (
 
 
 LINES_MAX = 10_000
-"""Most runs or changes that a text lists; longer lists are in the other forms."""
+"""Maximum number of runs or changes in a text. The other forms have no such limit."""
 RUN_BY_RUN = "give --format records, JSON lines of one run each, or csv"
 # Forms that a program or a browser holds in memory as a whole.
 _ONE_DOCUMENT = ("json", "html")
 
 
 def why_too_many(form: str | None, runs: int, instead: str = RUN_BY_RUN) -> str | None:
-    """Return why a report of `form` cannot hold that many runs, with the alternative; `None` if it can."""
+    """Return why a report of `form` cannot hold that many runs, with an alternative, or `None` if it can."""
     if form not in _ONE_DOCUMENT or runs <= MAX_DOCUMENT_RUNS:
         return None
     return MAX_DOCUMENT_RUNS.reached(form=form, runs=runs, instead=instead)
@@ -171,7 +174,7 @@ def forms_of(command: Command, *, beside: bool = False) -> tuple[str, ...]:
     """Return the names of a command's forms. With `beside`, return only forms that `--report` writes."""
     names = []
     for form in FORMS:
-        # With `--report`, the usual report is printed too, which some forms can only replace.
+        # With `--report`, the usual report is printed too. Some forms can only replace that report.
         if command in form.writers and not (beside and form.only_alone):
             names.append(form.name)
     return tuple(names)
@@ -195,7 +198,7 @@ def form_of_file(file: Path, command: Command, asked: str | None = None, *, besi
 
 
 def any_form_of_file(file: Path) -> str | None:
-    """Return the form that fits the ending of a file's name, with any command; `None` if none does."""
+    """Return the form, of any command, that matches the ending of a file's name, or `None`."""
     for form in FORMS:
         if form.longest_ending(file):
             return form.name

@@ -1,4 +1,4 @@
-"""The signs of the app's screens.
+"""The signs on the app's screens.
 
 Each sign is one cell wide in all terminals and needs no variation selector.
 """
@@ -29,7 +29,7 @@ class Sign(str):
 
 @dataclass(frozen=True)
 class Glyphs:
-    """The signs by their meanings, each recognisable without colour."""
+    """The signs, named by meaning. Each sign is recognisable without colour."""
 
     passed: str = Status.PASSED.sign
     warned: str = Status.WARNED.sign

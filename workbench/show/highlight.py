@@ -1,6 +1,6 @@
 """Highlighting of TOML and JSON, line by line.
 
-A text with syntax errors is coloured as far as it can be parsed; the spans of a line always add up to the line.
+A text with syntax errors is coloured as far as it can be parsed. The spans of a line always cover the whole line.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from workbench.show.visible import visible
 # The order of the alternatives decides: a date is tried before a number, a key before a string.
 NUMBER = r"[-+]?(?:\d[\d_]*(?:\.[\d_]+)?(?:[eE][-+]?\d+)?|0[xob][\da-fA-F_]+|inf|nan)\b"
 _DATE = r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[-+]\d\d:\d\d)?)?"
-# Possessive quantifiers (`++`) keep a long text without a match from being tried in every way.
+# Possessive quantifiers (`++`) prevent slow backtracking in a long text without a match.
 _KEY = r"(?:[A-Za-z0-9_-]++|\"(?:[^\"\\]|\\.)*\"|'[^']*+')"
 
 _TOML = re.compile(
@@ -63,7 +63,7 @@ LONGEST_JSON = 100_000
 """Longer lines of JSON, in characters, are not coloured."""
 
 KEPT_LINES = 2_000
-"""The number of lines whose colours are cached."""
+"""Number of lines with cached colours."""
 
 
 def toml_lines(lines: list[str]) -> list[Line]:
@@ -148,7 +148,7 @@ def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str 
         position = end + len(delimiter)
         spans.append(Span(text[:position], "string"))
         delimiter = None
-    # Within brackets a line may begin with `[` without being the header of a table.
+    # Within brackets, a line may begin with `[` and not be a table header.
     elif depth == 0 and (header := _HEADER.match(text)) is not None:
         blank, name, gap, comment = header.groups()
         return without_empty([Span(blank), Span(name, "heading"), Span(gap), Span(comment or "", "comment")]), None, 0
@@ -174,7 +174,7 @@ def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str 
 
 def toml_value(text: str) -> Line:
     """Return an inline list or table of TOML in colour."""
-    # At depth 1 a `[` opens a list, and is not a header.
+    # At depth 1, `[` opens a list and not a header.
     return _toml_line(text, None, 1)[0]
 
 
@@ -197,7 +197,7 @@ def cut_json(text: str, width: int) -> Line:
     shown = cut(text, width)
     if shown == text:
         return json_line(text)
-    # The text after the cut shows whether a string is a key, which a colon follows.
+    # A string is a key if a colon follows, which may be in the text after the cut.
     painted = json_line(text[: len(shown) + _LOOKED_AHEAD])
     return (*part(painted, 0, len(shown) - 1), Span(shown[-1:], "muted"))
 
@@ -208,7 +208,7 @@ def json_rows(rows: Sequence[str], shown: int) -> list[Line]:
     A string keeps its colour across rows.
     """
     ends = list(accumulate(map(len, rows[:shown])))
-    # The text after the last row shows whether a string is a key, which a colon follows.
+    # A string is a key if a colon follows, which may be in the text after the last row.
     ahead = "".join(rows[shown : shown + 200])[:_LOOKED_AHEAD]
     return sliced(json_line("".join(rows[:shown]) + ahead), ends)
 
@@ -234,7 +234,7 @@ def _drawn(char: str) -> str:
 @lru_cache(KEPT_LINES)
 def shown(line: str) -> ShownLine:
     """Return the text drawn for a line: tabs become blanks, and control characters become visible."""
-    # Most lines are drawn as they are, a character in each cell.
+    # Most lines are drawn unchanged, with one character in each cell.
     if line.isascii() and line.isprintable():
         same = range(len(line) + 1)
         return ShownLine(line, same, same)

@@ -1,7 +1,7 @@
-"""JUnit XML for GitLab, Jenkins and GitHub Actions; `docs/reports.md` has the mapping.
+"""JUnit XML for GitLab, Jenkins and GitHub Actions. `docs/reports.md` has the mapping.
 
-A suite with a model becomes a test suite, a case with that model a test case. Memory holds only the positions of all
-cases and the names of one suite.
+A suite with a model becomes a test suite, and a case with that model becomes a test case. Memory holds only the
+positions of all cases and the names of one suite.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from workbench.show.views.runs_report import RunsReport, ShownCase
 
 _TEXT_MAX = 20_000
-"""Longest text of a failure, and of the steps of a run, in characters."""
+"""Maximum length in characters of a failure's text and of a run's steps."""
 _MESSAGE_MAX = 1_000
 _STEPS_MAX = 20_000_000
 """Length of a report in characters above which steps are omitted. GitLab accepts files of up to 30 MB."""
 
 _NEVER_IN_XML = re.compile("[\ufffe\uffff]")
-"""Characters that `visible` keeps and XML 1.0 forbids: a parser would refuse the whole file."""
+"""Characters that `visible` keeps and XML 1.0 forbids. A parser would refuse the whole file."""
 _IN_TEXT = {'"': "&quot;"}
-# A parser turns a line break or a tab in an attribute into a blank unless it is written as a character reference.
+# A parser turns a line break or a tab in an attribute into a blank. A character reference prevents this.
 _IN_ATTRIBUTE = _IN_TEXT | {"\n": "&#10;", "\t": "&#9;"}
 
 
@@ -49,7 +49,7 @@ class _Group(NamedTuple):
     model: str
     cases: array[int]
     statuses: Counter[str]
-    # A list of one number, because a field of a named tuple cannot be reassigned.
+    # The number is in a list, because a field of a named tuple cannot be reassigned.
     duration_ms: list[float]
 
 
@@ -59,7 +59,7 @@ def junit_pieces(report: RunsReport) -> Iterator[str]:
     groups = _groups(cases)
     statuses = sum((group.statuses for group in groups), Counter[str]())
     duration = sum(group.duration_ms[0] for group in groups)
-    # Unfinished runs are errors in a test suite of their own, at the end.
+    # Unfinished runs are errors in a separate test suite at the end.
     statuses["error"] += len(report.missing) + len(report.broken)
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="workbench"{_counts(statuses, duration)}>\n'
     written = 0
@@ -116,7 +116,7 @@ def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
     for place, case in enumerate(cases):
         first = case.runs[0]
         key = (first.suite, first.model)
-        # An array holds a hundred thousand positions in 800 kB; each case is read again when it is written.
+        # An array holds a hundred thousand positions in 800 kB. Each case is read again when it is written.
         group = groups.get(key) or groups.setdefault(key, _Group(*key, array("L"), Counter(), [0.0]))
         group.cases.append(place)
         group.statuses[_shown_status(case)] += 1
@@ -144,7 +144,7 @@ def _has_no_verdict(status: Status) -> bool:
 
 
 def _duration_ms(case: CaseResult) -> float:
-    """Return the duration of the runs in milliseconds, without the time in queues and holds."""
+    """Return the duration of the runs in milliseconds, without queue and hold time."""
     return sum(run.loop_ms for run in case.runs)
 
 
@@ -170,7 +170,7 @@ def _suite_head(report: RunsReport, group: _Group) -> Iterator[str]:
 
 
 def _name(shown: ShownCase, names: Counter[str], given: set[str]) -> str:
-    """Return the name of a case, made unique within its suite: GitLab counts tests of equal names as one."""
+    """Return the name of a case, made unique within its suite. GitLab counts tests with equal names as one."""
     first = shown.result.runs[0]
     name = first.case_name
     if names[name] > 1:
@@ -209,7 +209,7 @@ def _test_case(shown: ShownCase, group: _Group, name: str, report: RunsReport, *
 
 
 def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
-    """Return the properties of a test case; a property without a value is `None`."""
+    """Return the properties of a test case. A property without a value is `None`."""
     first = result.runs[0]
     facts: dict[str, object] = {
         "case_id": first.case_id,
@@ -222,7 +222,7 @@ def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
     if len(result.runs) > 1:
         facts |= {"runs": len(result.runs), "rule": result.rule}
     costs = [run.cost_usd for run in result.runs]
-    # A sum that lacks runs of unknown cost would be mistaken for the whole cost.
+    # Without the runs of unknown cost, a sum would look like the whole cost.
     if None not in costs:
         facts["cost_usd"] = sum(cost or 0.0 for cost in costs)
     if any(run.trajectory.user_requests for run in result.runs):
@@ -301,7 +301,7 @@ def _lines_of(run: RunResult) -> list[str]:
 
 
 def _element(name: str, kind: str, lines: Sequence[str], *, child: str = "") -> str:
-    """Return an element with the first line as message, and all lines as text, because GitLab shows no message."""
+    """Return an element. The first line is the message, and the text has all lines, because GitLab shows no message."""
     message = _attribute(cut(next(iter(lines), ""), _MESSAGE_MAX))
     text = _text(cut("\n".join(lines), _TEXT_MAX))
     if child:

@@ -1,4 +1,4 @@
-"""Lines that are built on demand: growing text, values of any size as JSON, items of any height."""
+"""Lines that are built on demand: growing text, JSON values of any size, items of any height."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROLES: dict[str, Role] = {
     **dict.fromkeys("tfnNI", "literal"),
     **dict.fromkeys("{}[]", "muted"),
 }
-"""The role of a JSON value by its first character; a value with any other first character is a number."""
+"""The role of a JSON value by its first character. A value with another first character is a number."""
 
 
 class LazyLines(Sequence[Line]):
@@ -34,7 +34,7 @@ class LazyLines(Sequence[Line]):
     """
 
     def line(self, index: int) -> Line:
-        """Return the line at an index, which must not be negative."""
+        """Return the line at an index that is not negative."""
         raise NotImplementedError
 
     def texts(self) -> Iterator[str]:
@@ -54,7 +54,7 @@ class LazyLines(Sequence[Line]):
 
 
 class JoinedLines(LazyLines):
-    """Several lists of lines, concatenated to one sequence."""
+    """Several lists of lines, joined into one sequence."""
 
     def __init__(self, parts: Sequence[Sequence[Line]]) -> None:
         self._parts = [part for part in parts if part]
@@ -116,7 +116,7 @@ class JsonLines(LazyLines):
                 start = end
 
     def _height(self, written: str) -> int:
-        # Usually each line fits into one row, and no places to wrap at need to be searched.
+        # Usually each line fits into one row, and no search for wrap points is necessary.
         if len(written) <= self._width and written.isascii():
             return 1
         return len(self._ends(written))
@@ -156,7 +156,7 @@ def _key_and_role(written: str) -> tuple[int, Role]:
 
 
 def parsed_json(content: str, longest: int) -> JsonValue:
-    """Return the JSON object or list in a text; `None` for other texts, and for texts of over `longest` characters."""
+    """Return the JSON object or list in a text, or `None` for other texts and for more than `longest` characters."""
     if content[:1] not in ("{", "[") or len(content) > longest:
         return None
     try:
@@ -173,7 +173,7 @@ TAB = "    "
 
 
 def safe_lines(text: str, limit: int = DISPLAY_LIMIT) -> list[str]:
-    """Return the lines of a text, made visible; characters after `limit` are cut."""
+    """Return the lines of a text, made visible. Characters after `limit` are cut."""
     return visible(text[:limit].replace("\r\n", "\n").replace("\t", TAB)).split("\n")
 
 
@@ -196,7 +196,7 @@ class GrowingText:
     @property
     def text(self) -> str:
         """The whole text, unchanged."""
-        # Pieces are joined when the text is read: joining at every piece would copy the whole text each time.
+        # Pieces are joined when the text is read. Joining at every piece would copy the whole text each time.
         if len(self._raw) > 1:
             self._raw = ["".join(self._raw)]
         return "".join(self._raw)
@@ -223,7 +223,7 @@ class GrowingText:
 
     def rows(self, width: int) -> list[str]:
         """Return the rows at a width, wrapping only the last line and new lines again."""
-        # A stream has thousands of pieces; wrapping the whole text for every piece would take quadratic time.
+        # A stream has thousands of pieces. Wrapping the whole text for every piece would take quadratic time.
         if width != self._width:
             self._width, self._rows, self._wrapped_lines, self._tail_start = width, [], 0, 0
         del self._rows[self._tail_start :]
@@ -279,7 +279,7 @@ class Heights:
         return sum(self._sums)
 
     def start_of(self, item: int) -> int:
-        """Return the first row of an item, or the number of rows for the index after the last one."""
+        """Return the first row of an item. For the index after the last item, return the number of rows."""
         block = item // _BLOCK
         return sum(self._sums[:block]) + sum(self._heights[block * _BLOCK : item])
 
@@ -287,7 +287,7 @@ class Heights:
         """Return the item of a row. Raise IndexError if no item has the row."""
         if not 0 <= row < self.total:
             raise IndexError(f"no row {row} among {self.total}")
-        # Find the block, then the item in it: a few hundred steps for a hundred thousand items.
+        # Find the block, then the item in it. This takes a few hundred steps for a hundred thousand items.
         block = 0
         while row >= self._sums[block]:
             row -= self._sums[block]
@@ -299,7 +299,7 @@ class Heights:
         return item
 
     def shown_from(self, first: int) -> int:
-        """Return the number of items from index `first` on whose height is not 0."""
+        """Return how many items from index `first` on have a height other than 0."""
         return sum(height > 0 for height in self._heights[first:])
 
     def _sum_up_from(self, block: int) -> None:
@@ -313,7 +313,7 @@ KEPT_LAYOUTS = 512
 
 
 class LaidOut:
-    """The lines of items at a width, laid out when they come near the screen."""
+    """The lines of items at a width. Items are laid out when they come near the screen."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -338,11 +338,11 @@ class LaidOut:
 
     @property
     def count(self) -> int:
-        """Number of lines; it includes estimates."""
+        """Number of lines, including estimates."""
         return self._heights.total
 
     def line(self, index: int) -> Line:
-        """Return one line; an empty one beyond the end."""
+        """Return one line, or an empty line beyond the end."""
         item = self.item_at(index)
         if item is None:
             return EMPTY
@@ -353,7 +353,7 @@ class LaidOut:
         return lines[at]
 
     def item_at(self, index: int) -> int | None:
-        """Return the item of a line; `None` if there is none."""
+        """Return the item of a line, or `None` if there is none."""
         if 0 <= index < self.count:
             return self._heights.item_at(index)
         return None
@@ -368,7 +368,7 @@ class LaidOut:
         if item is None:
             return index
         at = index - self._heights.start_of(item)
-        # Items above turn out higher or lower than estimated, which moves the line.
+        # Items above the line turn out higher or lower than estimated, which moves the line.
         self._know(item)
         room = rows - at
         for other in range(item - 1, -1, -1):
@@ -385,7 +385,7 @@ class LaidOut:
         return self._index_in(item, at)
 
     def resize(self, width: int) -> None:
-        """Set a new width, which drops all layouts."""
+        """Set a new width and drop all layouts."""
         if width != self.width:
             self.width = width
             self._layouts.clear()
@@ -420,7 +420,7 @@ class LaidOut:
 
 
 class TextLines(LazyLines):
-    """The rows of a text as lines, without blank rows at the end."""
+    """The rows of a text as lines. Blank rows at the end are omitted."""
 
     def __init__(self, rows: list[str], indent: int, role: Role) -> None:
         self._rows = rows
@@ -438,7 +438,7 @@ class TextLines(LazyLines):
 
 
 class Ways(NamedTuple):
-    """The names of keys or options that unfold folded parts, for use in lines."""
+    """The names of keys or options that unfold parts, for use in lines."""
 
     expand: str
     copy: str

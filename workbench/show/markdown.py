@@ -1,4 +1,4 @@
-"""Blocks as GitHub Markdown, in which the characters of foreign texts have no effect."""
+"""Blocks as GitHub Markdown. Characters of foreign texts have no effect as markup."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def text(plain: str) -> str:
 
 
 def _word(word: str) -> str:
-    # A mention in a model's answer would notify people, and a link could lead them to a foreign site.
+    # A mention in a model's answer would notify people, and a link could lead to a foreign site.
     if _ACTED_ON.search(word):
         return code(word)
     return _MARKUP.sub(r"\\\g<0>", word)
@@ -45,7 +45,7 @@ def code(plain: str) -> str:
 
 
 def fenced(lines: Iterable[str]) -> str:
-    """Return lines as a block of code with a fence that no line can close."""
+    """Return lines as a code block. Its fence is longer than any in the lines."""
     shown = list(map(one_line, lines))
     fence = "`" * max(3, 1 + max(map(_longest_ticks, shown), default=0))
     return "\n".join([fence, *shown, fence])
@@ -56,7 +56,7 @@ def _longest_ticks(line: str) -> int:
 
 
 def cut_markdown(whole: str, most: int) -> Iterator[str]:
-    """Yield the lines of a Markdown text up to `most` bytes, then a line with the number of lines left out."""
+    """Yield the lines of a Markdown text up to `most` bytes, then the number of omitted lines."""
     # A hundred bytes are reserved for the line that counts the omitted lines.
     left, lines = most - 100, whole.splitlines(keepends=True)
     for place, line in enumerate(lines):
@@ -68,13 +68,13 @@ def cut_markdown(whole: str, most: int) -> Iterator[str]:
 
 
 def table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Yield the lines of a table whose cells are Markdown; bars are escaped, because a bar ends a cell even in code."""
+    """Yield the lines of a table with Markdown cells. Bars are escaped, because a bar ends a cell even in code."""
     for cells in (titles, ["---"] * len(titles), *rows):
         yield f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |"
 
 
 def document(blocks: Iterable[Block], redact: Callable[[str], str] = str) -> str:
-    """Return blocks as a Markdown document; `redact` replaces secrets in its texts."""
+    """Return blocks as a Markdown document. `redact` replaces secrets in its texts."""
     return "".join(_parts(blocks, redact)).rstrip("\n") + "\n"
 
 
@@ -122,7 +122,7 @@ def _matrix(matrix: Matrix[Row], shown: Callable[[Line], str]) -> Iterator[str]:
 
 
 def document_table(shown: Table[Row], redact: Callable[[str], str] = str) -> str:
-    """Return a table of arbitrary texts; notes of rows, if there are any, become the last column."""
+    """Return a table of arbitrary texts. Notes of rows become the last column."""
     columns = shown.lasting_columns
     titles = [column.name for column in columns]
     notes: list[str] = []

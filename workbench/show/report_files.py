@@ -15,7 +15,7 @@ from workbench.suite.files import resolved
 def write_report(file: Path, pieces: Iterable[str]) -> None:
     """Write a report, given in pieces without secrets, into a file.
 
-    The file is replaced as a whole once all pieces are written; a link stays a link. Raises OSError.
+    The file is replaced once all pieces are written. A link stays a link. Raises OSError.
     """
     if _is_written_in_place(file):
         with file.open("w", encoding="utf-8", newline="") as opened:
@@ -23,7 +23,7 @@ def write_report(file: Path, pieces: Iterable[str]) -> None:
             opened.writelines(pieces)
         return
     target = resolved(file)
-    # The temporary file is in the folder of the target, as a file cannot be renamed onto another disk.
+    # The temporary file is in the target's folder, because a file cannot be renamed onto another disk.
     temporary = target.with_name(f".workbench-{os.urandom(6).hex()}.tmp")
     try:
         with temporary.open("x", encoding="utf-8", newline="") as opened:
@@ -39,7 +39,7 @@ def write_report(file: Path, pieces: Iterable[str]) -> None:
 
 
 def why_not_writable(file: Path) -> str | None:
-    """Return the reason why no report can be written to a file; `None` if one can be written."""
+    """Return why no report can be written to a file, or `None` if it can."""
     if file.is_dir():
         return "it is a folder"
     if not file.parent.is_dir():
@@ -52,7 +52,7 @@ def why_not_writable(file: Path) -> str | None:
     if not os.access(folder, os.W_OK):
         return "permission denied"
     try:
-        # A file system may be read-only although the modes of its folders allow writing.
+        # A file system may be read-only even if the modes of its folders allow writing.
         with TemporaryFile(dir=folder):
             return None
     except OSError as error:

@@ -13,7 +13,7 @@ from workbench.show.spans import EMPTY, Line, Span, behind, cells, cut_line, hea
 MEASURED_ROWS = 500
 """Number of rows over which the widths of columns are measured."""
 
-# The cache exists because lists draw the same blanks in every row.
+# Lists draw the same blanks in every row, so they are cached.
 _BLANKS = [Span(" " * width) for width in range(200)]
 
 
@@ -26,7 +26,7 @@ def _blank(width: int) -> Span:
 class Laid(Generic[Row]):
     """The rows of a table as lines of a given width.
 
-    Columns are measured once for each width, over the first rows, and over the titles if they are shown.
+    For each width, columns are measured once over the first rows, and over the titles if these are shown.
     """
 
     def __init__(self, table: Table[Row], *, titled: bool = False, measured: int = MEASURED_ROWS) -> None:
@@ -108,7 +108,7 @@ class Laid(Generic[Row]):
 
 
 GAP = 2
-"""Number of blanks before each column of a matrix; the second blank may hold a mark for the cell after it."""
+"""Number of blanks before each column of a matrix. The second blank may hold a mark for the next cell."""
 
 MAX_HEAD_CELLS = 20
 """Maximum width to which a head may widen its column when space is short."""
@@ -163,8 +163,8 @@ def _names_room(widths: Sequence[int], width: int) -> int:
 
 
 def _widened(widths: Sequence[int], heads: Sequence[int], spare: int) -> tuple[int, ...]:
-    """Return the widths of columns, evenly widened for long heads as far as `spare` cells allow."""
-    # Every head may take up to `at_most` cells; this limit is lowered until the widening fits into the spare room.
+    """Return the widths of columns, widened evenly for long heads as far as `spare` cells allow."""
+    # Every head may take up to `at_most` cells. This limit is lowered until the widening fits into the spare cells.
     at_most = max(widths, default=0) + spare
     while (over := sum(_widening(widths, heads, at_most)) - spare) > 0:
         at_most -= max(over // len(heads), 1)
@@ -193,7 +193,7 @@ _MIN_TEXT_CELLS = 10
 
 
 def is_apart(block: Block, before: Block | None) -> bool:
-    """Return whether an empty line precedes a block; none separates two paragraphs or follows a title."""
+    """Return whether an empty line precedes a block. No line separates two paragraphs or follows a title."""
     together = isinstance(before, Paragraph) and isinstance(block, Paragraph)
     return not (before is None or isinstance(before, Heading) or together)
 

@@ -13,7 +13,7 @@ from workbench.show.spans import Line, Role, Span, without_empty
 from workbench.show.visible import visible
 
 _BROKEN_ROW = r"(?:\n *)?"
-"""A pattern for the place inside a word where a pane may have wrapped a long value."""
+"""Matches where a pane may have wrapped a long value inside a word."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Found:
 
 
 def pattern_for(text: str) -> re.Pattern[str] | None:
-    """Return the pattern that finds a text in wrapped lines; `None` for a blank text."""
+    """Return a pattern that finds a text in wrapped lines, or `None` for a blank text."""
     words = []
     for word in visible(text).split():
         words.append(_BROKEN_ROW.join(map(re.escape, word)))
@@ -136,7 +136,7 @@ _Known = dict[tuple[int, int | None], tuple[int, ...] | None]
 
 
 def _pieces(word: str, text: str, done: int, last: int | None, known: _Known) -> tuple[int, ...] | None:
-    """Return the first possible positions, after position `last`, of the letters of a word from index `done` on."""
+    """Return the first possible positions of the letters of a word from index `done` on, after position `last`."""
     if done == len(word):
         return ()
     # Many paths reach the same state. Without the results in `known`, the search would take exponential time.

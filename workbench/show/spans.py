@@ -67,7 +67,7 @@ def plain(line: Line) -> str:
 
 def end_within(text: str, start: int, width: int) -> int:
     """Return the end of the longest piece of text that begins at `start` and fits into `width` cells."""
-    # Nearly all text is ASCII, where every character is one cell.
+    # Nearly all text is ASCII. Every ASCII character takes one cell.
     if text.isascii():
         return min(start + width, len(text))
     used = 0
@@ -129,7 +129,7 @@ def padded(text: str, width: int) -> str:
 
 
 def spread(left: Line, right: Line, width: int) -> Line:
-    """Return two lines on one row, the second flush right; the first is cut if necessary."""
+    """Return two lines on one row, the second flush right. The first line is cut if necessary."""
     room = width - cells(right)
     if room <= 0:
         return cut_line(right, width)
@@ -146,7 +146,7 @@ def natural_cells(line: Line) -> int:
     Numbers in the right part may begin with blanks.
     """
     text = plain(line).rstrip()
-    # Five blanks or more separate the parts of a row; fewer may be part of a number.
+    # Five or more blanks separate the parts of a row. Fewer blanks may be part of a number.
     gap = max((len(blanks) for blanks in re.findall(" {5,}", text.lstrip())), default=4)
     return cell_len(text) - gap + 4
 
@@ -169,7 +169,7 @@ def _rows(text: str, width: int) -> Iterator[str]:
         if end >= len(text):
             yield text[start:]
             return
-        # A character wider than the row still gets a row, or the loop would never end.
+        # A character wider than the row still gets a row. Otherwise the loop would never end.
         end = max(end, start + 1)
         blank = text.rfind(" ", start, end + 1)
         if blank > start and text[start:blank].strip():
@@ -215,7 +215,7 @@ def row_ends(text: str, width: int, hang: int = 0) -> list[int]:
 
 
 def sliced(line: Line, ends: Sequence[int]) -> list[Line]:
-    """Return the parts of a line up to each index in `ends`, which ascend; text after the last one is omitted."""
+    """Return the parts of a line up to each index in `ends`, which ascend. Text after the last index is omitted."""
     rows: list[Line] = []
     row: list[Span] = []
     position = 0
@@ -255,7 +255,7 @@ def with_blanks_joined(line: Line) -> Line:
 
 
 def without_empty(spans: Iterable[Span]) -> Line:
-    """Return the spans that have text as a line."""
+    """Return the non-empty spans as a line."""
     return tuple(span for span in spans if span.text)
 
 
@@ -283,14 +283,14 @@ def recoloured(line: Line, start: int, end: int, role: Role) -> Line:
 
 
 NARROWEST = 24
-"""Narrowest width of a layout, in cells; narrower screens cut its lines."""
+"""Narrowest layout in cells. Narrower screens cut its lines."""
 
 Message = tuple[tuple[str, Role], ...]
 """The message in an empty pane: paragraphs, each with its role."""
 
 
 class Note(NamedTuple):
-    """A sentence after a sign, both in one role."""
+    """A sentence after a sign, both in the same role."""
 
     sign: str
     text: str
@@ -312,7 +312,7 @@ def indented(lines: Sequence[Line], indent: int) -> list[Line]:
 
 
 def behind(head: Line, text: str, role: Role, room: int) -> list[Line]:
-    """Return a text after a head, in rows of `room` cells that all begin in the same column."""
+    """Return a text after a head, in rows of `room` cells that begin in the same column."""
     first, *others = wrap(one_line(text), room)
     blank = Span(" " * cells(head))
     rows: list[Line] = [(*head, Span(first, role))]
@@ -341,7 +341,7 @@ def heading(text: str) -> Line:
 
 @lru_cache(maxsize=16)
 def message_lines(texts: Message, width: int) -> tuple[Line, ...]:
-    """Return the paragraphs of an empty pane, with a margin; an empty text is a blank line."""
+    """Return the paragraphs of an empty pane with a margin. An empty text becomes a blank line."""
     rows: list[Line] = [EMPTY]
     for text, role in texts:
         for row in wrap(text, max(width - 4, 10)):

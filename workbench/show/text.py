@@ -44,7 +44,7 @@ class Paint:
         """Return a line of spans, without blanks at its end."""
         painted = ""
         for text, role in line:
-            # Colour codes around blanks would only lengthen the output, and keep `rstrip` from removing the blanks.
+            # Colour codes around blanks would lengthen the output and keep `rstrip` from removing the blanks.
             if text.strip():
                 text = self(text, role)
             painted += text
@@ -52,7 +52,7 @@ class Paint:
 
 
 def paint_for(stream: TextIO, environment: Mapping[str, str]) -> Paint:
-    """Return a painter for a stream: with colours on a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
+    """Return a painter for a stream. It uses colours on a terminal unless `NO_COLOR` is set or `TERM` is `dumb`.
 
     See https://no-color.org.
     """
@@ -64,11 +64,11 @@ _DIFF_ROLES: Mapping[str, Role] = {"+": "passed", "-": "failed", "@": "muted"}
 """The role of a line of a diff by its first character."""
 
 _UNCUT = 100_000
-"""A width in cells at which nothing is cut."""
+"""A width in cells at which no text is cut."""
 
 
 def block_lines(blocks: Iterable[Block], width: int | None, paint: Paint) -> Iterator[str]:
-    """Yield the lines of blocks; without `width`, nothing is cut or wrapped."""
+    """Yield the lines of blocks. Without `width`, nothing is cut or wrapped."""
     before: Block | None = None
     for block in blocks:
         if is_apart(block, before):
@@ -113,7 +113,7 @@ _BOLD: Mapping[Role, Role] = {"text": "strong"}
 
 
 def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str]:
-    """Yield the lines of a matrix; columns that have no room follow below, where all rows are repeated."""
+    """Yield the lines of a matrix. Columns that do not fit follow below, with all rows repeated."""
     first = matrix.first
     names: list[Line] = []
     texts: list[list[Line]] = []

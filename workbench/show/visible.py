@@ -49,19 +49,19 @@ def _picture(match: re.Match[str]) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text on a single line, made visible: newlines as `⏎`, tabs as blanks."""
+    """Return a text on one line, made visible. Newlines become `⏎`, and tabs become blanks."""
     return visible(text.replace("\r\n", "\n").replace("\t", " ")).replace("\n", "⏎")
 
 
 def model_label(model: str) -> str:
-    """Return the name of a model for lines; the offline model is marked as a baseline."""
+    """Return the name of a model for lines. The offline model is marked as a baseline."""
     if model == "offline":
         return "offline (baseline)"
     return one_line(model)
 
 
 def widest_cells(texts: Iterable[str]) -> int:
-    """Return the width of the widest text in terminal cells, each text on one line; 0 without texts."""
+    """Return the width in terminal cells of the widest text, with each text on one line. 0 without texts."""
     return max((cell_len(one_line(text)) for text in texts), default=0)
 
 
@@ -75,7 +75,7 @@ def shortened(text: str, width: int) -> str:
     """Return one line of text, cut to at most `width` terminal cells. An ellipsis marks a cut."""
     if width <= 0:
         return ""
-    # Only the beginning is measured, because a text of a megabyte may be cut to forty cells.
+    # Only the beginning is measured, because a long text may be cut to a few cells.
     head = text[: width + 1]
     if len(head) == len(text) and cell_len(text) <= width:
         return text
@@ -83,7 +83,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def after(lead: str, text: str | None, end: str = "") -> str:
-    """Return a text between `lead` and `end`, such as `: why` or ` (why)`; empty without a text."""
+    """Return a text between `lead` and `end`, such as `: why` or ` (why)`. Empty without a text."""
     if not text:
         return ""
     return f"{lead}{text}{end}"

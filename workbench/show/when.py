@@ -15,13 +15,13 @@ def local_time(at: str) -> str:
     """
     try:
         return moment_text(datetime.fromisoformat(at).timestamp() * 1000)
-    # A year beyond the range of the system's clock raises one of the last two.
+    # A year beyond the range of the system's clock raises one of the last two errors.
     except (ValueError, OverflowError, OSError):
         return one_line(at)
 
 
 def epoch_ms(at: str) -> float | None:
-    """Return an ISO 8601 time in milliseconds since 1970; `None` for any other text."""
+    """Return an ISO 8601 time in milliseconds since 1970, or `None` for any other text."""
     try:
         return datetime.fromisoformat(at).timestamp() * 1000
     except ValueError:
@@ -29,7 +29,7 @@ def epoch_ms(at: str) -> float | None:
 
 
 def ago(at: str, now: datetime) -> str:
-    """Return the age of an ISO 8601 time: `now`, `4 min ago`, `3 h ago`, `2 days ago`; empty beyond two weeks.
+    """Return the age of an ISO 8601 time: `now`, `4 min ago`, `3 h ago`, `2 days ago`. Empty beyond two weeks.
 
     `now` has a time zone.
     """
@@ -46,7 +46,7 @@ def ago(at: str, now: datetime) -> str:
 
 
 def took_s(began: str, ended: str | None) -> float | None:
-    """Return the seconds between two ISO 8601 times, at least 0; `None` if one is missing or no ISO 8601 time."""
+    """Return the seconds between two ISO 8601 times, at least 0. `None` if a time is missing or not ISO 8601."""
     try:
         between = datetime.fromisoformat(ended or "") - datetime.fromisoformat(began)
     # Subtracting a time without a zone from one with a zone raises a TypeError.

@@ -28,9 +28,9 @@ def inert(text: str) -> str:
 
 
 def inert_json(text: str) -> str:
-    """Return a JSON text with the same values, without commands that a runner would obey."""
-    # A line of JSON never begins with `::`, so only the old form matters; the command can only be inside a string,
-    # where it is escaped.
+    """Return a JSON text with the same values and without commands that a runner would obey."""
+    # A line of JSON never begins with `::`, so only the old form matters. It can only be inside a string, where it is
+    # escaped.
     return text.replace("##[", "##\\u005b")
 
 

@@ -1,4 +1,4 @@
-"""Charts of models as SVG in the page: they need no script."""
+"""Charts of models as SVG in the page. They need no script."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TICKS = 26
 """Height of the line of ticks below the rows."""
 _BINS = 32
 _CELL = 7
-"""The approximate width of a character in a label; a page without a script cannot measure texts."""
+"""The approximate width of a character in a label. A page without a script cannot measure text."""
 
 
 def charts(
@@ -50,7 +50,7 @@ def _figure(title: str, hint: str, size: tuple[float, float], label: str, *drawn
 
 
 def _line(x: tuple[float, float], y: tuple[float, float], class_: str) -> Element:
-    # One decimal, because a tenth of a unit is finer than a pixel and more digits would only make the page longer.
+    # A tenth of a unit is finer than a pixel. More digits would only make the page longer.
     x1, x2, y1, y2 = (round(value, 1) for value in (*x, *y))
     return el("line", class_=class_, x1=x1, x2=x2, y1=y1, y2=y2)
 
@@ -121,7 +121,7 @@ def _times_of(comparison: Comparison) -> dict[str, list[float]]:
 
 
 def _latencies(timed: Sequence[ModelTotals], times: Mapping[str, Sequence[float]]) -> Element | None:
-    """Draw the distribution of the runs of each model over their latencies."""
+    """Draw the distribution of each model's runs over their latencies."""
     medians = []
     longest_ms = 0.0
     for each in timed:
@@ -179,7 +179,7 @@ def _time_row(each: ModelTotals, times: Sequence[float], base: float, end: float
 
 _SIZE = (360, 240)
 _SIDE, _END, _TOP, _BOTTOM = 40, 330, 16, 194
-"""The edges of the plane in which the points are."""
+"""The edges of the plane of the points."""
 _LINE = 14
 _LABEL_MAX = 28
 

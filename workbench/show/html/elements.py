@@ -17,7 +17,7 @@ from workbench.show.spans import Line
 from workbench.show.visible import visible
 
 MAX_UNFOLDED_CHARACTERS, MAX_UNFOLDED_LINES = 1_500, 24
-"""The longest text, in characters and in lines, that is not initially folded."""
+"""Length in characters and in lines above which a text is initially folded."""
 
 Node: TypeAlias = "Element | str | Iterable[Node] | None"
 
@@ -26,7 +26,7 @@ _FOREIGN = frozenset({"title", "aria-label"})
 """Attributes whose values may be text from models, tools and files."""
 
 Redact: TypeAlias = Callable[[str], str]
-"""Replaces the secrets in a text."""
+"""A function that replaces the secrets in a text."""
 
 
 class Element(NamedTuple):
@@ -51,7 +51,7 @@ def el(name: str, *children: Node, **attributes: str | float | bool | None) -> E
 
 
 def filled_el(name: str, *children: Node, **attributes: str | float | bool | None) -> Element | None:
-    """Return an element as `el` does; `None` if it would have no children."""
+    """Return an element as `el` does, or `None` if it would have no children."""
     element = el(name, *children, **attributes)
     return element if element.children else None
 
@@ -60,7 +60,7 @@ _ATTRIBUTES = {"class_": "class"}
 
 
 def flat(nodes: Iterable[Node]) -> list[Element | str]:
-    """Return elements and texts of nested iterables in one list, without empty texts."""
+    """Return the elements and texts of nested iterables in one list, without empty texts."""
     found: list[Element | str] = []
     for node in nodes:
         if isinstance(node, (Element, str)):
@@ -74,7 +74,7 @@ def flat(nodes: Iterable[Node]) -> list[Element | str]:
 def markup(node: Element | str, redact: Redact) -> Iterator[str]:
     """Yield an element as HTML, its foreign texts redacted and escaped."""
     if isinstance(node, str):
-        # Redacted before anything else: a secret that was escaped would no longer be found.
+        # Secrets are redacted first, because a secret that was escaped would not be found.
         yield escape(visible(redact(node)))
         return
     yield f"<{node.name}"

@@ -22,7 +22,7 @@ from workbench.version import __version__
 
 
 def page_of_faults(matrix: FaultMatrix, exit_code: int) -> Iterator[str]:
-    """Yield the page of a matrix that is redacted already."""
+    """Yield the page of a matrix that is already redacted."""
     yield from begin_page("Fault injection – Workbench", part("page.css") + part("faults.css"), "")
     yield '<main class="page">\n'
     suites = dict.fromkeys(from_here(each.suite) for each in matrix.tried)

@@ -16,7 +16,7 @@ from workbench.show.views.verdict import result_line
 from workbench.show.visible import one_line
 
 _ROWS_SHOWN = 50
-"""The most runs in the table, because output longer than a screen hides its cell."""
+"""Maximum number of runs in the table. Output longer than a screen hides its cell."""
 
 
 def notebook_html(report: RunsReport) -> str:

@@ -62,7 +62,7 @@ def overview(shown: Overview) -> Iterator[Node]:
     comparison = shown.comparison
     same = comparison.on_same_cases
     yield _heading(shown)
-    # Two batches are two columns of the same model, so totals and charts against the score say nothing.
+    # Two batches are two columns of the same model. Totals and charts against the score would say nothing.
     if shown.kind == "changes":
         same = ()
     else:
@@ -127,7 +127,7 @@ def _totals(report: RunsReport) -> Element:
     bar: list[Element] = []
     texts: list[str] = []
     for status, count in report.totals.counts.items():
-        # A status without runs would be a part of the bar without width.
+        # Without this condition, a status without runs would be a part of the bar with no width.
         if count:
             texts.append(f"{count_text(count)} {status.counted}")
             bar.append(el("span", f"{status.sign} {count_text(count)}", class_=status.role, title=texts[-1]))
@@ -262,7 +262,7 @@ def _cause(group: CauseNumbers) -> Element:
 
 def _models(shown: Overview) -> Element:
     comparison = shown.comparison
-    # Each model is compared with itself in the other batch, above.
+    # The section above compares each model with itself in the other batch.
     if shown.kind == "changes":
         comparison = replace(comparison, pairs=())
     title = "Models" if len(comparison.models) > 1 else "Model"

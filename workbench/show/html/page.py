@@ -36,7 +36,7 @@ _BLOCK_RUNS = 100
 """Number of runs in a block. Showing one run unpacks its whole block."""
 _BLOCK_FACTS = 5_000
 _BLOCK_CHARACTERS = 1 << 20
-"""The number of characters of JSON at which a block ends."""
+"""Number of characters of JSON at which a block ends."""
 _GZIP = 31
 """Window size that makes zlib write gzip, which browsers unpack."""
 
@@ -92,7 +92,7 @@ def _record(record: PageHead | PageCase | PageFacts, redactor: TextRedactor) -> 
 
 def begin_page(title: str, style: str, script: str, version: str = __version__) -> Iterator[str]:
     """Yield the page up to its body. Its policy permits only this style and this script."""
-    # A hash, unlike a nonce, needs no server; text that a model smuggled in as markup could neither run nor load.
+    # Unlike a nonce, a hash needs no server. Markup that a model smuggles in could neither run nor load.
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:;"
         " base-uri 'none'; form-action 'none'"

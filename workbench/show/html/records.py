@@ -33,7 +33,7 @@ class PageCell:
     """The cell of a case with a model, in words."""
 
     status: Status | None
-    """The status of the case; `None` if it did not run with the model or has only forks."""
+    """The status of the case. `None` if it did not run with the model or has only forks."""
     role: StatusRole
     sign: str
     share: str
@@ -43,7 +43,7 @@ class PageCell:
     statuses: tuple[Status, ...]
     """The distinct statuses of the runs, or empty if all runs have the same status."""
     disagree: bool
-    """Whether the graders of a run come to different verdicts."""
+    """Whether the graders of a run disagree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ def facts_of(
     `causes` are the causes by the index of a run.
     """
     columns = {model: place for place, model in enumerate(models)}
-    # Only one of several runs needs a number; a single run is named after its status.
+    # Only one of several runs needs a number. A single run is named after its status.
     repeats = Counter((run.suite, run.case_id, run.model) for run in runs)
     for number, (run, result) in enumerate(zip(runs, results, strict=True)):
         name = f"#{run.repeat + 1}"

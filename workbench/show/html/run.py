@@ -67,19 +67,19 @@ from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, UserT
 _LINE = 80
 """Longest JSON value, in characters, on one line."""
 _LAID_OUT_MAX = 100_000
-"""The longest result, in characters, that is laid out."""
+"""Length in characters above which a result is not laid out."""
 _FOLDED = 160
-"""The shortest system prompt, in characters, that is initially folded."""
+"""Length in characters from which a system prompt is initially folded."""
 _PLAIN = Paint(False)
 _ENDINGS = ("answered", "steps done", "decided", "user done", "user gave up", "stopped by rule")
-"""Ends of runs that were not cut short."""
+"""Ends of runs that were complete."""
 
 
 def page_run(run: ShownRun, redact: Redact) -> dict[str, Any]:
     """Return a run as JSON for the script.
 
-    `view` is the whole run. `head` and `steps` are for two runs side by side: corresponding steps of both have equal
-    keys.
+    `view` is the whole run. `head` and `steps` are for two runs side by side. Corresponding steps of both runs have
+    equal keys.
     """
     expected = Expectations()
     if run.case is not None:
@@ -145,7 +145,7 @@ def _tab(at: int, grade: Grade) -> Element:
 
 def _by_grade(views: Sequence[Sequence[Element]]) -> Iterator[Element]:
     """Yield the views of all grades, equal views once."""
-    # Most grades agree about most calls; without this a run would be written five times.
+    # Most grades agree on most calls. Without this, a run would be written five times.
     distinct: list[Sequence[Element]] = []
     for view in views:
         if view not in distinct:
@@ -396,7 +396,7 @@ def _round_head(each: Round) -> Element:
 
 
 def _round(each: Round, run: RunResult, expected: Expectations, at: int) -> Iterator[Node]:
-    """Yield the elements of a round; `at` is the number of its first call in the run."""
+    """Yield the elements of a round. `at` is the number of its first call in the run."""
     if each.step is not None:
         yield _said("user", "user", each.step.user)
     for text in each.added:
@@ -481,7 +481,7 @@ def _judged(call: CallRecord, pairing: CallPairing | None, expected: Expectation
     """Return the tool and the arguments of a call, with the verdict of one grade."""
     status, role, note = None, "", ""
     if pairing is not None:
-        # An argument that was not checked (`None`) is not wrong.
+        # An unchecked argument (`None`) is not wrong.
         right = pairing.same_tool and all(each.holds is not False for each in pairing.arguments)
         status = passed_if(pairing.expected_call is not None and right)
         role, note = status.role, _outcome(pairing, expected)
@@ -620,7 +620,7 @@ def _bare_argument(name: str, value: str) -> Element:
 
 
 class _Numeral(str):
-    """A number as the text of a result has it: `1.0` and `1e3` stay as they are."""
+    """A number as written in a result: `1.0` and `1e3` keep their form."""
 
 
 class _Members(tuple[tuple[str, Any], ...]):
@@ -660,7 +660,7 @@ def _pretty(text: str) -> str:
     if text[:1] not in ("{", "[") or "\n" in text or len(text) > _LAID_OUT_MAX:
         return text
     try:
-        # Numbers and members are read as texts: a `float` or a `dict` would change or drop some of them.
+        # Numbers and members are read as texts, because a `float` or a `dict` would change or drop some of them.
         return laid_out(json.loads(text, parse_int=_Numeral, parse_float=_Numeral, object_pairs_hook=_Members))
     except (ValueError, RecursionError):
         return text

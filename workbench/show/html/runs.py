@@ -42,7 +42,7 @@ def page_of_comparison(report: RunsReport, exit_code: int, *, only_differences: 
 
 
 def page_of_changes(report: RunsReport, title: str) -> Iterator[str]:
-    """Yield the page of a batch beside an earlier one, both named by `title`; the report holds the runs of both."""
+    """Yield the page of a batch beside an earlier batch. `title` names both, and the report holds the runs of both."""
     assert report.against is not None
     return _page(report, "changes", Verdict(None, plain(counts_line(report.against.diff)), (title,)), 0)
 
@@ -79,7 +79,7 @@ def _page(
 
 def _suites_text(report: RunsReport) -> str:
     names = list(dict.fromkeys(report.suite_names.values()))
-    # The title of a browser's tab has no room for more.
+    # A browser tab's title has no room for more.
     text = ", ".join(names[:3])
     if len(names) > 3:
         return f"{text} …"
@@ -102,7 +102,7 @@ def _summaries(report: RunsReport) -> list[RunSummary]:
 
 
 def _that_count(summaries: Sequence[RunSummary]) -> Iterable[RunSummary]:
-    """Return the runs that count: forks only if all runs are forks."""
+    """Return the runs that count. Forks count only if all runs are forks."""
     if all(run.is_fork for run in summaries):
         return [replace(run, is_fork=False) for run in summaries]
     return summaries
@@ -143,7 +143,7 @@ def _earlier(model: str, models: Sequence[str]) -> str:
 
 
 def _causes(failures: FailureNumbers) -> Mapping[int, Sequence[str]]:
-    """Return the causes of failed runs by the index of the run, the main cause first."""
+    """Return the causes of failed runs by the run's index, main cause first."""
     found: dict[int, list[str]] = {}
     for group in failures.groups:
         main = set(group.main_indices)

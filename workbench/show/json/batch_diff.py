@@ -136,7 +136,7 @@ _TESTED: Mapping[str, tuple[Measure, str]] = {
 
 
 def paired_fields(found: Paired, first: str, second: str) -> dict[str, object]:
-    """Return the values of a `PairedReport`; `first` and `second` name the columns in its sentences."""
+    """Return the values of a `PairedReport`. `first` and `second` name the columns in its sentences."""
     given: dict[str, object] = {
         "arguments_sentence": found.arguments_sentence(first, second),
         "sizes": tuple(found.sizes()),
@@ -187,13 +187,13 @@ class BatchTestReport(PairedReport, _OfModel):
 
 
 def change_report(change: CaseChange, suites: Mapping[str, SuiteRef]) -> ChangeReport:
-    """Return a change with the results of its case before and after; `suites` maps keys to suites."""
+    """Return a change with the results of its case before and after. `suites` maps keys to suites."""
     suite = str(suites[change.suite].file)
     return ChangeReport.made(change, suite=suite, before=_cell(change.before), after=_cell(change.after))
 
 
 def test_reports(tests: Mapping[str, Paired], before: str, after: str) -> tuple[BatchTestReport, ...]:
-    """Return the results of the paired tests of models; `before` and `after` name the batches."""
+    """Return the results of the models' paired tests. `before` and `after` name the batches."""
     reports = []
     for model, test in tests.items():
         reports.append(BatchTestReport.model_validate({"model": model, **paired_fields(test, before, after)}))

@@ -196,7 +196,7 @@ def comparison_report(
     against: AgainstBaseline | None = None,
     broken: Sequence[BrokenSuite] = (),
 ) -> ComparisonReport:
-    """Return a comparison as a report; with `only_differences`, without the cases that do not differ."""
+    """Return a comparison as a report. With `only_differences`, cases that do not differ are omitted."""
     baseline = None
     if against is not None:
         baseline = baseline_report(against)

@@ -325,7 +325,7 @@ def list_report(
     trends: Mapping[TrendKey, Sequence[tuple[int, float]]],
     regraded: Mapping[int, int],
 ) -> ListReport:
-    """Return the list of batches, the damaged ones listed separately, and the trends of the batches' suites."""
+    """Return the list of batches, with damaged batches listed separately, and the trends of the batches' suites."""
     listed, damaged = [], []
     suites: dict[str, SuiteRef] = {}
     for batch in shown:
@@ -393,7 +393,7 @@ def diff_report(
     suites: Mapping[str, SuiteRef],
     notes: Iterable[str],
 ) -> DiffReport:
-    """Return the changes from one batch to another; `suites` maps keys to suites."""
+    """Return the changes from one batch to another. `suites` maps keys to suites."""
     changes = tuple(change_report(change, suites) for change in diff.changes)
     return DiffReport.made(
         diff,
@@ -420,7 +420,7 @@ def _number(grading: Regrade | None) -> int | None:
 
 
 def _batch(batch: BatchRow) -> dict[str, object]:
-    """Return the values of a `StoredBatch` that have different names in a history."""
+    """Return the values of a `StoredBatch` whose names differ in a history."""
     parts = tuple(map(_part, batch.parts))
     return {"workbench": batch.program, "parts": parts, "settings": dict(batch.settings)}
 
@@ -443,7 +443,7 @@ def _run(run: RunRow) -> dict[str, object]:
         "run": run.place + 1,
         "suite": str(run.suite.file),
         "fork": run.is_fork,
-        # A run that never finished has the same keys, all null.
+        # A run that never finished has the same keys, and all values are null.
         "graded_by": None,
         **dict.fromkeys(_FIGURES),
     }

@@ -100,11 +100,11 @@ def lean_run(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_same(known: Mapping[str, Any], said: Mapping[str, Any]) -> bool:
-    # Compared as text, because 1, 1.0 and true are equal in Python and differ in JSON.
+    # Values are compared as text, because 1, 1.0 and true are equal in Python and differ in JSON.
     return all(repr(known[name]) == repr(said[name]) for name in _SAID_ONCE)
 
 
 def lean_pieces(document: ReportDocument, records: Mapping[str, Records[Any]], redactor: Redactor) -> Iterator[str]:
-    """Yield the lean report as JSON text; `records` are the runs and cases that `document` lacks."""
+    """Yield the lean report as JSON text. `records` are the runs and cases that `document` lacks."""
     whole = LeanReportDocument.model_validate({**dict(document), "version": 2})
     return document_pieces(whole, {**records, "runs": records["runs"].shaped(lean_run)}, redactor)

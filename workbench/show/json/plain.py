@@ -24,7 +24,8 @@ _Convert = Callable[[Any], Any]
 def plain(model: Any) -> Callable[[Any], dict[str, Any]]:
     """Return a function that reads the fields of a report model from a source.
 
-    The source is an object with the fields as attributes, or a dictionary of them; it may lack fields with defaults."""
+    The source is an object with the fields as attributes, or a dictionary. It may lack fields with defaults.
+    """
     readers: dict[type, _Convert] = {}
 
     def read(source: Any) -> dict[str, Any]:

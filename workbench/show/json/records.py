@@ -30,7 +30,7 @@ class Records(Generic[_Item]):
     items: Iterable[_Item]
     source_of: Callable[[_Item], object]
     shape: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-    """Changes the fields of each record before they are written."""
+    """A function that changes the fields of each record before they are written."""
 
     def __iter__(self) -> Iterator[ReportModel]:
         return (self.model.model_validate(self.source_of(item)) for item in self.items)
@@ -58,8 +58,8 @@ def _as_they_are(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def document_pieces(document: ReportModel, records: Mapping[str, Records[Any]], redactor: Redactor) -> Iterator[str]:
-    """Yield a document as JSON without secrets; `records` replaces the document's values by key."""
-    # The excluded keys are never built, which keeps the runs out of memory.
+    """Yield a document as JSON without secrets. `records` replaces the document's values by key."""
+    # The excluded keys are never built, so memory does not hold the runs.
     shown = redactor.redacted(document).model_dump(mode="json", exclude=set(records))
     before = "{"
     for name in type(document).model_fields:

@@ -533,8 +533,7 @@ class RegradedReport(ReportModel):
     after: VerdictReport
     moved: bool
     not_regraded: str | None
-    """The reason why a run keeps its recorded verdict: a check needs a secret value, which the recording lacks.
-    """
+    """The reason why a run keeps its recorded verdict: a check needs a secret value that the recording lacks."""
 
 
 class RegradeReport(ReportDocument):
@@ -597,7 +596,7 @@ def report_without_records(
     results: Sequence[RunResult], quality: Quality, failures: FailureNumbers, facts: BatchFacts
 ) -> ReportDocument:
     """Return the report without runs and cases. `report_records` provides these one at a time."""
-    # Schemas that are built first become part of the document's schema, and are not built a second time.
+    # Schemas that are built first become part of the document's schema and are not built twice.
     RunReport.model_rebuild()
     CaseReport.model_rebuild()
     counted = that_count(results)
@@ -634,7 +633,7 @@ def report_records(
 
 
 def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
-    """Return the fields of a `RunReport`; where attribute names agree, a value is the program's own object."""
+    """Return the fields of a `RunReport`. Where attribute names agree, a value is the program's own object."""
     trajectory = result.trajectory
     return {
         "suite": result.suite,
@@ -724,7 +723,8 @@ def _round(round_: Round) -> dict[str, Any]:
 
 
 def _deviations(round_: Round) -> tuple[dict[str, str | None], ...]:
-    # A deviation names a call by the endpoint's id, which the report does not have; the tool of the call replaces it.
+    # A deviation names a call by the endpoint's id, which the report lacks. The name of the call's tool replaces the
+    # id.
     tools = {record.call.id: record.tool for record in round_.calls}
     found = []
     for each in round_.deviations:
@@ -760,7 +760,7 @@ def _call(record: CallRecord) -> dict[str, Any]:
 
 
 def _media_fields(media: Media) -> dict[str, Any]:
-    """Return the fields of an image or a sound; its content stays with the run."""
+    """Return the fields of an image or a sound. Its content stays with the run."""
     return {
         "media_type": media.media_type,
         "size": media.size,
@@ -771,7 +771,7 @@ def _media_fields(media: Media) -> dict[str, Any]:
 
 
 def case_fields(case: CaseResult) -> dict[str, Any]:
-    """Return the fields of a `CaseReport`; where attribute names agree, a value is the program's own object."""
+    """Return the fields of a `CaseReport`. Where attribute names agree, a value is the program's own object."""
     first = case.runs[0]
     return {
         "suite": first.suite,
@@ -809,7 +809,7 @@ def _cause(group: CauseNumbers) -> CauseReport:
 def published_summaries(
     results: Sequence[RunResult], cases: Mapping[str, Case] | None = None
 ) -> tuple[PublishedSummary, ...]:
-    """Return the summaries of published systems; `cases` maps each run to its case."""
+    """Return the summaries of published systems. `cases` maps each run to its case."""
     found = []
     for report in published_reports(results, cases or {}):
         found.append(PublishedSummary.made(report, numbers=dict(report.summary.numbers)))

@@ -1,4 +1,4 @@
-"""The proposals of `workbench accept`: for a person, as TOML and as JSON."""
+"""The proposals of `workbench accept` for people, as TOML and as JSON."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class AcceptedCase:
 class AcceptedSuite:
     """The cases of a suite with their proposals.
 
-    `path` is the path to show; `before` and `after` are the text of the file before and after the change.
+    `path` is the path to show. `before` and `after` are the text of the file before and after the change.
     """
 
     path: str
@@ -147,5 +147,5 @@ def _expectations(case: TomlTable | None) -> TomlTable | None:
 
 
 def _lines(whole: str) -> list[str]:
-    # Line ends of Windows must not make a difference to the lines.
+    # Line ends of Windows must not count as a difference.
     return [line.removesuffix("\r") for line in whole.removesuffix("\n").split("\n")]

@@ -59,7 +59,7 @@ def agent_lines(results: Sequence[RunResult]) -> Iterator[str]:
 
 
 def tools_text(builtin: str) -> str:
-    """Return what happens to the tools of an agent's own, in words."""
+    """Return what happens to the agent's own tools, in words."""
     return _TOOLS.get(builtin, "own tools allowed")
 
 
@@ -67,7 +67,7 @@ FORWARDED_ALONE = "valid arguments cover forwarded calls"
 
 
 def forwarded_line(models: Iterable[str]) -> str | None:
-    """Return a line on the valid arguments of agents among models; `None` without any."""
+    """Return a line on the valid arguments of agents, or `None` if no model is an agent."""
     from workbench.config.agents import AGENT  # on use: reports on runs need none of it
 
     agents = [one_line(model) for model in models if model.startswith(AGENT)]

@@ -30,7 +30,7 @@ def audit_lines(file: SuiteFile, findings: Iterable[AuditFinding], coverage: Cov
 
 
 def coverage_texts(coverage: Coverage) -> Iterator[str]:
-    """Yield the covered shares of the tools, then the parts of tools that no case covers; nothing without tools."""
+    """Yield the covered shares of the tools, then the uncovered parts of tools. Without tools, yield nothing."""
     if coverage.tools.total:
         shares = ", ".join(f"{share.covered} of {share.total} {noun}" for noun, share in coverage.shares)
         yield f"{shares} covered"

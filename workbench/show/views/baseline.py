@@ -58,7 +58,7 @@ class AgainstBaseline:
 
     @property
     def is_worse(self) -> bool:
-        """Whether all cases together have fewer good runs by more than chance; false if nothing is confirmed."""
+        """Whether all cases together have fewer good runs by more than chance. False if nothing is confirmed."""
         return self.confirm != "none" and any(test.is_worse for test in self.diff.tests.values())
 
     def deciding(self, kind: ChangeKind) -> tuple[CaseChange, ...]:
@@ -67,7 +67,7 @@ class AgainstBaseline:
 
     @property
     def broke(self) -> int:
-        """Number of cases that broke; with confirmation, only cases that broke by more than chance."""
+        """Number of cases that broke. With confirmation, only cases that broke by more than chance count."""
         # If all cases together are worse by more than chance, no single case needs to be confirmed.
         if self.confirmed is not None and not self.is_worse:
             return len(self.confirmed.of("confirmed"))
@@ -122,14 +122,14 @@ class AgainstBaseline:
         return found
 
     def sentence_of(self, run: RunResult) -> str | None:
-        """Return a sentence on a run's case if it broke since the baseline or is missing; otherwise `None`."""
+        """Return a sentence on a run's case if it broke since the baseline or is missing, otherwise `None`."""
         said = self._sentences.get((self.keys.get(run.suite, ""), run.case_id, run.model))
         if said is None:
             return None
         return f"since the baseline {called(self.batch)}: {said}"
 
     def surely_broke(self, run: RunResult) -> bool:
-        """Return whether the case of a run broke, with chance excluded as `confirm` demands."""
+        """Return whether the case of a run broke. `confirm` decides how chance is excluded."""
         cases: Sequence[CaseChange | ConfirmedCase] = self.deciding("broke")
         if self.confirmed is not None and not self.is_worse:
             cases = self.confirmed.of("confirmed")
@@ -138,7 +138,7 @@ class AgainstBaseline:
 
     @property
     def _beside(self) -> Iterator[str]:
-        """Yield the counts of failed cases that are no regressions."""
+        """Yield the numbers of failed cases that are not regressions."""
         if self.confirmed is None:
             return
         if recovered := self.confirmed.of("recovered"):
@@ -206,7 +206,7 @@ def verdict_line(against: AgainstBaseline) -> Line:
 
 
 def baseline_notes(against: AgainstBaseline) -> Iterator[str]:
-    """Yield lines: whether the changes are more than chance, then notes on the comparison."""
+    """Yield whether the changes are more than chance, then notes on the comparison."""
     yield from test_lines(against.diff.tests, *BATCH_NAMES)
     yield from notes_of(against.diff, *BATCH_NAMES, against.suites)
     yield from against.notes

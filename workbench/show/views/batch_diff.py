@@ -66,7 +66,7 @@ MEANINGS: Mapping[ChangeKind, str] = {
 def diff_view(
     diff: BatchDiff, suites: Mapping[str, SuiteRef], *, title: str, tests: Iterable[str], notes: Iterable[str]
 ) -> Iterator[Block]:
-    """Yield the changes, the paired tests and the notes; `suites` maps keys to suites."""
+    """Yield the changes, the paired tests and the notes. `suites` maps keys to suites."""
     yield Heading(line_of(title))
     yield Paragraph(counts_line(diff))
     for sentence in tests:
@@ -157,7 +157,7 @@ def _rule(name: str, before: str, after: str, cases: int, compared: int) -> str:
 
 
 def _graded_otherwise(diff: BatchDiff, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
-    """Yield the graders that differ between the batches, with the cases concerned unless all are."""
+    """Yield the graders that differ between the batches. The affected cases are named unless all are affected."""
     compared: set[tuple[str, str]] = set()
     for each in diff.decided:
         compared.update(each.cases)
@@ -193,7 +193,7 @@ def _models_left(diff: BatchDiff) -> str:
 def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: SameSuites, history: str) -> Iterator[str]:
     """Yield all notes on two batches of the history.
 
-    `same` is as in `batch_diff`; `history` is the option that lets commands find the batches.
+    `same` is as in `batch_diff`. `history` is the option with which commands find the batches.
     """
     suites = {}
     for side in (before, after):
@@ -223,7 +223,7 @@ def title_of(before: DiffSide, after: DiffSide) -> str:
 
 
 def by_grading(grading: Regrade | None) -> str:
-    """Return the text after a batch's name that names the regrade in use; empty for the original grades."""
+    """Return the text after a batch's name that names the regrade in use. Empty for the original grades."""
     if grading is None:
         return ""
     return f", grading {grading.number}"
@@ -261,7 +261,7 @@ def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[
 
 
 def test_lines(tests: Mapping[str, Paired], before: str, after: str) -> Iterator[str]:
-    """Yield the results of the models' paired tests as sentences; `before` and `after` are the names of the batches."""
+    """Yield the results of the models' paired tests as sentences. `before` and `after` are the names of the batches."""
     for model, test in tests.items():
         if not test.count:
             continue

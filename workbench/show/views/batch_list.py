@@ -59,12 +59,12 @@ class BatchFacts:
 
     @property
     def role(self) -> Role:
-        """The role of the texts in a row; forks and reruns are muted, because they count for no case."""
+        """The role of the texts in a row. Forks and reruns are muted, because they count for no case."""
         return "text" if self.batch.kind == "runs" else "muted"
 
 
 def batch_table(rows: Sequence[BatchFacts], now: datetime | None = None, *, marks: bool = False) -> Table[BatchFacts]:
-    """Return the list of batches; `now` adds their ages, and `marks` the marks of the user."""
+    """Return the list of batches. `now` adds their ages, and `marks` the marks of the user."""
     columns: list[Column[BatchFacts]] = [
         Column("batch", _batch, least=_NAMES_LEAST, gap=0),
         Column(
@@ -91,8 +91,8 @@ def facts_of(
 ) -> list[BatchFacts]:
     """Return batches with their original grades.
 
-    `regraded` maps the number of a batch to its number of regrades; `going` has the numbers of batches that a program
-    is running.
+    `regraded` maps a batch's number to its number of regrades. `going` has the numbers of batches that a program is
+    running.
     """
     times = regraded or {}
     facts = []
@@ -136,7 +136,7 @@ def _first_state(row: BatchFacts) -> Value:
 
 
 def _states(row: BatchFacts) -> list[Value]:
-    """Return the states of a batch, the most important first."""
+    """Return the states of a batch, most important first."""
     batch, found = row.batch, list[Value]()
     # Nothing else is known about a batch that cannot be read.
     if batch.damage is not None:
@@ -196,9 +196,12 @@ def pass_rate_text(parts: Sequence[BatchPart]) -> str:
 
 
 def missing_text(batch: BatchRow, *, going: bool, ways_on: Sequence[str] = ()) -> str:
-    """Return the number of missing runs of a batch, and why: `3 of 20 runs missing: stopped`; empty if none is.
+    """Return the number of missing runs of a batch and the reason: `3 of 20 runs missing: stopped`.
 
-    `going` is true while a program runs the batch. `ways_on` are ways, other than merging, to make the missing runs.
+    Empty if none is missing.
+
+    `going` is true while a program runs the batch. `ways_on` are ways, other than merging, to complete the missing
+    runs.
     """
     if going:
         return f"running: {counted_of(batch.planned - batch.missing, batch.planned, 'run')} finished"
@@ -209,7 +212,7 @@ def missing_text(batch: BatchRow, *, going: bool, ways_on: Sequence[str] = ()) -
 
 
 def kind_text(batch: BatchRow) -> str:
-    """Return the kind of a batch that counts for no case, in words; empty for any other batch."""
+    """Return in words the kind of a batch that counts for no case. Empty for any other batch."""
     if batch.kind == "fork":
         return "a fork of one run: an experiment that counts for no case"
     if not batch.confirms:
@@ -218,7 +221,7 @@ def kind_text(batch: BatchRow) -> str:
 
 
 def why_missing(batch: BatchRow) -> str:
-    """Return the reason why a batch lacks runs: `stopped`, `merged from 3 of 20 shards`."""
+    """Return why a batch lacks runs: `stopped`, `merged from 3 of 20 shards`."""
     if batch.merged is not None:
         return f"merged from {shards_text(batch.merged)}"
     if batch.ended_at is None:
@@ -242,7 +245,7 @@ def merge_hint(batch: BatchRow) -> str:
 
 
 def shards_text(merged: MergedShards) -> str:
-    """Return the numbers of merged and of planned shards: `3 of 20 shards`."""
+    """Return the numbers of merged and planned shards: `3 of 20 shards`."""
     if merged.of is None:
         return counted(len(merged.shards), "shard")
     return counted_of(len(merged.shards), merged.of, "shard")
@@ -257,9 +260,9 @@ def times_text(batch: BatchRow) -> str:
 
 
 def made_with(batch: BatchRow) -> Iterator[str]:
-    """Yield the program and settings of a batch, then the address and parameters of each of its models.
+    """Yield the program and settings of a batch, then the address and parameters of each model.
 
-    A setting of an unexpected type, as a foreign history may have, is omitted.
+    A foreign history may have a setting of an unexpected type, which is omitted.
     """
     settings = batch.settings
     how = [f"Workbench {one_line(batch.program)}", _executed(settings)]
@@ -323,7 +326,7 @@ def shard_lines(batch: BatchRow) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """The pass rates of a suite with a model in its latest whole batches, the oldest first."""
+    """The pass rates of a suite with a model in its latest whole batches, oldest first."""
 
     suite: str
     model: str
@@ -333,7 +336,7 @@ class Trend:
 def trend_table(suites: Sequence[SuiteRef], trends: Mapping[TrendKey, Sequence[tuple[int, float]]]) -> Table[Trend]:
     """Return the trend of each suite with each model.
 
-    `trends` are those of `trends_of`, the oldest batch first.
+    `trends` are those of `trends_of`, oldest batch first.
     """
     known = {suite.key: suite for suite in suites}
     paths = Counter(suite.path for suite in known.values())
@@ -342,7 +345,7 @@ def trend_table(suites: Sequence[SuiteRef], trends: Mapping[TrendKey, Sequence[t
         if key in known:
             suite = known[key]
             path = suite.path
-            # Two projects may have suites at the same path; the folder of the project tells them apart.
+            # Two projects may have suites at the same path. The folder of the project distinguishes them.
             if paths[path] > 1:
                 path = f"{Path(suite.project).name}/{path}"
             latest = [share for _, share in rates[-MAX_TREND:]]

@@ -1,7 +1,7 @@
 """A report on runs as GitHub Markdown, for pull requests and job summaries.
 
-The verdict is first, details are folded, and the report is cut to the size that GitHub accepts. Text from models,
-tools and suites has no effect as markup.
+The verdict is first, details are folded, and the report is cut to the size that GitHub accepts. Text from models, tools
+and suites has no effect as markup.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from workbench.show.visible import after, one_line
 from workbench.suite.files import from_repository
 
 COMMENT_MAX = 65_536
-"""Limit of a comment or a description on GitHub in characters; used as a number of bytes, which is never smaller."""
+"""GitHub's limit of a comment or description in characters. It is used as a number of bytes, which is never smaller."""
 SUMMARY_MAX = 900_000
 """Maximum bytes of a job summary. GitHub shows nothing of a summary above 1 MiB."""
 
@@ -38,7 +38,7 @@ _ISSUES_MAX = 20
 _LINE_MAX = 500
 _STEPS_MAX = 4_000
 _ENDING_MAX = 400
-"""Bytes reserved for the note on the part that is omitted."""
+"""Bytes reserved for the note on the omitted part."""
 
 _PLAIN = Paint(False)
 _VERDICTS = {
@@ -54,7 +54,7 @@ _BAD = (Status.FAILED, Status.ERROR, Status.STOPPED)
 
 
 def markdown_pieces(report: RunsReport, most: int = COMMENT_MAX) -> Iterator[str]:
-    """Yield the report, cut to `most` bytes; if it is cut, a note at the end counts the omitted cases."""
+    """Yield the report, cut to `most` bytes. If it is cut, a note at the end counts the omitted cases."""
     left = most - _ENDING_MAX
     for part in _head(report):
         left -= len(part.encode())
@@ -234,7 +234,7 @@ def _row(case: CaseResult, report: RunsReport) -> str:
     first, redact = case.runs[0], report.secrets.redact
     name, model = cut(redact(first.case_name), _LINE_MAX), cut(redact(first.model), _LINE_MAX)
     cells = (case.status.sign, text(name), code(model), score_text(case.score))
-    # `table` escapes the cells; its first lines are dropped, because the head of the table is already written.
+    # `table` escapes the cells. Its first lines are dropped, because the head of the table is already written.
     return list(table(("", "", "", ""), [cells]))[-1]
 
 

@@ -64,11 +64,11 @@ def text_report(
 ) -> Iterator[str]:
     """Yield the lines of the report: the runs, then the summary, which begins with the `verdict`.
 
-    `suite_names` are the names of suites by path; `width` is in terminal cells. `shown_as` returns a run without its
+    `suite_names` are the names of suites by path. `width` is in terminal cells. `shown_as` returns a run without its
     secrets. At most `LINES_MAX` runs are listed.
 
-    Forks are in the table, but counted only if all runs are forks. `little` omits runs that passed; `much` adds the
-    issues of passed runs and the result of each grader.
+    Forks are in the table, but count only if all runs are forks. `little` omits passed runs. `much` adds the issues of
+    passed runs and the result of each grader.
     """
     # A generator looks for secrets only in the runs that are shown.
     listed = (result for result in results if _is_listed(result, amount))
@@ -140,7 +140,7 @@ def _title(result: RunResult, suite_names: Mapping[str, str]) -> Title:
 
 
 def runs_table(runs: Sequence[RunResult], suite_names: Mapping[str, str]) -> Table[RunResult]:
-    """Return runs as rows of a table, with their costs if any is known and not 0."""
+    """Return runs as rows of a table. Costs are shown if any cost is known and not 0."""
     columns: list[Column[RunResult]] = [
         Column("", lambda run: words(run.status.sign, run.status.role)),
         Column(
@@ -187,7 +187,7 @@ def run_lines(
 ) -> Iterator[str]:
     """Yield the table of runs, with the issues of each run below it.
 
-    The joined result of a case's repeats follows its last repeat.
+    The combined result of a case's repeats follows the last repeat.
     """
     ending = _ends_of_repeats(runs, cases)
     outputs = ServerOutputs(paint)
@@ -230,7 +230,7 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
         yield paint(f"    {EDITED}", "muted")
     if unread := unread_text(result.trajectory):
         yield paint(f"    {unread}", "muted")
-    # An issue of a step is also an issue of the whole run, and must be shown only once.
+    # An issue of a step is also an issue of the whole run. It must be shown only once.
     shown: set[tuple[object, ...]] = set()
     # If all steps of a chain passed, they add nothing to its result.
     if in_full or any(step.status != Status.PASSED for step in result.steps):
@@ -284,7 +284,7 @@ def _about(issue: Issue) -> tuple[object, ...]:
 
 
 def _issue_line(issue: Issue, *, indent: int) -> str:
-    """Return the line of an issue, cut only at a generous limit, because readers of a log need whole lines."""
+    """Return the line of an issue. Only a generous limit cuts it, because readers of a log need whole lines."""
     return " " * indent + shortened(issue_text(issue), ISSUE_WIDTH_MAX)
 
 

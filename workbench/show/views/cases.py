@@ -51,7 +51,7 @@ _MODEL_MAX = 24
 
 
 def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:
-    """Return the result of a case with each model in each batch, the oldest batch first.
+    """Return the result of a case with each model in each batch, oldest batch first.
 
     Forks do not count.
     """
@@ -129,9 +129,9 @@ def _newest_first(row: tuple[int, Cell]) -> tuple[int, str]:
 
 _BETWEEN = " › "
 _COLUMN_MAX = 80
-"""Greatest width of a column of titles that are not cut, in cells."""
+"""Maximum width in cells of a column of uncut titles."""
 _WHAT_MAX = 400
-"""Longest text about a case, in characters, if no width is given."""
+"""Maximum length in characters of a text about a case if no width is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class Title:
 
 
 def cut_titles(titles: Sequence[Title], width: int | None) -> Iterator[str]:
-    """Yield titles padded to a column of at most `width` cells; without `width`, none is cut."""
+    """Yield titles padded to a column of at most `width` cells. Without `width`, no title is cut."""
     widest = max((cell_len(title.whole) for title in titles), default=0)
     column = min(widest, width or _COLUMN_MAX)
     for title in titles:

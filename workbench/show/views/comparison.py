@@ -1,7 +1,7 @@
 """Models side by side: their cells, totals, errors and paired tests.
 
-`cell_line` words a cell, `verdict_line` one result of a pair, and `totals_rows` the totals. Reports and the app show
-the same words.
+`cell_line` makes the text of a cell, `verdict_line` that of one result of a pair, and `totals_rows` that of the totals.
+Reports and the app show the same texts.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _TOOL_MAX = 24
 _REASON_MAX = 1_000
 
 _ALWAYS_SHOWN_K = 5
-"""Largest k for which pass@k and pass^k are always shown; the largest k that the runs allow is shown as well."""
+"""Largest k for which pass@k and pass^k are always shown. The largest k that the runs allow is shown too."""
 
 # The parts of cells have fixed widths, so that numbers are aligned.
 _SCORE_CELLS = len("0.67")
@@ -144,7 +144,7 @@ def summary_view(comparison: Comparison, *, interrupted: bool = False, titles: T
 
 
 _MAX_ONLY_THERE = 3
-"""The most cases that are named as failing with the weakest model only."""
+"""Maximum number of cases that are named as failing only with the weakest model."""
 
 
 def weakest_text(columns: Mapping[str, Iterable[Cell]]) -> str | None:
@@ -213,7 +213,7 @@ class CellRooms(NamedTuple):
     """The widths of the parts of cells. They align equal parts."""
 
     digits: int
-    """The number of digits for the number of runs in a cell; 0 if each cell has one run."""
+    """The number of digits of the cells' numbers of runs. 0 if each cell has one run."""
     has_spread: bool
     latency: int
 
@@ -244,7 +244,7 @@ class CellWords(NamedTuple):
 def cell_words(cell: Cell, *, with_repeats: bool) -> CellWords:
     """Return the parts of a cell.
 
-    `with_repeats` is true if a cell of the comparison has several runs.
+    `with_repeats` is true if any cell of the comparison has several runs.
     """
     if not cell.is_graded:
         return CellWords("", "", cell.status, "", "")
@@ -329,7 +329,7 @@ def _rooms(cells: Sequence[Cell]) -> CellRooms:
 
 
 def errors_of(comparison: Comparison) -> Mapping[tuple[str, str], int]:
-    """Return the number of runs by model and error, the models in the order of the columns."""
+    """Return the number of runs by model and error, with the models in the order of the columns."""
     counts: Counter[tuple[str, str]] = Counter()
     for run in comparison.runs:
         if run.status == Status.ERROR:
@@ -376,7 +376,7 @@ def rule_line(rules: Sequence[RepeatRule]) -> str:
     if not rules:
         return ""
     line = f"rule for repeats: {rules_text(rules)}"
-    # Only under the rule "last" do the rates ignore runs, and the reader must know that.
+    # Under the rule "last", the rates ignore runs, and the reader must know that.
     if "last" not in rules:
         return line
     which = "of a case by the last run"
@@ -462,7 +462,7 @@ def _counts(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
 
 
 def _arguments(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
-    """Yield the rates of valid arguments: of all calls, and of each tool that a model called with invalid arguments."""
+    """Yield the rates of valid arguments: of all calls, and of each tool with invalid calls."""
     if not any(each.valid_arguments.tools for each in totals):
         return
     by_tool: list[dict[str, ToolArguments]] = []
@@ -573,7 +573,7 @@ def _try(totals: ModelTotals, k: int, shares: Mapping[int, float]) -> str:
 
 
 def _gates(totals: Sequence[ModelTotals], suite_names: Mapping[str, str]) -> Iterator[TotalsRow]:
-    """Yield a row for each gate, named after its suite if several suites have gates."""
+    """Yield a row for each gate. If several suites have gates, the row is named after the suite."""
     demands: dict[tuple[str | None, GateMeasureName], GateResult] = {}
     of_models: list[dict[tuple[str | None, GateMeasureName], GateResult]] = []
     for each in totals:
@@ -614,7 +614,7 @@ def _score_interval(totals: ModelTotals) -> str:
 
 
 def _tokens(count: int | None, totals: ModelTotals, cases: int) -> str:
-    """Return a number of tokens; nothing if no run was made, `unknown` if no endpoint counted any."""
+    """Return a number of tokens. Empty if no run was made, and `unknown` if no endpoint counted tokens."""
     if count is None:
         return _unknown_of(totals.runs)
     return f"{count_text(count)}{_on(totals.cases, cases)}"

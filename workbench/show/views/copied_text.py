@@ -1,4 +1,4 @@
-"""The text to copy for an item of a run, and the text's name."""
+"""The text to copy for an item of a run, and a name for this text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _UNBROKEN = 200
 
 
 def copied_text(item: Item) -> tuple[str, str]:
-    """Return the whole text of an item, and its name for the notice on copying."""
+    """Return the whole text of an item, and its name for the notice after copying."""
     match item:
         case MessageItem() | TextItem():
             return item.text.text, "the text"

@@ -46,13 +46,13 @@ from workbench.show.views.grades import expected_and_got
 from workbench.show.visible import after, one_line
 
 MIXED_UP_MAX = 5
-"""Entries of the confusion table that a summary lists."""
+"""Number of entries of the confusion table in a summary."""
 
 MAX_EXAMPLES = 5
-"""Most examples shown with a cause's advice; the list has all runs."""
+"""Maximum number of examples with a cause's advice. The list has all runs."""
 
 MAX_EXAMPLES_FROM = 200
-"""Most runs that are searched for examples, since every movement of the cursor starts a search."""
+"""Maximum number of runs that are searched for examples. Every movement of the cursor starts a search."""
 
 MAX_RUNS_OF_EXAMPLE = 6
 """Maximum number of runs named for one example."""
@@ -60,16 +60,19 @@ MAX_RUNS_OF_EXAMPLE = 6
 MAX_SUBJECTS = 20
 
 WIDEST_NAME = 32
-"""Widest name of a tool in the table of tools, in cells."""
+"""Maximum width in cells of a tool's name in the table of tools."""
 
 NO_CALL, NOT_EXPECTED = "no call", "not expected"
 _GAP = 2
 _COPIED_CELLS = 120
-"""Width of a copied text in cells; only its prose is wrapped."""
+"""Width of a copied text in cells. Only its prose is wrapped."""
 
 
 def failure_lines(failures: FailureNumbers, paint: Paint, *, with_advice: bool = True) -> Iterator[str]:
-    """Yield a summary of causes, each with its frequency, main subject and advice; nothing if no run failed."""
+    """Yield a summary of causes, each with its frequency, main subject and advice.
+
+    Without failed runs, yield nothing.
+    """
     if not failures.failed:
         return
     yield ""
@@ -116,7 +119,7 @@ def often(group: CauseNumbers) -> str:
 
 
 def concerned(group: CauseNumbers) -> str:
-    """Return the most frequent tool or parameter of a cause, and the number of others; empty if there is none."""
+    """Return the most frequent tool or parameter of a cause, and the number of others. Empty if there is none."""
     if not group.subjects:
         return ""
     (subject, count), *others = group.subjects
@@ -196,14 +199,14 @@ def cause_lines(group: CauseGroup, width: int) -> Iterator[Line]:
             names.append((name, count))
             needed = max(needed, cell_len(name) + len(count) + 5)
         for name, count in names:
-            # Counts are aligned in a column after the longest name, not at the far edge of a wide pane.
+            # Counts are aligned in a column after the longest name, because the edge of a wide pane is far away.
             yield spread((Span("   "), Span(name, "tool")), (Span(count),), min(needed, width))
         if (more := len(group.subjects) - MAX_SUBJECTS) > 0:
             yield (Span(f"   and {count_text(more)} more", "muted"),)
 
 
 def example_lines(group: CauseGroup, names: RunNames, width: int) -> Iterator[Line]:
-    """Yield examples: the symptoms of some runs; runs of a case with equal symptoms make one example."""
+    """Yield examples: the symptoms of some runs. Runs of a case with equal symptoms form one example."""
     yield heading("Examples")
     alike: dict[tuple[str, tuple[Symptom, ...]], list[str]] = {}
     for run in group.runs[:MAX_EXAMPLES_FROM]:
@@ -261,7 +264,7 @@ def _symptom(symptom: Symptom, width: int) -> Iterator[Line]:
 
 
 class ConfusionTable:
-    """The table with a row for each expected tool and a column for each called tool."""
+    """A table with a row for each expected tool and a column for each called tool."""
 
     def __init__(self, confusion: Confusion) -> None:
         self._counts = confusion.counts

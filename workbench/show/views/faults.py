@@ -60,7 +60,7 @@ def faults_view(matrix: FaultMatrix) -> Iterator[Block]:
 
 
 def ok_view(matrix: FaultMatrix) -> Iterator[Block]:
-    """Yield for each model the number of trials with the verdict ok."""
+    """Yield each model's number of trials with the verdict ok."""
     for model in matrix.models:
         yield Paragraph(line_of(ok_words(matrix, model)))
 
@@ -103,7 +103,7 @@ def trial_section(each: Tried) -> Section:
 
 
 def cell_value(tried: Sequence[Tried]) -> Value:
-    """Return the sign of a cell's worst verdict, and all its verdicts in words."""
+    """Return the sign of a cell's worst verdict, and all verdicts in words."""
     sign, role = mark_of(worst(tried))
     return words(f"{sign} {one_line(cell_words(tried))}", role)
 
@@ -135,7 +135,7 @@ def ok_words(matrix: FaultMatrix, model: str) -> str:
     """Return a text with a model's number of trials with the verdict ok."""
     counts = matrix.counts(model)
     good = sum(count for verdict, count in counts.items() if verdict in OK_VERDICTS)
-    # Trials that could not be run say nothing about the model.
+    # Trials that could not run say nothing about the model.
     tried = sum(counts.values()) - counts.get("not tried", 0)
     return one_line(f"{model}: ok in {good} of {counted(tried, 'trial')}")
 

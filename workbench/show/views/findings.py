@@ -28,7 +28,7 @@ from workbench.version import __version__
 Level = Literal["error", "warning", "note"]
 
 _SARIF_MAX = 5_000
-"""Most results of a SARIF file that GitHub shows."""
+"""Maximum number of SARIF results that GitHub shows."""
 _SEVERITIES: dict[Level, str] = {"error": "major", "warning": "minor", "note": "info"}
 _CASE = re.compile(r"^cases\[(\d+)\]")
 
@@ -107,7 +107,7 @@ def _of_lint(finding: LintFinding, file: SuiteFile, path: str) -> StaticFinding:
 
 
 def _line_of(file: SuiteFile, tool: ToolName) -> int:
-    """Return the line of a tool that a suite defines, or else the line of the tool's server."""
+    """Return the line of a tool that a suite defines, or the line of the tool's server."""
     if file.suite is None:
         return 1
     suite = file.suite
@@ -204,7 +204,7 @@ def _artifact(path: str) -> dict[str, str]:
 
 
 def _below(path: str) -> str:
-    """Return a path that does not lead out of the repository, as Code Quality requires."""
+    """Return a path that stays inside the repository, as Code Quality requires."""
     return re.sub(r"^(?:\.\./|/)+", "", path)
 
 

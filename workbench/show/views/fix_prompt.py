@@ -44,7 +44,7 @@ Neither the request nor the name of the case is to be changed, and no descriptio
 
 
 def fix_prompt(case: Case, result: RunResult, suite: str) -> str:
-    """Return the prompt for a failed run as Markdown, secrets included; `suite` is the path of the suite.
+    """Return the prompt for a failed run as Markdown, secrets included. `suite` is the path of the suite.
 
     Raise ValueError with the reason for a run that did not fail.
     """
@@ -131,7 +131,7 @@ def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
         content = message.content
         for call in message.tool_calls:
             content = f"{content} {call.tool}({json.dumps(dict(call.arguments))})"
-        # A message with calls may have no text before them.
+        # A message with calls may have no text.
         if message.tool_calls:
             content = content.strip()
         entries.append((message.role, content))
@@ -147,7 +147,7 @@ def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
 
 
 def _involved(case: Case, result: RunResult, tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:
-    """Return the offered tools that were expected, disallowed or called; if there are none, all offered tools."""
+    """Return the offered tools that were expected, disallowed or called, or all offered tools if there are none."""
     names = {call.tool for _, call in case.written_calls() if call.tool} | set(result.called)
     found = []
     for tool in tools:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Demand(NamedTuple):
-    """A gate or an aggregate with the value reached, and remarks below it.
+    """A gate or an aggregate with the value reached, and remarks below.
 
     `met` is `None` for an aggregate without gates.
     """
@@ -45,7 +45,7 @@ class Demand(NamedTuple):
 
 
 def gate_demands(gates: Iterable[GateResult], suite_names: Mapping[str, str], *, with_model: bool) -> Iterator[Demand]:
-    """Yield a demand for each gate; with `with_model`, it names the gate's model."""
+    """Yield a demand for each gate. With `with_model`, it names the gate's model."""
     for gate in gates:
         measure = GATE_MEASURES[gate.measure]
         subject = measure.option
@@ -70,7 +70,7 @@ def gate_demands(gates: Iterable[GateResult], suite_names: Mapping[str, str], *,
 def aggregate_demands(
     aggregates: Iterable[AggregateResult], suite_names: Mapping[str, str], *, with_model: bool
 ) -> Iterator[Demand]:
-    """Yield a demand for each aggregate with its gates; with `with_model`, it names the aggregate's model."""
+    """Yield a demand for each aggregate with its gates. With `with_model`, it names the aggregate's model."""
     for result in aggregates:
         subject = f"{result.name} of {suite_names.get(result.suite, result.suite)}"
         if with_model:

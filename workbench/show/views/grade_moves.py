@@ -16,7 +16,7 @@ from workbench.show.visible import one_line
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The results of a run before and after a regrade; `before` is `None` if the run had no grade."""
+    """The results of a run before and after a regrade. `before` is `None` if the run had no grade."""
 
     before: RunResult | RunSummary | None
     after: RunResult | RunSummary
@@ -57,12 +57,12 @@ class MovesFold:
         if move.moved:
             self._kinds[_kind(move)] += 1
             self._cases.add((move.after.suite, move.after.case_id))
-            # Scores are shown only if a single run moved, so keeping the scores of the last run suffices.
+            # Scores are shown only if a single run moved, so only the last run's scores are kept.
             self._numbers = _numbers(move)
 
     @property
     def text(self) -> str:
-        """The moves in words, the most frequent first; empty if nothing moved.
+        """The moves in words, most frequent first. Empty if nothing moved.
 
         Examples: `15 runs: 12 passed → failed, 3 scores higher`; for a single kind `4 runs of 2 cases: failed →
         warned`; for a single score `score 0.85 → 0.92`.
@@ -122,7 +122,7 @@ class Regraded:
 
     @property
     def not_regraded(self) -> str | None:
-        """The reason why the run keeps its recorded verdict; `None` if it was regraded."""
+        """The reason why the run keeps its recorded verdict. `None` if it was regraded."""
         return self.after.not_regraded
 
     @property
@@ -137,7 +137,7 @@ class Regraded:
 
 
 def move_lines(regraded: Iterable[Regraded], paint: Paint) -> Iterator[str]:
-    """Yield a line for each recording that moved, then the counts of the moves; nothing without recordings."""
+    """Yield a line for each recording that moved, then the counts of the moves. Without recordings, yield nothing."""
     regraded = list(regraded)
     for each in regraded:
         if each.not_regraded is not None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def issue_text(issue: Issue) -> str:
-    """Return an issue in words: `kind: where: expected …, got … (why)`; parts that the issue lacks are left out."""
+    """Return an issue in words: `kind: where: expected …, got … (why)`. Missing parts are omitted."""
     remarks = [_why(issue)]
     if issue.decides:
         remarks.append("this alone fails the case")
@@ -52,7 +52,7 @@ def _issue_line(issue: Issue, place: str | None, remarks: Sequence[str]) -> str:
 
 
 def note_of_issue(issue: Issue, *, at_call: bool = False) -> Note:
-    """Return an issue after its sign; set `at_call` where the issue's call and argument are visible."""
+    """Return an issue after its sign. Set `at_call` where the issue's call and argument are visible."""
     status, text = Status.WARNED, issue_text
     if issue.decides:
         status = Status.FAILED
@@ -62,7 +62,7 @@ def note_of_issue(issue: Issue, *, at_call: bool = False) -> Note:
 
 
 def _why(issue: Issue) -> str:
-    """Return the reason of an issue; empty if the issue's kind and both calls already say the same."""
+    """Return the reason of an issue. Empty if the issue's kind and both calls already say the same."""
     # The line already names the expected tool and the called one.
     if issue.kind == "wrong tool" and issue.expected and issue.got:
         return issue._replace(why="").reason
@@ -70,7 +70,7 @@ def _why(issue: Issue) -> str:
 
 
 def issue_place(issue: Issue) -> str:
-    """Return the call (counted from 1), the tool and the argument of an issue; empty if it concerns the whole run."""
+    """Return the call (counted from 1), the tool and the argument of an issue. Empty if it concerns the whole run."""
     subject = ".".join(filter(None, (issue.tool, issue.argument)))
     if issue.call is None:
         return subject
@@ -99,7 +99,7 @@ def verdict(status: Status, score: float | None) -> Line:
 
 
 def result_text(result: RunResult) -> str:
-    """Return the sign, status, score and error of a result; parts that the result lacks are left out."""
+    """Return the sign, status, score and error of a result. Missing parts are omitted."""
     text = f"{result.status.sign} {result.status}"
     if result.grades:
         text += f" {score_text(result.score)}"
@@ -131,13 +131,13 @@ def is_doubt(issue: Issue, result: RunResult) -> bool:
         return True
     if issue.kind != "tool error" or issue.call is None:
         return False
-    # A mock answers with an error only if the case wants it to; a server's error was not planned.
+    # A mock answers with an error only if the case wants an error. A server's error was not planned.
     return result.trajectory.calls[issue.call].server is not None
 
 
 def doubts(result: RunResult) -> list[str]:
     """Return the issues that cast doubt on a passed run, as text."""
-    # These facts are checked first, because unpacking a run is slow and a batch has many runs.
+    # These facts come first, because unpacking a run is slow and a batch has many runs.
     is_clean = False not in result.valid_arguments and not result.executions
     if result.status != Status.PASSED or is_clean or result.grade is None:
         return []
@@ -233,7 +233,7 @@ def judging_text(use: JudgeUse) -> str:
 
 
 MAX_NAMED = 8
-"""Most failed steps that are named; more are only counted."""
+"""Maximum number of failed steps that are named. Further steps are only counted."""
 
 
 def failed_steps(steps: Sequence[StepGrade]) -> str:
@@ -276,7 +276,7 @@ def cut(text: str, most: int) -> str:
 
 
 def issue_lines(run: RunResult) -> list[str]:
-    """Return the issues of the grade that decides, or the reason why the run was not graded."""
+    """Return the issues of the deciding grade, or the reason why the run was not graded."""
     grade = run.grade
     if grade is not None:
         # A run may pass in spite of its issues. The threshold that it met then explains the verdict.
@@ -325,7 +325,7 @@ def note_of_grade(grade: Grade) -> Note:
 
 
 def grades_line(grades: Sequence[Grade]) -> str:
-    """Return the verdict of every grader, the deciding one first: `critics ✓ 1.00 · decision ✗ 0.67`."""
+    """Return the verdict of every grader, deciding grader first: `critics ✓ 1.00 · decision ✗ 0.67`."""
     line = f"    {' · '.join(map(_grade_text, grades))}"
     if disagree(grades):
         line += f"  {DISAGREE}"
@@ -343,7 +343,7 @@ def _grade_text(grade: Grade) -> str:
 
 
 def parts_line(grade: Grade) -> str | None:
-    """Return the parts of a grade's score, in the terms of its grader; `None` without a score."""
+    """Return the parts of a grade's score in the terms of its grader, or `None` without a score."""
     if grade.score is None:
         return None
     parts = " · ".join(TRAITS[grade.grader].parts(grade))

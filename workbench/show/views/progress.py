@@ -22,12 +22,12 @@ ENOUGH_S = 1.0
 
 BAR_WIDTH, SHORT_BAR_WIDTH = 12, 6
 _BAR = 5
-"""The rank of the bar: parts with a lower rank outlast it."""
+"""The rank of the bar. Parts with a lower rank are dropped later."""
 
 MODEL_WIDTH_MAX = 20
 
 _WORTH_A_WORD_S = 2.0
-"""Shortest wait for an answer that is shown, in seconds."""
+"""Shortest wait for an answer, in seconds, that is shown."""
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Progress:
     _under_way: set[str] = field(default_factory=set)
     _waiting: set[str] = field(default_factory=set)
     awaited: dict[str, Awaited] = field(default_factory=dict)
-    """The requests in flight by run, the oldest first."""
+    """The requests in flight by run, oldest first."""
 
     def plan(self, models: Iterable[str]) -> None:
         """Add planned runs, one for each name of a model."""
@@ -77,7 +77,7 @@ class Progress:
         self._over(model, status, cost_usd, runs)
 
     def began(self, run_id: str, model: str, now_s: float) -> None:
-        """Note that a run has begun; further calls for the run have no effect."""
+        """Record that a run has begun. Further calls for the run have no effect."""
         if run_id not in self._under_way:
             self._under_way.add(run_id)
             of_model = self._models[model]
@@ -86,14 +86,14 @@ class Progress:
                 of_model.began_s = now_s
 
     def waits(self, run_id: str, *, waits: bool) -> None:
-        """Note whether a run is waiting to repeat a request to its endpoint."""
+        """Record whether a run is waiting before it repeats a request to its endpoint."""
         if waits:
             self._waiting.add(run_id)
         else:
             self._waiting.discard(run_id)
 
     def starts_up(self, number: int, words: str, *, over: bool) -> None:
-        """Note that a server or a model is starting, or has started."""
+        """Record that a server or a model is starting or has started."""
         if over:
             self.starting.pop(number, None)
         else:
@@ -154,7 +154,7 @@ class Progress:
             left = model.planned - model.done
             if not left:
                 continue
-            # The first runs of a model end at about the same time, and say little about its speed.
+            # A model's first runs end at about the same time and say little about its speed.
             if model.began_s is None or model.made < max(ENOUGH_RUNS, model.running):
                 return None
             spent = now_s - model.began_s
@@ -166,14 +166,14 @@ class Progress:
 
 
 def progress_line(progress: Progress, now_s: float, *, width: int, only_ascii: bool = False) -> Line:
-    """Return the line of progress in at most `width` cells; its less important parts are dropped if room is short."""
+    """Return the line of progress in at most `width` cells. If space is short, less important parts are dropped."""
     done, planned = progress.done, progress.planned
     separator = " · "
     if only_ascii:
         separator = " | "
     gap: Line = (Span(separator, "muted"),)
     parts = [part for part in _parts(progress, now_s, only_ascii) if part.line]
-    # The least important part is dropped first; the bar is shortened before it is dropped.
+    # The least important part is dropped first. The bar is shortened before it is dropped.
     while len(parts) > 1 and cells(_joined(parts, gap)) > width:
         last = max(parts, key=lambda part: part.rank)
         if last.rank == _BAR and cells(last.line) > SHORT_BAR_WIDTH:
@@ -187,7 +187,7 @@ def progress_line(progress: Progress, now_s: float, *, width: int, only_ascii: b
 
 
 class _Part(NamedTuple):
-    """A part of the line; parts with a lower rank outlast others."""
+    """A part of the line. Parts with a lower rank are dropped later."""
 
     rank: int
     line: Line

@@ -1,4 +1,4 @@
-"""The results that published systems would report on a batch."""
+"""The results that published systems would report for a batch."""
 
 from __future__ import annotations
 

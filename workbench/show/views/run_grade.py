@@ -149,7 +149,7 @@ def put_grade(
     if result.grade is not None:
         pairings = result.grade.pairings
     issues_of = _by_call(issues)
-    # In reverse order, the first of several pairings of a call is the last one stored.
+    # In reverse order, the first of a call's pairings is stored last and therefore counts.
     pairing_of = {pairing.call: pairing for pairing in reversed(pairings)}
     steps = _Steps(run, result)
     shown_at_calls: set[tuple[object, ...]] = set()
@@ -181,7 +181,7 @@ def put_grade(
     for _, item in placed:
         for issue in item.issues:
             shown.add(issue.expected_call)
-    # The end has the issues that no call, missing call or step shows.
+    # The end of the run has the issues that no call, missing call or step shows.
     at_end: list[Issue] = []
     for issue in issues:
         if issue.call is not None:
@@ -215,7 +215,7 @@ def _mark_states(run: RunItems, result: RunResult) -> None:
 
 
 def _behind_replay(run: RunItems, placed: list[tuple[int, MissingItem]]) -> list[tuple[int, MissingItem]]:
-    """Return missing calls; those at the end of a fork's replayed part are moved after the fork."""
+    """Return missing calls. Those at the end of a fork's replayed part are moved after the fork."""
     fork = None
     for index, item in enumerate(run.items):
         if isinstance(item, ForkItem):
@@ -295,7 +295,10 @@ class _Steps:
         return unmet, own
 
     def tell(self, issue: Issue) -> bool:
-        """Return whether the step that expects an issue's call was never reached, or reports the issue itself."""
+        """Return whether an issue's step was never reached or reports the issue itself.
+
+        The step is the one that expects its call.
+        """
         if issue.expected_call is None:
             return False
         step = self._by_expected.get(issue.expected_call)

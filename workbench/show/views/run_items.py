@@ -112,8 +112,8 @@ class StepItem:
 class HoldItem:
     """The place before the request of a round.
 
-    The run is held there while `why` is set. `request` is the request, or the reason why it cannot be sent, if known.
-    `said` is the message of a conversation's user that is sent first if the run continues.
+    The run is held there while `why` is set. `request` is the request or the reason why it cannot be sent, if known.
+    `said` is the message of a conversation's user that is sent first when the run continues.
     """
 
     round: int
@@ -124,10 +124,10 @@ class HoldItem:
 
 @dataclass(slots=True)
 class ForkItem:
-    """The place where a fork departs from its origin.
+    """The place where a fork leaves its origin.
 
-    `difference` is the first difference, once known. `origin` names the original run, and is empty if only the event
-    is known.
+    `difference` is the first difference, once known. `origin` names the original run. It is empty if only the event is
+    known.
     """
 
     fork: Forked
@@ -204,8 +204,8 @@ class ResultItem:
     """The result of a call of `tool`, as the model reads it.
 
     `unedited` is the original of an edited result. Until the result arrives, `asks` is the reason why the run asks for
-    permission, or `progress` the progress of the execution. `held_ms` is the time spent on asking. `held` is the
-    reason why the run is held after the result.
+    permission, or `progress` is the progress of the execution. `held_ms` is the time that permission took. `held` is
+    the reason why the run is held after the result.
     """
 
     result: ResultReceived | None = None
@@ -220,9 +220,9 @@ class ResultItem:
 
 @dataclass(slots=True)
 class MissingItem:
-    """An expected call that was not made.
+    """An expected call that the model did not make.
 
-    `expected` is its index among the case's expected calls.
+    `expected` is the call's index among the case's expected calls.
     """
 
     tool: str
@@ -299,7 +299,7 @@ class RunItems:
 
     @property
     def asked(self) -> RoundItem | None:
-        """The last request, to be read only; use `request` to change it."""
+        """The last request, for reading only. Use `request` to change it."""
         if self.round is None:
             return None
         item = self.items[self.round]
@@ -342,12 +342,12 @@ class RunItems:
             self._changed.add(len(self.items) - 1)
 
     def insert(self, index: int, item: Item) -> None:
-        """Insert an item; the caller calls `rebuild` after its last change."""
+        """Insert an item. The caller calls `rebuild` after its last change."""
         self.items.insert(index, item)
         self._move_from(index, 1)
 
     def remove(self, index: int) -> None:
-        """Remove an item; the caller calls `rebuild` after its last change."""
+        """Remove an item. The caller calls `rebuild` after its last change."""
         del self.items[index]
         self._move_from(index, -1)
 
@@ -356,7 +356,7 @@ class RunItems:
         void = self.items[first:]
         if void:
             del self.items[first:]
-            # Of several cuts since the last report, the lowest one counts.
+            # Of several cuts since the last report, the lowest counts.
             self._cut = min(first, first if self._cut is None else self._cut)
             self._changed = {index for index in self._changed if index < first}
             self._calls = {call: index for call, index in self._calls.items() if index < first}
@@ -375,7 +375,7 @@ class RunItems:
         return self.items[index]
 
     def request(self) -> RoundItem | None:
-        """Return the last request, marked as changed; `None` without one."""
+        """Return the last request, marked as changed, or `None` if there is none."""
         if self.round is None:
             return None
         item = self.changed(self.round)

@@ -317,7 +317,7 @@ class _Layout(NamedTuple):
         return self.rows(item.text, limit, role, 3)
 
     def set_aside(self, item: SetAsideItem) -> Sequence[Line]:
-        """Return the lines of a superseded answer: a summary on one line or, when expanded, the whole answer."""
+        """Return the lines of a superseded answer: a one-line summary or, when expanded, the whole answer."""
         head = (*_head(item.number, "model", "muted"), Span(f"{GLYPHS.retry} superseded", "accent"))
         if not self.expanded:
             return [(*head, Span(f": {_answer_in_short(item.items, self.width)}", "muted"))]
@@ -359,7 +359,7 @@ class _Layout(NamedTuple):
     def _written_so_far(self, item: CallItem) -> list[Line]:
         """Return the end of the arguments that a model is writing."""
         room = self.width - ARGUMENT_INDENT
-        # Only a slice is made visible, because the text may be long; four times the width fills at least one row.
+        # Only a slice is made visible, because the text may be long. Four times the width fills at least one row.
         tail = one_line("".join(item.fragments)[-4 * self.width :])
         if not tail:
             return []
@@ -493,7 +493,7 @@ _LAYOUTS: Mapping[type[Item], Callable[[_Layout, Any], Sequence[Line]]] = {
 
 
 def rough_height(item: Item, width: int) -> int:
-    """Estimate the number of lines of a folded item at almost no cost; an estimate of 0 is exact."""
+    """Estimate the number of lines of a folded item at almost no cost. An estimate of 0 is exact."""
     match item:
         case TextItem():
             if item.text.blank:
@@ -560,7 +560,7 @@ def _timing(response: ResponseFinished, room: int) -> str:
 
 
 class _Muted(LazyLines):
-    """The lines of a superseded answer, except the first one, in muted roles."""
+    """The lines of a superseded answer. All but the first are in muted roles."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._lines = lines
@@ -588,7 +588,7 @@ def _answer_in_short(items: Sequence[Item], limit: int) -> str:
 
 _OFFERED = {"s next stop": "step", "c continue": "step.continue"}
 _KEYS = "  ".join(_OFFERED)
-"""The keys that continue a held run; `_OFFERED` has their actions."""
+"""The keys that continue a held run. `_OFFERED` has their actions."""
 
 
 def held_lines(where: str, why: str, width: int) -> list[Line]:

@@ -116,7 +116,7 @@ def _facts(result: RunResult) -> str:
     if trajectory.user_requests:
         asked = counted(trajectory.user_requests, "request")
         parts.append(f"user {duration_text(trajectory.user_latency_ms)}, {asked}")
-    # If the loop took only the model's time, a second figure would say nothing new.
+    # If only the model took time, a second figure would say nothing new.
     if result.limited_ms not in (0, trajectory.model_latency_ms):
         parts.append(f"whole loop {duration_text(result.limited_ms)}")
     if trajectory.held_ms:

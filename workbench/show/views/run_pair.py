@@ -45,12 +45,12 @@ class Sides(NamedTuple):
 
 
 def row_sides(row: Row, width: int, *, whole: bool) -> list[Sides]:
-    """Return the lines of a row, with `width` cells for each side; with `whole`, nothing is cut."""
+    """Return the lines of a row, with `width` cells for each side. With `whole`, nothing is cut."""
     if row.part.kind == "call":
         return _call(row, width, whole=whole)
     if row.part.kind != "round":
         return [_text(row, width, whole=whole)]
-    # Latency and tokens differ between any two runs, which is not a difference worth a sign.
+    # Latency and tokens differ between any two runs, so their difference needs no sign.
     how = row.how
     if how == "differs":
         how = "same"
@@ -316,10 +316,10 @@ def _note(text: str | None, role: Role, width: int) -> list[Line]:
 
 
 GUTTER = 3
-"""Width for the sign in cells: between two columns, or before each line when the sides are stacked."""
+"""Width of the sign in cells: between two columns, or before each line of stacked sides."""
 
 TWO_COLUMNS_CELLS = 72
-"""Least width in cells at which the runs are in two columns."""
+"""Minimum width in cells for two columns."""
 
 NARROWEST = 12
 
@@ -357,7 +357,7 @@ def _line_at(lines: Sequence[Line], index: int) -> Line:
 
 
 class Above(LazyLines):
-    """The left side above the right one; content that is equal on both sides appears once."""
+    """The left side above the right side. Content that is equal on both sides appears once."""
 
     def __init__(self, sides: Sides, width: int) -> None:
         self._left, self._right, self._how = sides

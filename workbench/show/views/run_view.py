@@ -113,7 +113,7 @@ class RunView:
 
     @property
     def held(self) -> int | None:
-        """The index of the item where the run is held or asks for permission; `None` while it continues."""
+        """The index of the item where the run is held or asks for permission. `None` while it continues."""
         return self._run.held
 
     def place(self, index: int) -> RunPlace | None:
@@ -258,7 +258,7 @@ class RunView:
         run.append(AskedItem(asked))
 
     def _take_user(self, spoken: UserRequestStarted | UserRefused | UserSaid | UserEnded) -> None:
-        """Show what the user of a conversation does."""
+        """Show an action of a conversation's user."""
         run = self._run
         run.finish_text()
         match spoken:
@@ -300,10 +300,10 @@ class RunView:
         former: RunResult | None = None,
         final: FinalTable | None = None,
     ) -> None:
-        """Attach a grade, in place of any earlier one.
+        """Attach a grade in place of the earlier grade.
 
-        `expected` are the case's expected calls with their places. `former` is the original result of a run that was
-        regraded. `final` is the case's.
+        `expected` are the case's expected calls with their places. `former` is the original result of a regraded run.
+        `final` is the case's `final`.
         """
         put_grade(self._run, result, expected, former, first=not self.graded, final=final)
         self.graded = True
@@ -414,7 +414,7 @@ class RunView:
             run.changed(run.round)
 
     def _count(self, piece: str, at_ms: float) -> None:
-        """Count a piece of the answer; the clock's next tick shows the count."""
+        """Count a piece of the answer. The clock's next tick shows the count."""
         if (asked := self._run.asked) is not None:
             asked.awaited.add(piece, at_ms / 1000)
 
@@ -455,7 +455,7 @@ class RunView:
             if asked.errors and asked.errors[-1] == finish.error:
                 asked.errors.pop()
         go_on(self._run)
-        # A run may end during an execution, which would then be shown as running for ever.
+        # A run may end during an execution. Without this, the execution would seem to run for ever.
         for index, item in enumerate(self._run.items):
             if isinstance(item, ResultItem) and item.executing and item.result is None:
                 item.executing = False
@@ -477,7 +477,7 @@ def _message_item(message: Message, number: int) -> MessageItem:
 
 
 def hold(run: RunItems, paused: Paused) -> None:
-    """Show that the run is held: at a call or a result, or after the last item if a request is next."""
+    """Show that the run is held at a call or a result, or after the last item if a request is next."""
     go_on(run)
     if paused.asked is not None:
         run.held = run.append(AskedItem(paused.asked, paused.why, waits=True))
@@ -527,7 +527,7 @@ def put_request(run: RunItems, request: HttpRequest | str) -> None:
 
 
 def add_message(run: RunItems, message: MessageItem) -> None:
-    """Show a message that the user added before the next request; a hold is moved after the message."""
+    """Show a message that the user added before the next request. A hold moves after the message."""
     held = None
     if run.held is not None:
         held = run.items[run.held]
@@ -586,7 +586,7 @@ class RunPlace:
 
 
 def place_at(run: RunItems, index: int) -> RunPlace | None:
-    """Return the place of the item at an index; `None` for the end of a run.
+    """Return the place of the item at an index, or `None` for the end of a run.
 
     The cost does not depend on the length of the run.
     """

@@ -1,4 +1,4 @@
-"""The interface through which writers read a report on runs; `evaluation.report.Report` implements it."""
+"""The interface through which writers read a report on runs. `evaluation.report.Report` implements it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ShownRun(NamedTuple):
 
 
 class ShownCase(NamedTuple):
-    """A case with a model and its joined result, without secrets; the fields are as in `ShownRun`."""
+    """A case with a model and its combined result, without secrets. The fields are as in `ShownRun`."""
 
     result: CaseResult
     case: Case | None

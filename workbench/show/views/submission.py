@@ -130,7 +130,7 @@ def _kind(case: Case | None) -> Kind:
 
 def _prompt(shown: ShownCase, number: int, *, asked_for: bool) -> Prompt:
     case, result = shown.case, shown.result
-    # The calls of the run that decides explain the verdict of the case.
+    # The deciding run's calls explain the verdict of the case.
     run = result.decisive_run
     prompt, expected = "", tuple[str, ...]()
     if case is not None:
@@ -155,7 +155,7 @@ def _prompt(shown: ShownCase, number: int, *, asked_for: bool) -> Prompt:
 
 
 def markdown_of_submission(report: RunsReport) -> Iterator[str]:
-    """Yield a table for each model; text from suites, models and tools has no effect as markup."""
+    """Yield a table for each model. Text from suites, models and tools has no effect as markup."""
     names = ", ".join(map(report.secrets.redact, report.suite_names.values()))
     made = f"Workbench {__version__} · {code(report.started_at)}"
     if report.batch is not None:

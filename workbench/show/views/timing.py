@@ -22,7 +22,7 @@ class Timing:
     cases_a_minute: float | None
     """Graded cases per minute, counting only time with a run in progress. `None` if no case was graded."""
     runs_a_minute: float | None
-    """Graded runs per minute of the same time; higher than the rate of cases if cases run more than once."""
+    """Graded runs per minute of the same time. It exceeds the rate of cases if cases have repeats."""
 
 
 def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) -> Timing:

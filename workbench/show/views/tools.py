@@ -57,7 +57,7 @@ class ToolSource:
 class SuiteTools:
     """All tools of a suite, by source.
 
-    `findings` are lint's findings; `None` if lint did not run.
+    `findings` are lint's findings. They are `None` if lint did not run.
     """
 
     path: str
@@ -67,7 +67,7 @@ class SuiteTools:
 
 
 def tool_lines(suites: Sequence[SuiteTools], width: int, paint: Paint) -> Iterator[str]:
-    """Yield the listing as text, at most `width` cells wide; errors are never cut."""
+    """Yield the listing as text in at most `width` cells. Errors are never cut."""
     for number, suite in enumerate(suites):
         if number:
             yield ""
@@ -208,7 +208,7 @@ def instructions_note(text: str, *, sent: bool) -> str:
 
 
 def not_offered(task_tools: Sequence[str]) -> str:
-    """Return a note with the names of a server's tools that are not offered, and the reason."""
+    """Return a note that names a server's tools that are not offered, with the reason."""
     return f"not offered to models, callable only as MCP tasks: {', '.join(map(one_line, task_tools))}"
 
 
@@ -217,7 +217,7 @@ def _size(characters: int) -> str:
 
 
 def _parameters(tool: ToolDefinition) -> str:
-    """Return the parameters of a tool with types; optional ones have a `?`: `city: string, days?: integer`."""
+    """Return the parameters of a tool with types. Optional parameters have a `?`: `city: string, days?: integer`."""
     must = required_names(tool.parameters)
     parts: list[str] = []
     for name, schema in properties_of(tool.parameters).items():

@@ -105,7 +105,7 @@ def _head(totals: AnyTotals, title: str, counts: str) -> Line:
 
 
 def _facts(*facts: str) -> Iterator[Line]:
-    # An unknown fact is an empty text, and a line that has only unknown facts is omitted.
+    # An unknown fact is an empty text. A line with only unknown facts is omitted.
     if text := _BETWEEN.join(filter(None, facts)):
         yield (Span(f"  {text}", "muted"),)
 
@@ -122,7 +122,7 @@ def _times(name: str, times: Latency | None) -> str:
 
 
 def rate_fact(totals: Totals) -> str:
-    """Return the pass rate with its number of runs; empty if nothing was graded."""
+    """Return the pass rate with its number of runs. Empty if nothing was graded."""
     if totals.pass_rate is None:
         return ""
     fact = f"{PASS_RATE.title} {rate_text(totals.pass_rate)} of {counted(totals.graded, 'graded run')}"
@@ -147,7 +147,7 @@ def passing_text(chances: Sequence[Passing]) -> str:
 
 
 def score_fact(totals: AnyTotals) -> str:
-    """Return the mean score; empty if no run has a score."""
+    """Return the mean score. Empty if no run has a score."""
     if totals.mean_score is None:
         return ""
     return f"{SCORE.pooled[0].title} {mean_text(totals.mean_score)}"
@@ -156,7 +156,7 @@ def score_fact(totals: AnyTotals) -> str:
 def _rate_of_cases(totals: ModelTotals) -> str:
     """Return the pass rate with its interval.
 
-    A rate without an interval is left out, because runs were stopped early, which biases the rate.
+    A rate without an interval is omitted: its runs were stopped early, which biases the rate.
     """
     if totals.pass_rate is None or totals.interval is None:
         return ""
@@ -186,7 +186,7 @@ def not_made_text(runs: int) -> str:
 
 
 def endpoint_text(faults: int, failed: int) -> str:
-    """Return the share of failures by the endpoint: `2 of 5 failures are the endpoint's`."""
+    """Return the endpoint's share of failures: `2 of 5 failures are the endpoint's`."""
     verb = "are"
     if faults == 1:
         verb = "is"
@@ -241,7 +241,7 @@ _WHY_MAX = 300
 
 
 def checked_text(valid: int, checked: int) -> str:
-    """Return a rate with its number of calls: `97.5% of 40`; a rate below 1 is never rounded to 100%."""
+    """Return a rate with its number of calls: `97.5% of 40`. A rate below 1 is never rounded to 100%."""
     if not checked:
         return "unknown"
     return f"{rate_text(valid / checked)} of {count_text(checked)}"

@@ -1,4 +1,4 @@
-"""The steps of a run as lines, which are written as the steps happen."""
+"""The steps of a run as lines, written as the steps happen."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ class StepLines:
                 self._suites, self._instructed = system or None, bool(instructions)
                 return [f"▲ {one_line(notice)}" for notice in notices]
             case RequestStarted(round=number):
-                # The retry of a request voids the answer of the failed attempt.
+                # A retry voids the answer of the failed attempt.
                 self._text.clear()
                 self._reasoning.clear()
                 self._silent = True
@@ -222,7 +222,7 @@ class StepLines:
                 self._text.append(text)
             case ReasoningDelta(text=text):
                 self._reasoning.append(text)
-            # Some endpoints send reasoning as text and mark only its end: the text before the mark becomes reasoning.
+            # Some endpoints send reasoning as text and mark only its end. The text before the mark becomes reasoning.
             case TextWasReasoning():
                 self._reasoning += self._text
                 self._text.clear()
@@ -239,7 +239,7 @@ class StepLines:
                 self._failure = error
             case RetryScheduled(attempt=attempt, wait_ms=wait_ms, reason=reason):
                 retry = f"↻ retry {attempt} in {duration_text(wait_ms)}"
-                # The reason for most retries is the failure itself, which the previous line shows.
+                # Most retries are caused by the failure on the previous line.
                 if reason != self._failure:
                     retry += f": {one_line(reason)}"
                 return [f"▲ {one_line(self._failure)}", retry]
@@ -279,7 +279,7 @@ class StepLines:
         lines: list[str] = []
         if response.waited_ms:
             lines.append(f"· {waited_text(response.waited_ms)}")
-        # An answer without text and calls would otherwise leave no line at all.
+        # Without this, an answer without text and calls would leave no line.
         is_silent = self._silent and not "".join(self._text).strip()
         lines += self._words()
         if is_silent:
@@ -320,8 +320,8 @@ class StepLines:
 def changes_by_hand(trajectory: Trajectory) -> int:
     """Return the number of changes that a person made in a run.
 
-    Changes are edited calls and results, results typed by hand or withheld, messages of a conversation's user that a
-    person wrote, added messages and regenerated answers.
+    Changes are edited calls and results, results that a person typed or withheld, messages of a conversation's user
+    that a person wrote, added messages, and regenerated answers.
     """
     changes = 0
     for call in trajectory.calls:
@@ -346,7 +346,7 @@ def unread_text(trajectory: Trajectory) -> str:
 
 
 def hold_text(paused: Paused, tool: str | None) -> str:
-    """Return the place where a run is held, as the end of a sentence; empty if the run only asks for permission.
+    """Return the place where a run is held, as the end of a sentence. Empty if the run only asks for permission.
 
     `tool` is the tool of the held call.
     """
@@ -407,7 +407,7 @@ def repaired_line(results: Sequence[RunResult]) -> str | None:
     """
     kinds = Counter[str]()
     for result in results:
-        # `repaired` lists a kind at most once for each run, so the counts are numbers of runs.
+        # For each run, `repaired` lists a kind at most once, so the counts are numbers of runs.
         kinds.update(result.repaired)
     return _line(kinds, sum(result.was_asked for result in results))
 

@@ -1,4 +1,4 @@
-"""The user of a conversation in words: where a message comes from, what was not sent, and how the user left."""
+"""The user of a conversation in words: the source of messages, messages that were not sent, and the user's end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SOURCES: dict[UserSource, str] = {
 
 
 def source_of(said: UserSaid, refused: int) -> str:
-    """Return the source of a user's message, empty for a script: `played · 2nd try` after one refused attempt."""
+    """Return the source of a user's message: `played · 2nd try` after one refused attempt. Empty for a script."""
     source = _SOURCES[said.by]
     if refused and said.by != "person":
         source += f" {GLYPHS.dot} {_nth(refused + 1)} try"
@@ -61,7 +61,7 @@ def turn_lines(turn: UserTurn) -> Iterator[str]:
 
 
 def lines_before(trajectory: Trajectory, turn: int | None) -> Iterator[str]:
-    """Yield the lines of a turn of the user, by its number."""
+    """Yield the lines of a user's turn, given by its number."""
     for each in trajectory.user_turns:
         if each.number == turn:
             yield from turn_lines(each)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from workbench.trajectory.events import ExecutionProgress, JsonValue, PromptProgress, Usage
 
 
-# Without the lookbehind, the pattern could begin inside a run of blanks, and a search would take quadratic time.
+# Without the lookbehind, a match could begin inside a run of blanks, and a search would take quadratic time.
 _LAYOUT = re.compile(r"(?<!\s)\s*\n\s*")
 
 
@@ -42,7 +42,7 @@ def call_text(tool: str, arguments: Mapping[str, JsonValue], limit: int | None =
 def content_text(content: str) -> str:
     """Return a tool's result on one line, safe to show.
 
-    In text that looks like JSON, line breaks and indents become single blanks; nothing else changes.
+    In text that looks like JSON, line breaks and indents become single blanks. Nothing else changes.
     """
     if content[:1] in ("{", "["):
         # A line break in a JSON text is never inside a string, where it would be escaped.
@@ -51,12 +51,12 @@ def content_text(content: str) -> str:
 
 
 def waited_text(waited_ms: float) -> str:
-    """Return a text on how long a request waited for a free slot at its endpoint."""
+    """Return the time for which a request waited for a free slot at its endpoint."""
     return f"waited {duration_text(waited_ms)} for a free slot"
 
 
 def usage_text(usage: Usage, unit: str = " tokens") -> str:
-    """Return the input and output tokens as text, with cached tokens and reasoning tokens if there are any."""
+    """Return the input and output tokens as text. Cached and reasoning tokens are included if there are any."""
     cached, reasoning = usage.cached_input_tokens, usage.reasoning_tokens
     return tokens_text(usage.input_tokens, usage.output_tokens, cached, reasoning, unit=unit)
 
@@ -69,7 +69,7 @@ def percentiles_text(times: Latency) -> str:
 def estimate_text(estimate: Estimate) -> str:
     """Return an estimate for runs as text: `about 1,200 tokens and $0.0034, cost unknown for 2 runs`.
 
-    A cost of zero is left out if other runs have an unknown cost.
+    A cost of zero is omitted if other runs have an unknown cost.
     """
     runs, unpriced = estimate.runs, estimate.without_cost
     known: list[str] = []
@@ -101,11 +101,11 @@ _HINTS: Mapping[str, tuple[str, str]] = {
     "idempotentHint": ("idempotent", "not idempotent"),
     "openWorldHint": ("open-world", "closed-world"),
 }
-"""The words for a true hint and for a false one."""
+"""The words for a true and for a false hint."""
 
 
 def hints_in_words(annotations: Mapping[str, JsonValue]) -> str:
-    """Return every annotation of a tool in words, known ones first."""
+    """Return every annotation of a tool in words, with known annotations first."""
     known = [name for name in _HINTS if name in annotations]
     parts = []
     for name in dict.fromkeys((*known, *annotations)):
@@ -119,10 +119,10 @@ def hints_in_words(annotations: Mapping[str, JsonValue]) -> str:
 
 
 CHARACTERS_PER_TOKEN = 4
-"""The average for English text in common tokenizers; only the endpoint knows the exact number, after the answer."""
+"""Average for English text in common tokenizers. Only the endpoint knows the exact number, after the answer."""
 
 SHOWN_AFTER_S = 1.0
-"""The shortest time of waiting or answering that is shown, in seconds."""
+"""Shortest time of waiting or answering, in seconds, that is shown."""
 
 
 @dataclass(slots=True)
@@ -154,7 +154,7 @@ class Awaited:
         return "reading the prompt"
 
     def facts(self, now_s: float | None) -> list[str]:
-        """Return the known facts among time, progress and speed, the most important first."""
+        """Return the known facts among time, progress and speed, most important first."""
         facts: list[str] = []
         if now_s is not None and now_s - self.sent_s >= SHOWN_AFTER_S:
             facts.append(estimate_time_text(now_s - self.sent_s))

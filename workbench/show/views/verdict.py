@@ -1,4 +1,4 @@
-"""The verdict on a batch, in the words that the app and all reports share: whether its command succeeds, and why."""
+"""The verdict on a batch: whether its command succeeds, and why. The app and all reports share its words."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ _BAD = (Status.FAILED, Status.ERROR, Status.STOPPED)
 
 
 def brief_lines(report: RunsReport, details: str, width: int, verdict: Line | None = None) -> Iterator[Line]:
-    """Yield a report in three lines: the verdict, the ids of cases that did not pass, and the place of the `details`.
+    """Yield a report in three lines: the verdict, the ids of cases that did not pass, and the place of `details`.
 
-    If all cases passed, there is no line of ids. `verdict`, if given, replaces the verdict of the report.
+    If all cases passed, there is no line of ids. `verdict` replaces the verdict of the report.
     """
     how_many = ""
     if verdict is None and report.exit_code == 0:
@@ -90,7 +90,7 @@ def brief_lines(report: RunsReport, details: str, width: int, verdict: Line | No
 
 
 _MORE_CELLS = 24
-"""The number of cells in a line that are reserved for the words around the names."""
+"""Number of cells in a line that are reserved for the words around the names."""
 
 
 def listed(names: Sequence[str], width: int) -> str:
