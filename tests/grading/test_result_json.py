@@ -13,7 +13,7 @@ from workbench.dataclasses import compact_json
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_pieces, outcome_to_json
 from workbench.grading.status import Status
-from workbench.show.json.report import GradeReport
+from workbench.show.json.run_report import GradeReport
 
 GRADE = Grade(
     "critics",

@@ -13,7 +13,8 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from workbench.show.json.base import Finite, ReportModel
 from workbench.show.json.records import Records, document_pieces
-from workbench.show.json.report import GradeReport, PairingReport, ReportDocument, RunReport
+from workbench.show.json.report import ReportDocument
+from workbench.show.json.run_report import GradeReport, PairingReport, RunReport
 from workbench.show.views.runs_report import Redactor
 
 
