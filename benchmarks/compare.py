@@ -36,7 +36,7 @@ from workbench.trajectory.events import (
     TextDelta,
     Usage,
 )
-from workbench.trajectory.trajectory import fold
+from workbench.trajectory.fold import fold
 from workbench.tui.terminal.environment import terminal_environment
 
 CASES = sized(2_000, 60)

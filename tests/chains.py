@@ -20,7 +20,8 @@ from workbench.trajectory.events import (
     TextDelta,
     Usage,
 )
-from workbench.trajectory.trajectory import Trajectory, fold
+from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import Trajectory
 
 STARTED = RunStarted("hash", "case", "Case", "m", None, (Message("user", "Go."),), ())
 

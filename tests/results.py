@@ -5,7 +5,8 @@ from __future__ import annotations
 from tests.trajectory.scripts import events_of
 from workbench.grading.grade import Grade, RunResult
 from workbench.grading.status import Status
-from workbench.trajectory.trajectory import Trajectory, fold
+from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import Trajectory
 
 _VERDICTS = {"passed", "warned", "failed"}
 

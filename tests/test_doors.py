@@ -46,7 +46,8 @@ from workbench.suite.render import Table
 from workbench.suite.suite_file import load_suite
 from workbench.tools.answer import ToolAnswer
 from workbench.trajectory.events import Event, JsonValue, TextDelta, ToolCall
-from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, fold
+from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 ROOT = Path(__file__).parents[1] / "workbench"
 

@@ -40,7 +40,7 @@ NOT_FOR_SHOWING = {
     "show/views/timing.py": "microseconds in JSON",
     "tools/audit.py": "microseconds in the audit log",
     "engine/server_calls.py": "microseconds in the audit log",
-    "trajectory/trajectory.py": "microseconds in JSON",
+    "trajectory/fold.py": "microseconds in JSON",
     "dataclasses.py": "a bound of numbers in files",
     "tui/kit/line_view.py": "a row of a scroll bar",
     "tui/kit/list_screen.py": "cells of a pane",

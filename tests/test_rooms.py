@@ -121,7 +121,7 @@ IMPORT_MORE = {
     """,
     "evaluation": """
         adding approval ci_jobs client_servers clocks cluster cluster_limits cost_limit exit_code_property
-        instructions kept_runs one_door reachable repeated_keys run runtime starter stored_runs workers
+        instructions kept_runs one_door reachable repeated_keys run runtime starter stored_runs
     """,
     "integrations": "pytest_plugin",
     "remote": "batches gate records serve server walking",

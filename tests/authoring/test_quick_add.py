@@ -38,7 +38,8 @@ from workbench.trajectory.events import (
     RunStarted,
     ToolDefinition,
 )
-from workbench.trajectory.trajectory import Trajectory, fold
+from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import Trajectory
 
 PATH = Path("home.toml")
 TOOLS = (

@@ -28,7 +28,7 @@ from workbench.suite.grading_model import GRADERS
 from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import RunFinished, RunStarted
-from workbench.trajectory.trajectory import fold
+from workbench.trajectory.fold import fold
 
 SUITE = """
 format = 1

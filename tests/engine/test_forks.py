@@ -34,7 +34,8 @@ from workbench.suite.settings import settings_of
 from workbench.suite.suite_file import parse_suite
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import Deviation, Message, MessageAdded, ServerInstructions, ToolCall, Usage
-from workbench.trajectory.trajectory import Trajectory, fold
+from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import Trajectory
 
 SEND = ("send", {"to": "Ann"})
 STEPS = [{"user": "Weather?", "tool": "get_weather"}, {"tool": "send"}, {"user": "Thanks."}]

@@ -34,8 +34,9 @@ from workbench.trajectory.events import (
     ToolDefinition,
     Usage,
 )
+from workbench.trajectory.fold import fold
 from workbench.trajectory.recording import event_to_line
-from workbench.trajectory.trajectory import Trajectory, fold
+from workbench.trajectory.trajectory import Trajectory
 
 KEY = "sk-planted-4711"
 START = RunStarted("hash", "case", "Case", "model", None, (), ())

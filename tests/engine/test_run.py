@@ -20,8 +20,8 @@ from workbench.tools.mocks import Mocks
 from workbench.tools.python_code import PythonFunctions
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import Event, ResultReceived, RunFinished, ToolDefinition
+from workbench.trajectory.fold import fold
 from workbench.trajectory.recording import event_from_line, event_to_line
-from workbench.trajectory.trajectory import fold
 
 
 async def test_results_go_back_to_the_model_until_it_answers_in_words() -> None:

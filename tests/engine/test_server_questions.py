@@ -23,8 +23,8 @@ from workbench.suite.trust import needs_trust
 from workbench.suite.variants import varied_case
 from workbench.tools.questions import Question
 from workbench.trajectory.events import Event, JsonValue, Paused, ServerAsked
+from workbench.trajectory.fold import fold
 from workbench.trajectory.recording import event_from_line, event_to_line
-from workbench.trajectory.trajectory import fold
 
 SERVER = Path(__file__).parents[1] / "tools" / "servers" / "asker.py"
 

@@ -22,7 +22,8 @@ from workbench.engine.checkpoint import (
 )
 from workbench.engine.fork import past_holds
 from workbench.trajectory.events import Event, Forked, Paused
-from workbench.trajectory.trajectory import Round, Trajectory, fold
+from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import Round, Trajectory
 
 SEND = ("send", {"to": "Ann"})
 ANSWERS = [Say("Looking.", calls=[CALL, SEND]), Say(calls=[CALL]), Say("Rain.")]

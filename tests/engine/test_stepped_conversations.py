@@ -21,7 +21,8 @@ from workbench.engine.plan import plan_fork
 from workbench.grading.grade import RunResult
 from workbench.suite.suite_file import SuiteFile, load_suite
 from workbench.trajectory.events import Paused, UserSaid
-from workbench.trajectory.trajectory import Trajectory, fold
+from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import Trajectory
 
 SCRIPT = ["I want to cancel an order.", "It is A17.", "Yes, please cancel it.", "Thanks, bye."]
 

@@ -22,7 +22,7 @@ from workbench.engine.checkpoint import (
 from workbench.engine.stepper import Stepper, Until
 from workbench.show.views.trajectory import unread_text
 from workbench.trajectory.events import Paused, Resumed, RunFinished
-from workbench.trajectory.trajectory import fold
+from workbench.trajectory.fold import fold
 
 UNTIL: tuple[Until, ...] = ("stop", "round", "end")
 

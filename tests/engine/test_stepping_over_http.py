@@ -31,7 +31,8 @@ from workbench.engine.checkpoint import (
 from workbench.providers.wire.messages import NO_TEXT
 from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.trajectory.events import Paused, Resumed
-from workbench.trajectory.trajectory import Trajectory, fold
+from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import Trajectory
 
 OSLO = Call("get_weather", {"city": "Oslo"}, "call_1")
 ROME = Call("get_weather", {"city": "Rome"}, "call_2")

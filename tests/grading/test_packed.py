@@ -32,7 +32,7 @@ from workbench.show.views.batch_text import text_report
 from workbench.suite.expected_calls import ExpectedCall
 from workbench.suite.model import Case
 from workbench.trajectory.events import Event, ToolDefinition
-from workbench.trajectory.trajectory import fold
+from workbench.trajectory.fold import fold
 
 MOST_BYTES = 1600
 """What a small run may take that nobody looks at; whole it takes five times as many."""

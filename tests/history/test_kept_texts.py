@@ -27,7 +27,7 @@ from workbench.history.records import NewRun
 from workbench.history.rows import begin_batch, write_run
 from workbench.suite.settings import CriticsOptions, Grading
 from workbench.trajectory.events import RunStarted, ToolDefinition
-from workbench.trajectory.trajectory import fold
+from workbench.trajectory.fold import fold
 
 any_text = st.text(
     st.one_of(

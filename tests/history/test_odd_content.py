@@ -25,8 +25,8 @@ from workbench.history import packing
 from workbench.history.edits import add_grading
 from workbench.history.history import History
 from workbench.history.records import HistoryError
+from workbench.trajectory.fold import TrajectoryError, fold
 from workbench.trajectory.recording import event_from_line
-from workbench.trajectory.trajectory import TrajectoryError, fold
 
 ESCAPE = "\x1b]0;taken over\x07\x1b[31m\x9b31m"
 TABLES = ("suites", "batches", "parts", "runs", "details", "gradings", "regrades")

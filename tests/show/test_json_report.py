@@ -38,7 +38,7 @@ from workbench.show.json.report import (
     report_without_records,
 )
 from workbench.suite.grading_model import Gate
-from workbench.trajectory.trajectory import fold
+from workbench.trajectory.fold import fold
 
 CASE = case_of(call("t", {"city": "Oslo"}))
 SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "report.schema.json"

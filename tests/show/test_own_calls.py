@@ -20,7 +20,7 @@ from workbench.show.views.run_lines import lines_of
 from workbench.show.views.run_view import RunView
 from workbench.show.views.trajectory import StepLines, trajectory_lines
 from workbench.trajectory.events import Event, EventPayload, OwnCallAnswered, RunFinished, RunStarted
-from workbench.trajectory.trajectory import fold
+from workbench.trajectory.fold import fold
 
 SETUP = OwnCallAnswered("setup", "open", {"id": "A17"}, "opened", False, "suite mock", 2.0)
 FINAL = OwnCallAnswered("final", "get", {"id": "A17"}, '{"status": "open"}', True, "server", 3.0, "shop")

@@ -36,7 +36,7 @@ from workbench.trajectory.events import (
     StepStarted,
     TextDelta,
 )
-from workbench.trajectory.trajectory import fold
+from workbench.trajectory.fold import fold
 
 RUN: list[EventPayload] = [
     RequestStarted(1),

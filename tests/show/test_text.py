@@ -28,7 +28,7 @@ from workbench.trajectory.events import (
     RunStarted,
     Usage,
 )
-from workbench.trajectory.trajectory import fold
+from workbench.trajectory.fold import fold
 
 
 def lines_of(

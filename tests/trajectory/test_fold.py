@@ -32,8 +32,8 @@ from workbench.trajectory.events import (
     TextWasReasoning,
     Usage,
 )
+from workbench.trajectory.fold import TrajectoryError, TrajectoryFold, fold
 from workbench.trajectory.recording import EventLineError, event_from_line, event_to_line
-from workbench.trajectory.trajectory import TrajectoryError, TrajectoryFold, fold
 
 
 @given(scripts())

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.trajectory.scripts import events_of, json_values, scripts
 from workbench.trajectory.events import Event, JsonValue
+from workbench.trajectory.fold import fold
 from workbench.trajectory.recording import (
     Header,
     RecordedSuite,
@@ -20,7 +21,6 @@ from workbench.trajectory.recording import (
     read_recording,
     result_line,
 )
-from workbench.trajectory.trajectory import fold
 
 HEADER = Header("1.0", "run", "2026-11-21T09:30:00+00:00", RecordedSuite("a.toml", "f00", "format = 1\n"), "c", "m", 2)
 LINES = [header_line(HEADER), *map(event_to_line, events_of([("Hi", 1), ("Bye", 0)])), result_line("run", {"a": 1})]

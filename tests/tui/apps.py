@@ -50,7 +50,8 @@ from workbench.trajectory.events import (
     ToolDefinition,
     Usage,
 )
-from workbench.trajectory.trajectory import Trajectory, fold
+from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.kit.questions import AskScreen
 from workbench.tui.runs.runner import AppRuntime
 from workbench.tui.shell.workbench import Workbench

@@ -23,7 +23,7 @@ from workbench.history.writer import HistoryWriter
 from workbench.suite.grading_model import GraderName
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import Event, EventPayload, JsonValue, RunFinished
-from workbench.trajectory.trajectory import fold
+from workbench.trajectory.fold import fold
 from workbench.tui.history.batches_screen import HistoryScreen
 
 BEGAN = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)

@@ -20,7 +20,7 @@ from workbench.grading.grade import RunResult
 from workbench.grading.repeats import Cases, case_results, path_of_suite
 from workbench.grading.scoring import Scored, counted_score, counts_zero, mean
 from workbench.grading.status import Status
-from workbench.numerals import count_text
+from workbench.numerals import count_text, counted_of, demanded_text
 from workbench.suite.grading_model import Aggregate, Gate, Statistic
 from workbench.suite.model import Suite
 from workbench.suite.rules import is_score
@@ -319,7 +319,9 @@ class UserErrors:
     @property
     def text(self) -> str:
         """The missed limit in words."""
-        return f"simulated users spoilt {self.spoilt} of {self.runs} runs, and at most {self.limit:.0%} may be"
+        runs = counted_of(self.spoilt, self.runs, "run")
+        most = demanded_text(self.limit, is_rate=True)
+        return f"{runs} ended in an error of the simulated user, more than {most}"
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,8 @@ from workbench.tools.listings import definitions_for
 from workbench.tools.python_code import PythonFunctions
 from workbench.trajectory.events import Event, EventPayload, JsonValue, RunFinished, ToolCall
 from workbench.trajectory.external_run import ExternalResult
+from workbench.trajectory.fold import fold
 from workbench.trajectory.recording import RecordingError
-from workbench.trajectory.trajectory import fold
 
 MODEL_NAME = "given calls"
 """The name of the model in results and reports of calls that were made elsewhere."""

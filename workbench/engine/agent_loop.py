@@ -66,9 +66,10 @@ from workbench.trajectory.events import (
     usable,
 )
 from workbench.trajectory.external_run import ExternalRun
+from workbench.trajectory.fold import TrajectoryError
 from workbench.trajectory.media import Media
 from workbench.trajectory.system_prompt import prompt_of
-from workbench.trajectory.trajectory import Round, Trajectory, TrajectoryError
+from workbench.trajectory.trajectory import Round, Trajectory
 
 
 # A model's latency covers only the successful attempt. Two waits count neither as latency nor towards the run's time

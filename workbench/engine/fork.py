@@ -32,7 +32,8 @@ from workbench.trajectory.events import (
     TextDelta,
     UserSaid,
 )
-from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, fold
+from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 _ID = "call{:05}"
 """Call ids that every API accepts. The strictest API requires nine letters and digits."""

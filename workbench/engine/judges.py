@@ -55,7 +55,8 @@ from workbench.trajectory.events import (
     ToolDefinition,
 )
 from workbench.trajectory.external_run import ExternalRun
-from workbench.trajectory.trajectory import Round, Trajectory, TrajectoryError
+from workbench.trajectory.fold import TrajectoryError
+from workbench.trajectory.trajectory import Round, Trajectory
 
 PROMPT = 2
 """The version of the judge's prompt. Judgements made with a different version are not reused."""

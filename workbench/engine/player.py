@@ -36,7 +36,8 @@ from workbench.trajectory.events import (
     UserRequestStarted,
     UserSaid,
 )
-from workbench.trajectory.trajectory import Round, Trajectory, TrajectoryError
+from workbench.trajectory.fold import TrajectoryError
+from workbench.trajectory.trajectory import Round, Trajectory
 
 PROMPT = 1
 """The version of the shipped prompt. Answers to a different version are not reused."""

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from types import TracebackType
 
 from workbench.trajectory.events import Event, EventPayload
-from workbench.trajectory.trajectory import Round, Trajectory, TrajectoryFold
+from workbench.trajectory.fold import TrajectoryFold
+from workbench.trajectory.trajectory import Round, Trajectory
 
 
 class TimeLimit:

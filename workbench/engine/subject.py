@@ -30,7 +30,8 @@ from workbench.tools.server_process import ends_within, left_behind, new_mark, s
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import FinishReason, Message, RequestStarted, RunFinished, ToolDefinition
 from workbench.trajectory.external_run import ExternalRun
-from workbench.trajectory.trajectory import Trajectory, TrajectoryError
+from workbench.trajectory.fold import TrajectoryError
+from workbench.trajectory.trajectory import Trajectory
 
 _CHUNK = 64 * 2**10
 _DRAIN_S = 1.0

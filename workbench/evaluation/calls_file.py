@@ -43,8 +43,8 @@ from workbench.suite.suite_file import SuiteFile, cases_by_id
 from workbench.tools.listings import definitions_for
 from workbench.trajectory.events import Event, EventPayload, RunFinished
 from workbench.trajectory.external_run import ExternalRun
+from workbench.trajectory.fold import fold
 from workbench.trajectory.recording import Header, RecordedSuite, Recording, RecordingError
-from workbench.trajectory.trajectory import fold
 from workbench.version import __version__
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')

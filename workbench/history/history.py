@@ -41,8 +41,9 @@ from workbench.history.run_table import RunTable
 from workbench.suite.excerpts import Blocks
 from workbench.suite.grading_model import Gate
 from workbench.trajectory.events import JsonValue
+from workbench.trajectory.fold import fold
 from workbench.trajectory.recording import Header, RecordedSuite, Recording
-from workbench.trajectory.trajectory import Trajectory, fold
+from workbench.trajectory.trajectory import Trajectory
 
 _BATCH = "SELECT id, name, kind, started_at, ended_at, program, settings, planned FROM batches"
 _BATCH_COUNTS = ", ".join(status.column for status in Status)

@@ -35,7 +35,7 @@ from workbench.history.packing import (
 from workbench.history.records import CaseTexts, DamagedError, NewBatch, RunRow, SuiteRef
 from workbench.suite.excerpts import Blocks, CutText, case_blocks
 from workbench.suite.suite_file import SuiteFile
-from workbench.trajectory.trajectory import TrajectoryError
+from workbench.trajectory.fold import TrajectoryError
 
 if TYPE_CHECKING:
     from workbench.history.records import Outline

@@ -30,6 +30,7 @@ from workbench.suite.model import Case, Suite
 from workbench.suite.suite_file import SuiteFile, cases_by_id, parse_suite
 from workbench.suite.variants import UnknownVariantError, model_of, variant_of
 from workbench.trajectory.events import Event
+from workbench.trajectory.fold import TrajectoryError, fold
 from workbench.trajectory.recording import (
     EventLineError,
     Header,
@@ -38,7 +39,7 @@ from workbench.trajectory.recording import (
     RecordingError,
     event_from_json,
 )
-from workbench.trajectory.trajectory import Trajectory, TrajectoryError, fold
+from workbench.trajectory.trajectory import Trajectory
 from workbench.version import __version__
 
 _CONNECT_S = 5.0

@@ -1,6 +1,6 @@
 """The events of a run.
 
-Every `Event` has the id of its run, a sequence number from 0, a time, and a payload. `workbench.trajectory.trajectory`
+Every `Event` has the id of its run, a sequence number from 0, a time, and a payload. `workbench.trajectory.fold`
 folds the events of a run into its trajectory.
 """
 

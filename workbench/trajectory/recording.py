@@ -62,7 +62,8 @@ from workbench.trajectory.events import (
     UserRequestStarted,
     UserSaid,
 )
-from workbench.trajectory.trajectory import Trajectory, TrajectoryError, TrajectoryFold
+from workbench.trajectory.fold import TrajectoryError, TrajectoryFold
+from workbench.trajectory.trajectory import Trajectory
 
 # Events as JSON lines. Reading a written line gives an equal event. The names belong to the format and stay when a
 # class is renamed, as `asked_again` did.

@@ -28,8 +28,8 @@ from workbench.trajectory.events import (
     ToolDefinition,
     Usage,
 )
+from workbench.trajectory.fold import fold
 from workbench.trajectory.recording import Header, RecordedSuite, Recording
-from workbench.trajectory.trajectory import fold
 
 SUITE = """
 format = 1

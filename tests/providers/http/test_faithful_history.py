@@ -24,8 +24,8 @@ from workbench.providers.http.endpoints import Endpoints
 from workbench.show.views.run_lines import lines_of
 from workbench.show.views.run_view import RunView
 from workbench.trajectory.events import AnswerPaused
+from workbench.trajectory.fold import fold
 from workbench.trajectory.recording import event_from_line, event_to_line
-from workbench.trajectory.trajectory import fold
 
 Item = dict[str, Any]
 

@@ -30,7 +30,7 @@ from workbench.trajectory.events import (
     StepStarted,
     TextDelta,
 )
-from workbench.trajectory.trajectory import fold
+from workbench.trajectory.fold import fold
 from workbench.tui.grades.lines import grade_page
 from workbench.tui.grades.state import GradesState
 from workbench.tui.trajectory.run_lines import RunLines

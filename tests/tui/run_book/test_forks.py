@@ -21,7 +21,8 @@ from workbench.grading.status import Status
 from workbench.show.views.run_view import RunPlace
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Event, Paused, StepStarted
-from workbench.trajectory.trajectory import Trajectory, fold
+from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.models.choices import ModelChoice
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.forks import branch_number, branch_text, place_text

@@ -25,7 +25,8 @@ from workbench.show.views.run_items import OutcomeItem
 from workbench.show.views.run_lines import lines_of
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Event, EventPayload, RunFinished
-from workbench.trajectory.trajectory import Trajectory, fold
+from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import WHOLE_RUNS, RunRecord
 from workbench.tui.run_book.regrades import Regrading

@@ -42,7 +42,7 @@ from workbench.trajectory.events import (
     RunFinished,
     TextDelta,
 )
-from workbench.trajectory.trajectory import fold
+from workbench.trajectory.fold import fold
 from workbench.tui.trajectory.run_lines import RunLines
 
 

@@ -40,7 +40,7 @@ from workbench.trajectory.events import (
     TextWasReasoning,
     Usage,
 )
-from workbench.trajectory.trajectory import fold
+from workbench.trajectory.fold import fold
 from workbench.tui.trajectory.run_lines import RunLines
 
 EVERYTHING = 1_000_000

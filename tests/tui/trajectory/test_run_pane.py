@@ -10,7 +10,7 @@ import pytest
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, assert_golden, conversation, opened, suites_in
 from workbench.show.spans import Line, Span, cells, plain
 from workbench.trajectory.events import Event, JsonValue
-from workbench.trajectory.trajectory import fold
+from workbench.trajectory.fold import fold
 from workbench.tui.trajectory.pane import tabs_line
 
 RIGHT: list[tuple[str, dict[str, JsonValue]]] = [

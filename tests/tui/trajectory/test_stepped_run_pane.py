@@ -27,7 +27,7 @@ from workbench.trajectory.events import (
     TextDelta,
     Usage,
 )
-from workbench.trajectory.trajectory import fold
+from workbench.trajectory.fold import fold
 
 WRITTEN: dict[str, JsonValue] = {"room": "living room", "brightness": 60, "speed": 2}
 CHANGED: dict[str, JsonValue] = {"room": "living room", "brightness": 20, "scene": "movie"}

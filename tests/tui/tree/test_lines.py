@@ -15,7 +15,7 @@ from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
 from workbench.show.spans import cells, plain
 from workbench.trajectory.events import Event, EventPayload, RequestStarted, RunFinished
-from workbench.trajectory.trajectory import fold
+from workbench.trajectory.fold import fold
 from workbench.tui.tree.lines import tree_line
 
 LONG = "Dims the lights of the living room for a film"

@@ -67,8 +67,8 @@ from workbench.trajectory.events import (
     UserSaid,
 )
 from workbench.trajectory.external_run import ExternalRound
+from workbench.trajectory.fold import fold
 from workbench.trajectory.recording import RecordingError, recordings_in
-from workbench.trajectory.trajectory import fold
 
 # The text of a suite of imported cases, in the style of a suite written by hand.
 

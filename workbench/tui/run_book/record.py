@@ -33,7 +33,8 @@ from workbench.show.views.run_grade import expected_of
 from workbench.show.views.run_view import RunView
 from workbench.suite.model import Case
 from workbench.trajectory.events import Event, Paused, Resumed, RetryScheduled, StepStarted
-from workbench.trajectory.trajectory import Trajectory, fold
+from workbench.trajectory.fold import fold
+from workbench.trajectory.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from workbench.analysis.alignment import Difference

@@ -1,0 +1,413 @@
+"""Build the trajectory of a run from its events.
+
+A live view and a finished run use the same fold, so the grades apply to the run as it was shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field, replace
+from typing import Any
+
+from workbench.dataclasses import dataclass
+from workbench.trajectory.events import (
+    AgentNoted,
+    AgentStarted,
+    AnswerPaused,
+    CallArgumentsDelta,
+    CallEdited,
+    CallFinished,
+    CallStarted,
+    Deviation,
+    Event,
+    ExecutionProgress,
+    ExecutionStarted,
+    Forked,
+    JsonValue,
+    MessageAdded,
+    OwnCallAnswered,
+    Paused,
+    PromptProgress,
+    ReasoningDelta,
+    Regenerated,
+    RequestFailed,
+    RequestStarted,
+    ResponseFinished,
+    ResultEdited,
+    ResultReceived,
+    Resumed,
+    RetryScheduled,
+    RunFinished,
+    RunStarted,
+    ServerAsked,
+    StepStarted,
+    TextDelta,
+    TextWasReasoning,
+    ToolCall,
+    UserEnded,
+    UserRefused,
+    UserRequestStarted,
+    UserSaid,
+)
+from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, UserTurn
+
+
+class TrajectoryError(ValueError):
+    """The events cannot come from one run in this order."""
+
+
+@dataclass
+class _OpenCall:
+    id: str
+    tool: str
+    round: int
+    fragments: list[str] = field(default_factory=list)
+    finished: CallFinished | None = None
+    server: str | None = None
+    result: ResultReceived | None = None
+    edited: Mapping[str, JsonValue] | None = None
+    unedited: ResultReceived | None = None
+    by_provider: bool = False
+    asked: tuple[ServerAsked, ...] = ()
+
+    def record(self) -> CallRecord:
+        done = self.finished
+        if done is not None:
+            call = ToolCall(self.id, self.tool, done.arguments, done.raw, done.problem)
+        else:
+            call = ToolCall(self.id, self.tool, raw="".join(self.fragments))
+        return CallRecord(
+            call,
+            self.round,
+            done is not None,
+            self.server,
+            self.result,
+            edited=self.edited,
+            unedited=self.unedited,
+            by_provider=self.by_provider,
+            asked=self.asked,
+        )
+
+
+@dataclass
+class _OpenRound:
+    number: int
+    reasoning: list[str] = field(default_factory=list)
+    text: list[str] = field(default_factory=list)
+    calls: list[_OpenCall] = field(default_factory=list)
+    response: ResponseFinished | None = None
+    errors: list[str] = field(default_factory=list)
+    step: StepStarted | None = None
+    added: tuple[str, ...] = ()
+    superseded: tuple[Round, ...] = ()
+    replayed: bool = False
+    not_offered: list[_OpenCall] = field(default_factory=list)
+    turn: int | None = None
+    round_in_turn: int = 0
+    said: UserSaid | None = None
+    notes: list[AgentNoted] = field(default_factory=list)
+
+    def unanswered(self, **changes: Any) -> _OpenRound:
+        """Return a copy with the same request and without the answer."""
+        return _OpenRound(
+            self.number,
+            step=self.step,
+            added=self.added,
+            superseded=self.superseded,
+            turn=self.turn,
+            round_in_turn=self.round_in_turn,
+            said=self.said,
+            **changes,
+        )
+
+    def record(self) -> Round:
+        stop_reason = usage = first_token_ms = latency_ms = provider_state = cost_usd = None
+        waited_ms = 0.0
+        deviations: tuple[Deviation, ...] = ()
+        if (response := self.response) is not None:
+            stop_reason, usage = response.stop_reason, response.usage
+            first_token_ms, latency_ms = response.first_token_ms, response.latency_ms
+            provider_state, waited_ms = response.provider_state, response.waited_ms
+            deviations, cost_usd = response.deviations, response.cost_usd
+        not_offered = tuple([call.record() for call in self.not_offered])
+        return Round(
+            number=self.number,
+            reasoning="".join(self.reasoning),
+            text="".join(self.text),
+            calls=tuple([call.record() for call in self.calls]),
+            stop_reason=stop_reason,
+            usage=usage,
+            first_token_ms=first_token_ms,
+            latency_ms=latency_ms,
+            waited_ms=waited_ms,
+            cost_usd=cost_usd,
+            errors=tuple(self.errors),
+            provider_state=provider_state,
+            deviations=deviations,
+            step=self.step,
+            added=self.added,
+            superseded=self.superseded,
+            replayed=self.replayed,
+            not_offered=not_offered,
+            turn=self.turn,
+            round_in_turn=self.round_in_turn,
+            said=self.said,
+            notes=tuple(self.notes),
+        )
+
+
+class TrajectoryFold:
+    """A trajectory built event by event; sequence numbers start at 0 without gaps."""
+
+    def __init__(self) -> None:
+        self._run_id = ""
+        self._start: RunStarted | None = None
+        self._rounds: list[_OpenRound] = []
+        self._calls: dict[str, _OpenCall] = {}
+        self._finish: RunFinished | None = None
+        self._next_sequence = 0
+        self._time_ms = 0.0
+        self._held_ms = 0.0
+        self._is_held = False
+        self._outside_ms = 0.0
+        """Time outside the agent loop: before the start, waiting for an endpoint's turn, and judging."""
+        self._retry_wait_ms = 0.0
+        self._step: StepStarted | None = None
+        self._added: tuple[str, ...] = ()
+        self._fork: Forked | None = None
+        self._agent: AgentStarted | None = None
+        self._own_calls: tuple[OwnCallAnswered, ...] = ()
+        self._asked: tuple[ServerAsked, ...] = ()
+        self._turns: list[UserTurn] = []
+        self._said: UserSaid | None = None
+
+    def add(self, event: Event) -> None:
+        """Add an event; raise TrajectoryError if it cannot follow the previous events."""
+        if event.sequence != self._next_sequence:
+            raise TrajectoryError(f"event {event.sequence} where {self._next_sequence} was due")
+        if self._finish is not None:
+            raise TrajectoryError(f"event {event.sequence} after the end of the run")
+        what = event.payload
+        if isinstance(what, RunStarted) != (event.sequence == 0):
+            raise TrajectoryError("a run starts with RunStarted, once")
+        if self._next_sequence and event.run_id != self._run_id:
+            raise TrajectoryError(f"an event of run {event.run_id} among those of {self._run_id}")
+        self._outside_ms += self._outside_before(event)
+        match what:
+            case RunStarted():
+                self._start = what
+            case StepStarted():
+                self._step = what
+            case MessageAdded(text=text):
+                self._added += (text,)
+            case RequestStarted(round=number):
+                # A second request in the same round is a retry.
+                if self._rounds and self._rounds[-1].number == number:
+                    self._begin_again(self._rounds[-1])
+                else:
+                    self._rounds.append(self._opened(number))
+                    self._step, self._added, self._said = None, (), None
+            case Regenerated(round=number):
+                self._supersede(self._round(number))
+            case RequestFailed(round=number, error=error):
+                self._round(number).errors.append(error)
+            case PromptProgress(round=number) | AnswerPaused(round=number):
+                # Prompt progress is not stored in the trajectory, but its round must be the current one.
+                self._round(number)
+            case AgentStarted():
+                self._agent = what
+            case AgentNoted(round=number):
+                self._round(number).notes.append(what)
+            case TextDelta(round=number, text=text):
+                self._round(number).text.append(text)
+            case ReasoningDelta(round=number, text=text):
+                self._round(number).reasoning.append(text)
+            case TextWasReasoning(round=number):
+                answering = self._round(number)
+                answering.reasoning += answering.text
+                answering.text = []
+            case CallStarted() as started:
+                self._begin_call(started)
+            case CallArgumentsDelta(call_id=call_id, fragment=fragment):
+                self._call(call_id).fragments.append(fragment)
+            case CallFinished(call_id=call_id):
+                self._call(call_id).finished = what
+            case ResponseFinished(round=number):
+                self._round(number).response = what
+            case RetryScheduled(round=number, wait_ms=wait_ms):
+                self._round(number)
+                self._retry_wait_ms = wait_ms
+            case ExecutionStarted(call_id=call_id, server=server):
+                self._call(call_id).server = server
+            case ExecutionProgress(call_id=call_id):
+                # Execution progress is not stored either, but its call must exist.
+                self._call(call_id)
+            case CallEdited(call_id=call_id, arguments=arguments):
+                self._call(call_id).edited = arguments
+            case ResultReceived(call_id=call_id):
+                self._call(call_id).result = what
+            case ResultEdited(call_id=call_id):
+                self._edit_result(self._call(call_id), what)
+            case Paused():
+                self._is_held = True
+            case Resumed(held_ms=held_ms):
+                self._held_ms += held_ms
+                self._is_held = False
+            case UserRequestStarted(turn=turn):
+                self._in_turn(turn, requests=(*self._turn(turn).requests, what))
+            case UserRefused(turn=turn):
+                self._in_turn(turn, refused=(*self._turn(turn).refused, what))
+            case UserSaid(turn=turn):
+                self._in_turn(turn, said=what)
+                self._said = what
+            case UserEnded(turn=turn):
+                self._in_turn(turn, ended=what)
+            case Forked():
+                # All rounds so far came from the original run.
+                self._fork = what
+                for round_ in self._rounds:
+                    round_.replayed = True
+                    round_.superseded = tuple(replace(answer, replayed=True) for answer in round_.superseded)
+            case ServerAsked():
+                self._asked += (what,)
+                # A call of the suite has no record until it is answered.
+                if (asking := self._calls.get(what.call_id)) is not None:
+                    asking.asked += (what,)
+            case OwnCallAnswered():
+                self._own_calls += (what,)
+            case RunFinished():
+                self._finish = what
+        self._run_id = event.run_id
+        self._next_sequence += 1
+        self._time_ms = event.time_ms
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The trajectory so far, as an immutable value."""
+        return Trajectory(
+            run_id=self._run_id,
+            start=self._start,
+            rounds=tuple(round_.record() for round_ in self._rounds),
+            finish=self._finish,
+            duration_ms=round(max(self._time_ms - self._held_ms, 0.0), 3),
+            loop_ms=round(max(self._time_ms - self._held_ms - self._outside_ms, 0.0), 3),
+            held_ms=round(self._held_ms, 3),
+            fork=self._fork,
+            agent=self._agent,
+            added=self._added,
+            own_calls=self._own_calls,
+            asked_by_servers=self._asked,
+            user_turns=tuple(self._turns),
+        )
+
+    @property
+    def last_round(self) -> Round:
+        """The latest round; there must be one."""
+        return self._rounds[-1].record()
+
+    def _outside_before(self, event: Event) -> float:
+        """Return how many of the milliseconds since the last event were spent outside the agent loop."""
+        since_last_ms = event.time_ms - self._time_ms
+        # `Resumed` adds the time while held.
+        if self._is_held:
+            return 0.0
+        match event.payload:
+            case RunStarted():
+                inside_ms = 0.0
+            case RequestStarted():
+                inside_ms, self._retry_wait_ms = self._retry_wait_ms, 0.0
+            case StepStarted() | RunFinished(reason="step failed"):
+                # A judge may have been asked whether the previous step failed.
+                inside_ms = 0.0
+            case ServerAsked(call_id=call_id) if call_id in self._calls:
+                return 0.0
+            case UserSaid() | UserRefused() | UserEnded() | UserRequestStarted():
+                # The user is not part of the agent either.
+                inside_ms = 0.0
+            case ServerAsked() | OwnCallAnswered():
+                # The suite's own calls are not part of the agent's work.
+                inside_ms = 0.0
+            case ResultReceived(source="provider"):
+                return 0.0  # it arrives within an answer
+            case ResultReceived(latency_ms=latency_ms):
+                # Before the tool began, a judge may have been asked whether a mock applies.
+                inside_ms = latency_ms
+            case ResponseFinished(waited_ms=waited_ms):
+                return waited_ms
+            case _:
+                return 0.0
+        return max(since_last_ms - inside_ms, 0.0)
+
+    def _opened(self, number: int) -> _OpenRound:
+        """Return the round of a new request.
+
+        A new user message begins its turn; otherwise the turn of the last round goes on."""
+        opened = _OpenRound(number, step=self._step, added=self._added, said=self._said)
+        if self._said is not None:
+            opened.turn, opened.round_in_turn = self._said.turn, 1
+        elif self._rounds and self._rounds[-1].turn is not None:
+            opened.turn, opened.round_in_turn = self._rounds[-1].turn, self._rounds[-1].round_in_turn + 1
+        return opened
+
+    def _turn(self, number: int) -> UserTurn:
+        if not self._turns or self._turns[-1].number != number:
+            self._turns.append(UserTurn(number))
+        return self._turns[-1]
+
+    def _in_turn(self, number: int, **changes: Any) -> None:
+        self._turns[-1] = replace(self._turn(number), **changes)
+
+    def _begin_again(self, failed: _OpenRound) -> None:
+        """Discard a failed attempt's partial answer before the retry, and keep the error."""
+        self._forget_calls(failed)
+        self._rounds[-1] = failed.unanswered(errors=failed.errors)
+
+    def _supersede(self, answered: _OpenRound) -> None:
+        """Move an answer to `superseded`, and reopen the round for the same request with the messages added since."""
+        self._forget_calls(answered)
+        asked = answered.unanswered()
+        asked.added += self._added
+        asked.superseded += (replace(answered.record(), superseded=()),)
+        self._rounds[-1], self._added = asked, ()
+
+    def _forget_calls(self, answered: _OpenRound) -> None:
+        for call in (*answered.calls, *answered.not_offered):
+            del self._calls[call.id]
+
+    def _begin_call(self, started: CallStarted) -> None:
+        call_id, by_provider = started.call_id, started.by_provider
+        if call_id in self._calls:
+            raise TrajectoryError(f"two calls with the id {call_id}")
+        call = self._calls[call_id] = _OpenCall(
+            call_id, started.tool, started.round, by_provider=by_provider is not None
+        )
+        answer = self._round(started.round)
+        if by_provider == "other":
+            answer.not_offered.append(call)
+        else:
+            answer.calls.append(call)
+
+    def _edit_result(self, call: _OpenCall, edit: ResultEdited) -> None:
+        if call.result is None:
+            raise TrajectoryError(f"an edited result of the call {call.id}, which has none")
+        call.unedited = call.unedited or call.result
+        call.result = replace(call.result, content=edit.content, is_error=edit.is_error)
+
+    def _round(self, number: int) -> _OpenRound:
+        if not self._rounds or self._rounds[-1].number != number:
+            raise TrajectoryError(f"an event of round {number}, which is not the one under way")
+        return self._rounds[-1]
+
+    def _call(self, call_id: str) -> _OpenCall:
+        try:
+            return self._calls[call_id]
+        except KeyError:
+            raise TrajectoryError(f"an event of the call {call_id}, which never started") from None
+
+
+def fold(events: Iterable[Event]) -> Trajectory:
+    """Return the trajectory of the events of one run; raise TrajectoryError if they do not belong together."""
+    folded = TrajectoryFold()
+    for event in events:
+        folded.add(event)
+    return folded.trajectory
