@@ -75,7 +75,6 @@ class Difference:
 
 
 def difference(old: str, new: str) -> Difference:
-    """Return the line-by-line difference between two texts."""
     return Difference(tuple(_lines(old.split("\n"), new.split("\n"))))
 
 

@@ -21,7 +21,6 @@ class Sign(str):
     action: str
 
     def __new__(cls, sign: str, meaning: str, role: Role, action: str = "") -> Sign:
-        """Make a sign."""
         made = super().__new__(cls, sign)
         made.meaning, made.role, made.action = meaning, role, action
         return made

@@ -211,7 +211,6 @@ class GrowingText:
         return not any(line.strip() for line in self._logical)
 
     def append(self, text: str) -> None:
-        """Append a piece of the text."""
         self._raw.append(text)
         room = self._limit - self._length
         self._length += len(text)
@@ -415,7 +414,6 @@ class LaidOut:
         return lines
 
     def _forget(self, item: int) -> None:
-        """Drop the cached lines of an item."""
         self._layouts.pop(item, None)
 
 

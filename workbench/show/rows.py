@@ -49,7 +49,6 @@ class Laid(Generic[Row]):
         return self._in_columns(fitting, width)
 
     def titles(self, width: int) -> Line:
-        """Return the titles of the columns as a line."""
         return self._in_columns(lambda column, _, room: cut_line((Span(column.name, "muted"),), room), width)
 
     def _in_columns(self, cell: Callable[[Column[Row], bool, int], Line], width: int) -> Line:

@@ -15,7 +15,7 @@ def local_time(at: str) -> str:
     """
     try:
         return moment_text(datetime.fromisoformat(at).timestamp() * 1000)
-    # A year beyond the range of the system's clock raises one of the last two errors.
+    # A year beyond the range of the system's clock raises OverflowError or OSError.
     except (ValueError, OverflowError, OSError):
         return one_line(at)
 

@@ -59,7 +59,8 @@ def prompt_variant(file: Path) -> Mapping[str, object]:
 def with_variants(file: SuiteFile, tables: Iterable[Mapping[str, object]], origin: str) -> SuiteFile:
     """Return a suite with further variants, appended to its text in memory.
 
-    `origin` names their source in errors. Raises AddedVariantError with the first problem of the suite with them."""
+    `origin` names their source in errors. Raises AddedVariantError with the first problem of the extended suite.
+    """
     text = file.text.rstrip("\n")
     try:
         for table in tables:
@@ -84,7 +85,7 @@ HOST_NAMES = frozenset({"no prompt", "concise assistant", "coding agent", "forty
 
 def host_variants() -> tuple[Mapping[str, object], ...]:
     """Return the `[[variants]]` tables of the library."""
-    # Lazy import: it is slow, and few batches need the library.
+    # Lazy import: the module is slow to import, and few batches need the library.
     from importlib.resources import files
 
     text = files("workbench.suite").joinpath("hosts.toml").read_text(encoding="utf-8")

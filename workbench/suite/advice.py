@@ -28,7 +28,7 @@ _DEFAULT_GRADING = Grading()
 
 
 def advice(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
-    """Yield warnings about a valid suite; `case_indices` are the indices of its cases in the file."""
+    """Yield warnings about a valid suite. `case_indices` are the indices of its cases in the file."""
     if suite.execute and not suite.servers:
         yield warning(("execute",), "there is nothing to execute: the suite has no server")
     yield from _thresholds(suite, None, ())
@@ -142,7 +142,7 @@ def _blank_keywords(case: Case, place: Place) -> Iterator[Finding]:
 def _says_nothing(
     grading: Grading, case: Case, place: Place, calls: list[tuple[Place, ExpectedCall]]
 ) -> Iterator[Finding]:
-    """Find expectations that the deciding grader ignores: the order of calls, and arguments without any weight."""
+    """Find expectations that the deciding grader ignores: the order of calls, and arguments without weight."""
     grader = f"`{grading.by}`"
     flexible = grading.by == "accuracy" and grading.accuracy.mode == "flexible"
     if flexible:
@@ -159,7 +159,7 @@ def _says_nothing(
 
 
 def _written(suite: Suite, case: Case, option: str) -> bool | None:
-    """Return an option of `critics` as written in the case, else in the suite; `None` if it is in neither."""
+    """Return an option of `critics` as written in the case, else in the suite, else `None`."""
     written: bool | None = getattr(case.grading.critics, option)
     if written is None:
         written = getattr(suite.grading.critics, option)
@@ -172,7 +172,7 @@ def _thresholds(suite: Suite, case: Case | None, place: Place) -> Iterator[Findi
         if getattr(own, key) == 0:
             message = f"with {key} = 0, no run fails by its score"
             yield warning((*place, "grading", key), message, "write the lowest score that is good enough")
-    # Thresholds that a case inherits as a pair are checked with the suite.
+    # A pair of thresholds that a case inherits is checked with the suite.
     if own.fail_threshold is None and own.warn_threshold is None:
         return
     fail = _first(own.fail_threshold, suite.grading.fail_threshold, _DEFAULT_GRADING.fail_threshold)
@@ -211,7 +211,7 @@ def _contradictions(
             if getattr(case, key):
                 message = f"max_rounds = 1 conflicts with `{key}`: after a call there is no final answer"
                 yield warning((*place, key), message, "allow a second round")
-    # The finding stands where the limit is written: in the case, or else in the suite.
+    # The finding is at the limit in the case's text, or else in the suite's text.
     budget, at = case.limits.max_tool_calls, (*place, "limits")
     if budget is None:
         budget, at = suite.limits.max_tool_calls, ("limits",)
@@ -234,7 +234,7 @@ def _contradictions(
 
 
 def _extra_calls(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
-    """Find written rules of extra calls that have no effect or contradict the case."""
+    """Find rules of extra calls in a case's text that have no effect or contradict the case."""
     own, of_table = case.extra_calls, case.grading.extra_calls
     rule, at = own, (*place, "extra_calls")
     if own is None:
@@ -279,7 +279,7 @@ def _gates_that_everything_meets(suite: Suite) -> Iterator[Finding]:
 
 
 def _always_met(of: str, key: str, limit: float) -> bool:
-    # Scores lie between 0 and 1. Times, tokens and costs have no upper end, so only an infinite limit is always met.
+    # Scores lie between 0 and 1. Times, tokens and costs have no upper end, so only an infinite limit always holds.
     if key == "at_most":
         return limit >= 1 if is_score(of) else limit == math.inf
     return limit <= 0 if key == "at_least" else limit < 0
@@ -295,7 +295,7 @@ def unknown_tags(suite: Suite) -> Iterator[tuple[Place, str]]:
 
 
 def _known_tags(suite: Suite) -> frozenset[str]:
-    """Return the tags of the suite's cases; empty if neither aggregates nor the gate name a tag to look up."""
+    """Return the tags of the suite's cases. Empty if neither the aggregates nor the gate name a tag."""
     if not suite.aggregates and not suite.gate.quarantine:
         return frozenset()
     return frozenset(suite.tags).union(*(case.tags for case in suite.cases))

@@ -1,4 +1,4 @@
-"""Rules of the keys of expected calls, read from parsed TOML as in `workbench.suite.rules`."""
+"""Rules of the keys of expected calls. They read parsed TOML, like `workbench.suite.rules`."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _has_tool(call: dict[str, object], place: Place, needed: str) -> Iterator[Fi
 
 
 def nothing_scored(check: object, options: Iterable[str], place: Place, where: str) -> Iterator[Finding]:
-    """Find options of a check that affect only a score; `where` describes the place of the check."""
+    """Find options of a check that affect only a score. `where` describes the place of the check."""
     for option in options:
         if option in table(check) and is_check(check):
             message = f"`{option}` has no meaning {where}: the check decides, and counts in no score"

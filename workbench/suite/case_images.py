@@ -20,9 +20,10 @@ class ImageError(Exception):
 
 
 def images_of(case: Case, folder: Path) -> tuple[Media, ...]:
-    """Return the images of a case with their content; `folder` is that of the suite.
+    """Return the images of a case with their content. `folder` is the suite's folder.
 
-    Raises ImageError, whose message names the file."""
+    Raises ImageError with a message that names the file.
+    """
     images = []
     for image in case.images:
         try:
@@ -59,7 +60,7 @@ def image_findings(suite: Suite, folder: Path) -> Iterator[Finding]:
 
 
 def images_hash(suite: Suite | None, folder: Path) -> str:
-    """Return a hash over the content of a suite's images; empty without images."""
+    """Return a hash over the content of a suite's images. Empty without images."""
     files: list[str] = []
     if suite is not None:
         for case in suite.cases:

@@ -29,28 +29,28 @@ if TYPE_CHECKING:
 
 Table = dict[str, object]
 Fill = Callable[["Row"], object]
-"""Returns a value with the columns of a row filled in."""
+"""A function that returns a value with the columns of a row filled in."""
 
 _ReadText = Callable[[str, Place, bool], Fill | None]
-"""Reads a text at its place; the last argument says whether a value there may be a check."""
+"""A function that reads a text at its place. The last argument says whether a value there may be a check."""
 
 ID_COLUMN: Final = "id"
 
 _BRACES = late_pattern(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 COLUMN = late_pattern(r"\{row\.([^{}]+)\}")
-"""A column in a mock; without `row.`, `{city}` is an argument of the call there."""
+"""A column in a mock. Without `row.`, `{city}` would be an argument of the call."""
 
 NO_ROW: Final[Mapping[str, JsonValue]] = MappingProxyType({})
 
 _TEXTS = frozenset({"name", "user", "system", "content"})
-"""Keys whose values stay texts, whatever the column holds."""
+"""Keys whose values stay texts, whatever the column contains."""
 _VALUES = frozenset({"args", "result", "response", "response_contains"})
 """Keys below which columns are filled in at any depth."""
 _CHECKS = frozenset({"ordered", "unordered", "disallowed", "steps", "final", "response", "variants"})
 _HOLDERS = frozenset({"messages", "setup", "ordered", "unordered", "disallowed", "steps", "final", "variants"})
 """Keys of a case that hold tables with keys of `_TEXTS` and `_VALUES`."""
 _WITH_BRACES = frozenset({"each", "tools"})
-"""Keys in which braces name no columns: the rows themselves, and the schemas of tools."""
+"""Keys in which braces name no columns: the rows themselves, and tools' schemas."""
 _FILLED: Final = "`name`, `user`, `system`, `messages`, `response`, `response_contains`, `args` and `result`"
 _OUTSIDE: Final = ("python", "judged")
 """Checks that import code or need a judge. Rows cannot change them."""
@@ -106,7 +106,10 @@ def _case_of(place: Place) -> int | None:
 
 
 def place_in_text(place: Place, templates: Sequence[int]) -> Place:
-    """Return a place of a suite as a place of its text; `templates` has the index of each case's table in the text."""
+    """Return the place in the text for a place in the suite.
+
+    `templates` has the index of each case's table in the text.
+    """
     at = _case_of(place)
     if at is None or at >= len(templates):
         return place
@@ -148,7 +151,7 @@ def with_rows(raw: Table, folder: Path) -> tuple[CaseRows, list[Finding]]:
 
 
 def is_one_row(case: object) -> bool:
-    """Return whether a case is a single run: it has no `each`, or a single row with the case's id."""
+    """Return whether a case is one case only: it has no `each`, or a single row with the case's id."""
     each = table(case).get("each", [{ID_COLUMN: ""}])
     return isinstance(each, list) and len(each) == 1 and ID_COLUMN in table(each[0])
 
@@ -235,7 +238,7 @@ def _outside_checks(rows: Rows, template: _Template) -> Iterator[Finding]:
 
 
 def _outside_check(value: JsonValue) -> str | None:
-    """Return the kind of a check in a value's tables that imports code or needs a judge."""
+    """Return the kind of the first check in a value's tables that imports code or needs a judge."""
     waiting = [value]
     while waiting:
         one = waiting.pop()
@@ -285,7 +288,7 @@ class _Template:
         if key == "response" and isinstance(value, dict) and value.keys().isdisjoint(_OUTSIDE):
             return self._of_names(value, place, self._of_text, checks=True)
         if key in _TEXTS or key in _VALUES:
-            # The user of a conversation is a table with checks of its own.
+            # The user of a conversation is a table with its own checks.
             return self._of_value(value, place, self._reader(key), checks=key in _CHECKS or isinstance(value, dict))
         if key == "mocks":
             return self._of_mocks(value, place)
@@ -294,7 +297,7 @@ class _Template:
         return None
 
     def _of_calls(self, value: object, place: Place, *, checks: bool) -> Fill | None:
-        """Read a part of the case in which only some keys may name columns; `tool`, for example, may not."""
+        """Read a part of the case in which only some keys may name columns. For example, `tool` may not."""
         if isinstance(value, list):
             return _joined_list(
                 value, [self._of_calls(item, (*place, at), checks=checks) for at, item in enumerate(value)]
@@ -403,7 +406,7 @@ class _Template:
         return False
 
     def _of_mocks(self, mocks: object, place: Place) -> Fill | None:
-        """Read the conditions of mocks; answers are filled later, with the row and a call's arguments at once."""
+        """Read the conditions of mocks. Answers are filled later, with the row and a call's arguments together."""
         if not isinstance(mocks, list):
             return None
         parts: list[Fill | None] = []
@@ -427,7 +430,7 @@ class _Template:
         return lambda row: with_columns(text, row)
 
     def _warn_of_columns(self, value: object, place: Place) -> None:
-        """Warn of the first column in each text of a value that takes none."""
+        """Warn about the first column in each text of a value that takes no columns."""
         if isinstance(value, str):
             key = next(part for part in reversed(place) if isinstance(part, str))
             for match in _BRACES.finditer(value):
@@ -480,7 +483,7 @@ def _joined_table(value: Table, parts: Mapping[str, Fill | None]) -> Fill | None
 
 
 def text_of(value: JsonValue) -> str:
-    """Return the value of a column inside a text: a text as it is, anything else as JSON."""
+    """Return a column's value inside a text: a text unchanged, anything else as JSON."""
     if isinstance(value, str):
         return value
     return json_text(value)
@@ -506,7 +509,8 @@ def with_columns(value: Any, row: Row) -> Any:
 def filled_table(case: Case) -> Table:
     """Return the case of a row as a person would have written it, without the row.
 
-    Raises ValueError for a null in a value, which TOML lacks."""
+    Raises ValueError if a value has a null, which TOML lacks.
+    """
     written = to_toml_data(case)
     del written["each"]
     if "mocks" in written:

@@ -46,8 +46,8 @@ def ids_of(word: str, cases: Collection[NamedCase]) -> list[str]:
 
 
 def near_ids(word: str, cases: Iterable[NamedCase]) -> Sequence[str]:
-    """Return the ids of the cases whose id or name is most similar to a word, the nearest first."""
-    # Lazy import: only mistakes need it.
+    """Return the ids of the cases whose id or name is most similar to a word, most similar first."""
+    # Lazy import: only mistakes need this module.
     from difflib import get_close_matches
 
     ids: dict[str, str] = {}

@@ -14,7 +14,7 @@ _EXPLICIT = "to compare a table as a value, write { equals = { … } }"
 
 
 def checks_rules(checks: object, place: Place) -> Iterator[Finding]:
-    """Check the checks of `args` or `when`, which are tables by argument name."""
+    """Check the checks of `args` or `when`. These are tables by argument name."""
     for name, value in table(checks).items():
         if name in SWALLOWED and not is_check(value):
             hint = f"write it above the header of `{place[-1]}`; for an argument of that name, {{ equals = … }}"
@@ -25,7 +25,7 @@ def checks_rules(checks: object, place: Place) -> Iterator[Finding]:
 
 
 def _absence_rules(check: dict[str, object], place: Place, is_graded: bool) -> Iterator[Finding]:
-    """Check the options beside `present = false`, which counts in no score: it forbids the argument."""
+    """Check the options beside `present = false`. This check forbids the argument and counts in no score."""
     if check.get("present") is False:
         options = ("optional", "weight", "required") if is_graded else ("optional",)
         for option in options:
@@ -41,9 +41,10 @@ def is_check(value: object) -> bool:
 def check_rules(
     value: dict[str, object], place: Place, *, of_answer: bool = False, in_fields: bool = False
 ) -> Iterator[Finding]:
-    """Check a table that is, or may be meant as, a check.
+    """Check a table that is a check or may be meant as one.
 
-    `in_fields` is for a table inside `has_fields`, where a plain table names fields."""
+    `in_fields` is true for a table inside `has_fields`, where a plain table names fields.
+    """
     names = check_names_in(value)
     if not names and in_fields:
         yield from _plain_fields_rules(value, place, of_answer)
@@ -124,7 +125,7 @@ def _expected_rules(
 def _given_part_rules(
     part: object, place: Place, outer: type[CheckBase], of_answer: bool, in_fields: bool
 ) -> Iterator[Finding]:
-    """Check a nested check of a value that is always given: of the value itself, or of an element."""
+    """Check a nested check of a value that is always present: of the value itself or of an element."""
     if not isinstance(part, dict):
         return
     yield from check_rules(part, place, of_answer=of_answer, in_fields=in_fields)
@@ -150,7 +151,7 @@ _OF_ALL_PARTS: Final = ("weight", "optional", "required")
 """The options that apply to all checks of one value and cannot belong to a single check."""
 
 _OF_WHOLE_ARGUMENT: Final = ("weight", "required")
-"""The options that the check of a field cannot have; `optional` belongs to the field itself."""
+"""The options that the check of a field cannot have. `optional` belongs to the field itself."""
 
 
 def _fields_rules(fields: dict[str, object], place: Place, of_answer: bool) -> Iterator[Finding]:
@@ -177,7 +178,7 @@ def mixed_rules(name: str, others: Iterable[str], place: Place) -> Iterator[Find
 
 
 def weight_rules(args: object, place: Place) -> Iterator[Finding]:
-    """Check that either every argument of a call has a weight or none has; `weight = 0` is a weight."""
+    """Check that either all arguments of a call have a weight or none has. `weight = 0` is a weight."""
     graded = {name: value for name, value in table(args).items() if table(value).get("present") is not False}
     without = [name for name, value in graded.items() if not _has_weight(value)]
     if without and len(without) < len(graded):

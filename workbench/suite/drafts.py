@@ -33,7 +33,7 @@ def changed_part(old: str, new: str) -> tuple[int, int, int]:
 
 def _common(old: str, new: str, most: int, *, from_end: bool) -> int:
     """Return how many characters, up to `most`, two texts have in common at their start or end."""
-    # Bisection: Python compares slices far faster than a loop compares characters.
+    # Bisection is used because Python compares slices far faster than a loop compares characters.
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -49,9 +49,10 @@ def _common(old: str, new: str, most: int, *, from_end: bool) -> int:
 
 
 def with_part(text: str, change: Mapping[str, object]) -> str:
-    """Return a text with one part replaced: `cut` characters from `at` on by `put`.
+    """Return a text with one part replaced: `cut` characters from `at` on become `put`.
 
-    Raises KeyError, TypeError or IndexError for a change that does not fit the text."""
+    Raises KeyError, TypeError or IndexError if the change does not fit the text.
+    """
     at, removed, put = change["at"], change["cut"], change["put"]
     if not (isinstance(at, int) and isinstance(removed, int) and isinstance(put, str)):
         raise TypeError("a change is two numbers and a text")
@@ -70,15 +71,16 @@ SYNC_INTERVAL_S = 0.5
 
 
 class DraftError(Exception):
-    """A change could not be backed up; the next change tries again. The message gives the reason and advice."""
+    """A change could not be backed up. The next change tries again. The message gives the reason and advice."""
 
 
 @dataclass(frozen=True)
 class LeftDraft:
-    """Unsaved changes of an ended program, which turned `base_text` into `text`.
+    """Unsaved changes of an ended program that turned `base_text` into `text`.
 
-    `base_state` is the state of the file with the base text, `None` for a suite that was never saved. `changed_at` is
-    the time of the last change in seconds since 1970."""
+    `base_state` is the state of the file with the base text, or `None` for a suite that was never saved. `changed_at`
+    is the time of the last change in seconds since 1970.
+    """
 
     path: Path
     base_text: str
@@ -90,7 +92,7 @@ class LeftDraft:
 
 @dataclass(frozen=True)
 class LeftBehind:
-    """The journals of ended programs: drafts, the latest first, and renamed files that cannot be read."""
+    """The journals of ended programs: drafts, latest first, and renamed files that are unreadable."""
 
     drafts: tuple[LeftDraft, ...] = ()
     damaged: tuple[Path, ...] = ()
@@ -140,7 +142,10 @@ class Drafts:
         self._thread: threading.Thread | None = None
 
     def known_as(self, path: Path) -> Path:
-        """Return the path by which drafts know a file: links of its folder are resolved, a link of the file is not."""
+        """Return the path that drafts use for a file.
+
+        Links of its folder are resolved, but a link of the file is not.
+        """
         path = self._here / path
         if path.name in ("", ".."):
             return resolved(path)
@@ -154,9 +159,10 @@ class Drafts:
         return (known,)
 
     def keep(self, path: Path, base_text: str, base_state: FileState | None, text: str) -> None:
-        """Back up the current text of a suite; `base_text` and `base_state` are the file as it was read.
+        """Back up the current text of a suite. `base_text` and `base_state` are the file as it was read.
 
-        Raises DraftError if that cannot be written."""
+        Raises DraftError if the text cannot be written.
+        """
         path = self.known_as(path)
         journal = self._journals.get(path)
         try:
@@ -180,9 +186,10 @@ class Drafts:
             self._end(journal)
 
     def left_behind(self, roots: Iterable[Path]) -> LeftBehind:
-        """Return the drafts of ended programs for suites at or below some paths, and lock them until `close`.
+        """Return the drafts of ended programs for suites at or below some paths. They stay locked until `close`.
 
-        Drafts that equal the file on the disk are removed. Raises DraftError if the folder cannot be read."""
+        Drafts that equal the file on the disk are removed. Raises DraftError if the folder cannot be read.
+        """
         places: tuple[Path, ...] = ()
         for root in roots:
             places += self.places(root)
@@ -202,7 +209,7 @@ class Drafts:
     def take_over(self, draft: LeftDraft) -> None:
         """Continue a draft of an ended program. The draft's journal then belongs to this program."""
         descriptor = self._offered.pop(draft.journal)
-        # The last line may be cut off, and the next change must begin a line of its own.
+        # The last line may be cut off. The next change must begin a new line.
         size = _end_of_lines(_content(descriptor))
         os.ftruncate(descriptor, size)
         self.forget(draft.path)
@@ -217,7 +224,7 @@ class Drafts:
         os.close(descriptor)
 
     def close(self) -> None:
-        """Flush all journals and release them; drafts that were not forgotten stay for the next program."""
+        """Flush all journals and release them. Drafts that were not forgotten stay for the next program."""
         with self._flushing.changed:
             self._flushing.closed = True
             self._flushing.changed.notify()
@@ -288,7 +295,7 @@ class Drafts:
                         descriptors.append(os.dup(descriptor))
                         flushing.waiting.discard(descriptor)
                 except OSError as error:
-                    # Too many open files: the remaining descriptors wait for the next round.
+                    # Too many files are open, so the remaining descriptors wait for the next round.
                     flushing.failure = error
             try:
                 for descriptor in descriptors:
@@ -374,7 +381,7 @@ def _read(file: Path, content: bytes, changed_at: float) -> LeftDraft | None:
 
     Raises _DamagedError for content that this program never writes.
     """
-    # Text after the last line end is a line that the end of the program cut off.
+    # Text after the last line end is a line that the program's end cut off.
     lines = content[: _end_of_lines(content)].split(b"\n")[:-1]
     if not lines:
         return None

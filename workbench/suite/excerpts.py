@@ -9,13 +9,14 @@ from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import SuiteFile
 
 Blocks = tuple[tuple[str, int, int], ...]
-"""The positions of cases in the text of their suite: id, start and end of the block, in characters."""
+"""The places of cases in their suite's text: id, and start and end of the block in characters."""
 
 
 class Excerpts:
     """Excerpts of suite files with a single case each.
 
-    Each file is split once, because a batch asks for hundreds of its cases."""
+    Each file is split only once, because a batch asks for hundreds of its cases.
+    """
 
     def __init__(self) -> None:
         self._files: dict[tuple[Path, str], tuple[SuiteText, Blocks] | None] = {}
@@ -44,9 +45,10 @@ class Excerpts:
 
 
 def case_blocks(file: SuiteFile) -> Blocks | None:
-    """Return the positions of the cases in a suite's text, `None` if the cases have no blocks of their own.
+    """Return the places of the cases in a suite's text, or `None` if the cases have no blocks.
 
-    The blank lines below a case belong to its block."""
+    The blank lines below a case belong to its block.
+    """
     file = file.standalone
     if file.suite is None or not file.case_places:
         return None
@@ -72,7 +74,7 @@ def _stands_alone(parts: SuiteText, index: int) -> bool:
 
 
 class CutText:
-    """A suite's text, split once to cut many cases out of it."""
+    """A suite's text that is split once, so that many cases can be cut out of it."""
 
     def __init__(self, text: str, blocks: Blocks) -> None:
         self._text = text

@@ -106,7 +106,7 @@ class ExpectedCall(Frozen):
 
     @property
     def most(self) -> float:
-        """The number of calls that may fit, possibly infinite; further ones are surplus."""
+        """The number of calls that may fit, possibly infinite. Further calls are surplus."""
         if self.times is not None:
             return self.times[1]
         return 1
@@ -118,7 +118,7 @@ class ExpectedCall(Frozen):
 
     @property
     def needs_resolving(self) -> bool:
-        """Whether the run determines which calls, and how many, the graders expect."""
+        """Whether the run decides which calls the graders expect, and how many."""
         if self.any_of or self.optional or self.times is not None:
             return True
         return self.checks_result
@@ -175,9 +175,10 @@ class CallWithoutArguments(ExpectedCall):
 
 
 def with_forbidden(call: ExpectedCall) -> ExpectedCall:
-    """Return an expected call whose `args` with `present = false` are in `forbidden_args` instead.
+    """Return an expected call whose `args` with `present = false` are moved to `forbidden_args`.
 
-    A call without such an argument is returned unchanged."""
+    A call without such an argument is returned unchanged.
+    """
     absent: Checks = {}
     others: Checks = {}
     for name, check in (call.args or {}).items():

@@ -19,7 +19,7 @@ from workbench.dataclasses import dataclass
 
 
 def absolute(path: Path) -> Path:
-    """Return the absolute path, or the path unchanged if the current folder no longer exists."""
+    """Return the absolute path. If the current folder no longer exists, return the path unchanged."""
     try:
         return path.absolute()
     except OSError:
@@ -27,7 +27,10 @@ def absolute(path: Path) -> Path:
 
 
 def resolved(path: Path) -> Path:
-    """Return the resolved path, or the path unchanged if links form a loop or the current folder no longer exists."""
+    """Return the resolved path.
+
+    If links form a loop or the current folder no longer exists, return the path unchanged.
+    """
     try:
         return path.resolve()
     except (OSError, RuntimeError):
@@ -37,7 +40,8 @@ def resolved(path: Path) -> Path:
 def from_here(path: str) -> str:
     """Return the resolved path relative to the current folder, with slashes.
 
-    The path is unchanged if no file can have it or the current folder no longer exists."""
+    The path is unchanged if it cannot be a file's path or the current folder no longer exists.
+    """
     try:
         return _from(path, Path.cwd())
     except (OSError, ValueError):
@@ -67,7 +71,7 @@ def is_outside(path: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def repository_of(folder: Path) -> Path | None:
-    """Return the root of the Git repository of an absolute folder, `None` if it is in none."""
+    """Return the root of the Git repository of an absolute folder, or `None` if there is no repository."""
     for parent in (folder, *folder.parents):
         # `.git` is a folder in a repository, and a file in a worktree or a submodule.
         if (parent / ".git").exists():
@@ -121,7 +125,7 @@ def locked(file: Path, timeout_s: float) -> Iterator[None]:
 
 
 def _lock(descriptor: int) -> bool:
-    """Try to lock an open file, and return whether it worked; closing the file releases the lock."""
+    """Try to lock an open file. Return whether it worked. Closing the file releases the lock."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -139,7 +143,7 @@ def _lock(descriptor: int) -> bool:
 
 
 def why_not_written(error: OSError, folder: Path, way_out: str) -> str:
-    """Return the reason why nothing could be written in a folder, with advice; `way_out` is the general advice."""
+    """Return why nothing could be written in a folder, with advice. `way_out` is the general advice."""
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
             return f"the disk is full; make room, or {way_out}"
@@ -164,7 +168,7 @@ class FileState:
 
 
 class SavingError(Exception):
-    """A file was not saved and is unchanged; the message gives the reason and advice."""
+    """A file was not saved and is unchanged. The message gives the reason and advice."""
 
 
 class ChangedOnDiskError(SavingError):
@@ -228,14 +232,14 @@ def _replaced(
             if before is not None:
                 _take_over(temporary, before)
             os.fsync(opened.fileno())
-        # A last check for a change by another program: writing and flushing may have taken seconds.
+        # Writing and flushing may have taken seconds, so another program's change is checked for once more.
         _must_be(path, target, expected)
         temporary.replace(target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
         raise
-    # The new file is in place already, so failing to flush is not a failure to save.
+    # The new file is already in place, so a failed flush is not a failed save.
     with contextlib.suppress(OSError):
         flush_folder(target.parent)
     return _state(content, target.stat())
@@ -262,7 +266,7 @@ def _must_be(path: Path, target: Path, expected: FileState | None) -> None:
 
 def _take_over(temporary: Path, before: os.stat_result) -> None:
     """Copy the mode of a file to its replacement, and the owner if the system allows it."""
-    # The mode comes last: the system clears some of its bits when the owner changes.
+    # The mode comes last, because the system clears some mode bits when the owner changes.
     status = temporary.stat()
     if (status.st_uid, status.st_gid) != (before.st_uid, before.st_gid):
         with contextlib.suppress(PermissionError):

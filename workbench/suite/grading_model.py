@@ -1,4 +1,4 @@
-"""The models of what decides about runs in a suite: limits, options of graders, gates and aggregates."""
+"""Models of the settings that decide about runs: limits, options of graders, gates and aggregates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ExtraCalls = ExtraCallsRule | tuple[str, ...]
 """The calls allowed beside the expected ones: of read-only tools, of all tools, of none, or of listed tools."""
 
 NEW_SUITES_FREE: Final[ExtraCallsRule] = "allow_read_only"
-"""The rule of extra calls in new suites: a look-up passes, a second payment fails."""
+"""The rule of extra calls in new suites: a look-up is allowed, and a second payment fails."""
 
 EXTRA_RULE: Final = "rule of extra calls"
 EXTRA_TOOLS: Final = "tools of extra calls"
@@ -110,7 +110,7 @@ GatePer = Literal["model", "batch"]
 
 
 EndpointFaults = Literal["fail", "error"]
-"""The status of a run after a fault of its endpoint: `fail`, as after a fault of the model, or `error`."""
+"""The status of a run after a fault of its endpoint: `fail`, as for a fault of the model, or `error`."""
 
 
 class Gate(Frozen):

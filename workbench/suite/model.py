@@ -102,19 +102,19 @@ class Subject(Frozen):
 
     @property
     def has_own_tools(self) -> bool:
-        """Whether the case may name tools that only the subject has; an agent's own must be allowed for that."""
+        """Whether the case may name tools that only the subject has. An agent's own tools must be allowed for that."""
         return not self.is_agent or self.builtin == "allow"
 
     @property
     def started_command(self) -> tuple[str, ...] | None:
-        """The command that runs start; `None` for a Python function."""
+        """The command that runs start, or `None` for a Python function."""
         if self.agent is not None and self.acp is None:
             return KNOWN_AGENTS[self.agent].command
         return self.acp or self.command
 
     @property
     def as_server(self) -> Server:
-        """The subject in the form of a server: both are programs that the suite starts, and need the same trust."""
+        """The subject in the form of a server. The suite starts both, and both need the same trust."""
         return Server.model_construct(name=self.name, command=self.started_command, env=self.env)
 
 
@@ -126,7 +126,7 @@ def agent_subject(model: str) -> Subject | None:
 
 
 class Annotations(Frozen):
-    """MCP's hints about a tool, under their names in the protocol."""
+    """MCP's hints about a tool, with their names in the protocol."""
 
     title: str | None = None
     readOnlyHint: bool | None = None  # noqa: N815
@@ -179,7 +179,7 @@ class ProviderTool(Frozen):
 
     @property
     def forms(self) -> dict[str, JsonValue]:
-        """The forms in requests, by the name of the API."""
+        """The forms in requests by the name of the API."""
         return {name: form for name in API_NAMES if (form := getattr(self, name)) is not None}
 
 
@@ -226,7 +226,7 @@ class PriorMessage(Frozen):
 
 
 class AtMost(Frozen):
-    """The most that a run may take; beyond it, the run fails. Tokens are those of input and output together."""
+    """The most that a run may take. Beyond it, the run fails. Tokens are the sum of input and output tokens."""
 
     calls: Annotated[int, Field(ge=0)] | None = None
     rounds: Annotated[int, Field(ge=1)] | None = None
@@ -304,10 +304,10 @@ class Step(Frozen):
 
     @property
     def expected_call(self) -> ExpectedCall | None:
-        """The expected call, `None` without one; a new object each time."""
+        """The expected call, or `None`. Each access creates a new object."""
         if not self.expects_call:
             return None
-        # The values are validated already, and building a validator for this model alone takes long.
+        # The values are already validated, and building a validator only for this model takes long.
         call = ExpectedCall.model_construct(
             tool=self.tool or "",
             args=self.args,
@@ -423,7 +423,7 @@ class Case(Frozen):
 
     @property
     def conversation(self) -> UserTable | None:
-        """The user of a conversation; `None` if the case is not one."""
+        """The user of a conversation, or `None` if the case is not a conversation."""
         return self.user if isinstance(self.user, UserTable) else None
 
     @property
@@ -435,8 +435,8 @@ class Case(Frozen):
 
     @property
     def row(self) -> dict[str, JsonValue]:
-        """The columns of the row that the case was made for; none for a case without `each`."""
-        # `suite.case_rows` has put each row of a file into a case of its own.
+        """The columns of the row that the case was made for. Empty for a case without `each`."""
+        # `suite.case_rows` has made a separate case for each row of a file.
         if self.each is None or isinstance(self.each, str):
             return {}
         return self.each[0]
@@ -467,9 +467,10 @@ class Case(Frozen):
         return self.id.removesuffix(f"/{self.row['id']}")
 
     def expected_calls(self) -> tuple[ExpectedCall, ...]:
-        """Return the expected calls: the ordered list, then the unordered one; for a chain, the calls of its steps.
+        """Return the expected calls: the ordered list, then the unordered list; for a chain, the calls of its steps.
 
-        Groups are flattened. The same case returns the same objects."""
+        Groups are flattened. The same case returns the same objects.
+        """
         return _expected_calls(self)
 
     def placed_expected_calls(self) -> Iterator[tuple[Place, ExpectedCall]]:
@@ -482,8 +483,8 @@ class Case(Frozen):
 
         A call with alternatives yields its alternatives.
         """
-        # `suite.trust` finds the Python functions of checks by this method: it must include every place for checks on
-        # arguments.
+        # `suite.trust` finds the Python functions of checks with this method, so it must include every place for checks
+        # on arguments.
         for place, call in self._whole_calls():
             if call.any_of:
                 yield from _placed(call.any_of, (*place, "any_of"))
@@ -514,7 +515,7 @@ class Case(Frozen):
                     yield (*at, "result"), alternative.result
 
     def written_checks(self) -> Iterator[Check]:
-        """Yield every check of the case: on arguments, results and the answer, nested ones included."""
+        """Yield every check of the case, including nested ones: on arguments, results and the answer."""
         for _, call in self.written_calls():
             for check in (call.args or {}).values():
                 yield from with_parts(check)
@@ -555,7 +556,7 @@ class Case(Frozen):
 
     @property
     def answer_checks(self) -> tuple[tuple[str | None, Check], ...]:
-        """The checks of the final answer with their names; a single check without a name has `None`."""
+        """The checks of the final answer with their names. A single unnamed check has `None`."""
         return named_checks(self.response)
 
     @property
@@ -570,7 +571,7 @@ class Case(Frozen):
 
     @property
     def needs_resolving(self) -> bool:
-        """Whether the run determines which calls, and how many, the graders expect."""
+        """Whether the run decides which calls the graders expect, and how many."""
         return _needs_resolving(self)
 
     @property
@@ -590,16 +591,17 @@ class Case(Frozen):
 
     @property
     def expects_nothing_yet(self) -> bool:
-        """Whether runs are not graded: the case has `expect_nothing_yet` and no expectation.
+        """Whether runs are not graded because the case has `expect_nothing_yet` and no expectation.
 
-        In such a chain, a step without a tool is not an expectation either."""
+        In a chain, a step without a tool is not an expectation.
+        """
         if not self.expect_nothing_yet or self.expects_in_turns or any(getattr(self, key) for key in EXPECTATIONS):
             return False
         return not any(step.expects_call for step in self.steps)
 
     @property
     def expects_in_turns(self) -> bool:
-        """Whether a message of a scripted user has expectations of its turn."""
+        """Whether a message of a scripted user has expectations for its turn."""
         return self.conversation is not None and any(message.expects for message in self.conversation.messages)
 
     @property
@@ -613,7 +615,7 @@ class Case(Frozen):
 
     @property
     def why_no_expected_calls(self) -> str:
-        """The reason of graders of expected calls for a case that expects no calls."""
+        """The reason that graders of expected calls give for a case that expects no calls."""
         says_more = self.disallowed or self.checks_answer or self.extra_calls is not None or self.final is not None
         if says_more or self.expects_in_turns:
             return "this case has no expected calls"
@@ -621,7 +623,7 @@ class Case(Frozen):
 
 
 def named_checks(response: AnswerChecks | None) -> tuple[tuple[str | None, Check], ...]:
-    """Return the checks of an answer with their names; a single check without a name has `None`."""
+    """Return the checks of an answer with their names. A single unnamed check has `None`."""
     if isinstance(response, dict):
         return tuple(response.items())
     if response is not None:
@@ -724,14 +726,14 @@ class Suite(Frozen):
     cases: Items[Case] = ()
 
     def case_of_id(self, case_id: str) -> Case:
-        """Return the case with an id; raise KeyError if there is none."""
+        """Return the case with an id. Raise KeyError if there is none."""
         for case in self.cases:
             if case.id == case_id:
                 return case
         raise KeyError(case_id)
 
     def variant_of_name(self, name: str) -> Variant:
-        """Return the variant with a name; raise KeyError if there is none."""
+        """Return the variant with a name. Raise KeyError if there is none."""
         for variant in self.variants:
             if variant.name == name:
                 return variant
@@ -780,11 +782,14 @@ _Named = TypeVar("_Named", bound=_HasName)
 
 
 def by_name(items: Iterable[_Named]) -> dict[str, _Named]:
-    """Return tools, servers or suites by name, in the order of the names' first use; the last of equal names counts."""
+    """Return tools, servers or suites by name, in the order of first use. The last of equal names counts."""
     return {item.name: item for item in items}
 
 
 def written_tools(suite: Suite, case: Case) -> tuple[Tool, ...]:
-    """Return the tools that a suite defines for a case; a tool of the case replaces the suite's of the same name."""
-    # The last tool of a name counts, and those of the case come last.
+    """Return the tools that a suite defines for a case.
+
+    A tool of the case replaces the suite's tool of the same name.
+    """
+    # The last tool of a name counts, and the case's tools come last.
     return tuple(by_name((*suite.tools, *case.tools)).values())

@@ -37,7 +37,8 @@ class Positions:
     """The lines of the parts of a TOML text, from 1.
 
     `lines` are the first lines of keys and elements. `ends` are the last lines of elements of inline top-level arrays.
-    `head_end` is the line where the last value above all headers ends, 0 if there is none."""
+    `head_end` is the last line of the values above all headers, or 0 if there are none.
+    """
 
     lines: Mapping[Place, int]
     ends: Mapping[Place, int]
@@ -45,7 +46,7 @@ class Positions:
     last_line: int
     head_end: int = 0
     are_known: bool = True
-    """Whether the scanner understood the text; otherwise every place has line 1, and there are no headers."""
+    """Whether the scanner understood the text. Otherwise every place has line 1, and there are no headers."""
 
     def line(self, place: Place) -> int:
         """Return the line of a place. If the text does not contain the place, use the nearest enclosing place."""
@@ -74,7 +75,7 @@ class Positions:
 
     @cached_property
     def _numbers(self) -> dict[Place, int]:
-        """The index of the first header of each place; it is cached because all cases of a big suite are looked up."""
+        """The index of the first header of each place. It is cached because a big suite looks up all its cases."""
         numbers: dict[Place, int] = {}
         for number, header in enumerate(self.headers):
             numbers.setdefault(header.place, number)
@@ -84,8 +85,9 @@ class Positions:
 def scan(text: str) -> Positions:
     """Find the lines of keys, array elements and headers in a text that `tomllib` accepts.
 
-    If the scanner does not understand the text, `are_known` of the result is false."""
-    # An error here would make a valid file unusable, only for the sake of line numbers.
+    The result's `are_known` is false if the scanner does not understand the text.
+    """
+    # An error here would make a valid file unusable only because of line numbers.
     try:
         return _Scanner(text.removeprefix(BYTE_ORDER_MARK)).scan()
     except (ValueError, LookupError):
@@ -188,7 +190,7 @@ class _Scanner:
         return place
 
     def _entered(self, place: Place, line: int) -> Place:
-        """Return the place that a key inside a header names: for an array of tables, its last element."""
+        """Return the place that a key inside a header names. For an array of tables, this is the last element."""
         self._lines.setdefault(place, line)
         length = self._lengths.get(place)
         if length is None:
@@ -197,7 +199,7 @@ class _Scanner:
 
     def _pair(self, table: Place) -> None:
         line = self._line()
-        # Most keys are plain, and one pattern for key and equals sign is faster than three.
+        # Most keys are plain. One pattern for key and equals sign is faster than three patterns.
         if plain := _PLAIN_KEY.match(self._text, self._position):
             self._position = plain.end()
             place = (*table, plain[1])
@@ -242,7 +244,7 @@ class _Scanner:
         self._position += 1
 
     def _next(self) -> None:
-        """Skip the comma, if any, to the next element or the closing bracket."""
+        """Skip a comma before the next element or the closing bracket."""
         self._skip(_GAP)
         if self._text[self._position] == ",":
             self._position += 1

@@ -57,7 +57,7 @@ class _WithSeverity(Protocol):
 
 
 def has_error(problems: Iterable[_WithSeverity]) -> bool:
-    """Return whether any of the problems or findings is an error, not only a warning."""
+    """Return whether any of the problems or findings is an error and not a warning."""
     return any(problem.severity == "error" for problem in problems)
 
 
@@ -148,7 +148,7 @@ def code(names: Iterable[str], joined: str = ", ") -> str:
 
 
 MIN_BEGINNING_CHARS = 3
-"""The shortest beginning of a name that counts as similar; a shorter one would fit too many names."""
+"""Shortest beginning of a name that counts as similar. A shorter one would fit too many names."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -162,9 +162,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def at_line(problem: Problem, word: str) -> str:
-    """Return the message of a problem with its line: `line 1: the file is empty`, `line 13 is not TOML`.
+    """Return a problem's message with its line: `line 1: the file is empty`, `line 13 is not TOML`.
 
-    `word` is the word before the number."""
+    `word` is the word before the number.
+    """
     if not problem.line:
         return problem.message
     if problem.message.startswith("is "):
@@ -177,7 +178,7 @@ def at_line(problem: Problem, word: str) -> str:
 
 
 def tables(value: object) -> Iterator[tuple[int, dict[str, object]]]:
-    """Yield the tables of an array, each with its index; none if the value is not an array."""
+    """Yield the tables of an array, each with its index. Other values have none."""
     if isinstance(value, list):
         for index, element in enumerate(value):
             if isinstance(element, dict):
@@ -201,7 +202,7 @@ def twice(elements: object, key: str, place: Place, plural: str) -> Iterator[Fin
         if name in first:
             message = f"two {plural} with the {key} {quoted(name)}: also {place[-1]}[{first[name]}]"
             yield Finding((*place, index, key), message, f"give one of them another {key}")
-        # Every later element is reported as a repetition of the first one.
+        # Every later element is reported as a repetition of the first.
         first.setdefault(name, index)
 
 
@@ -217,7 +218,7 @@ def exactly_one(element: dict[str, object], names: tuple[str, ...], place: Place
 
 
 def goes_only_with(element: dict[str, object], options: dict[str, str], place: Place) -> Iterator[Finding]:
-    """Check keys that need another key; `options` maps the key to the needed one."""
+    """Check keys that need another key. `options` maps each key to the key it needs."""
     for option, needed in options.items():
         if option in element and needed not in element:
             yield Finding((*place, option), f"`{option}` needs `{needed}`", "remove it")

@@ -21,11 +21,11 @@ _NAMES_FORMAT = late_pattern(rb"""\n(?:\xef\xbb\xbf)?[ \t]*(?:format|"format"|'f
 _BEGINS_WITH_FORMAT = late_pattern(
     rb"""(?:\xef\xbb\xbf)?(?:[ \t]*+(?:#[^\n]*+)?\r?\n)*+[ \t]*+(?:format|"format"|'format')[ \t]*=[ \t]*[0-9]"""
 )
-"""The usual beginning of a suite: its first key is `format`, a number."""
+"""The usual beginning of a suite. Its first key is `format`, with a number."""
 
 
 INSTALLED_NAMES = frozenset({"dist-packages", "node_modules", "site-packages"})
-"""Names of folders with installed packages, whose suites are not the user's."""
+"""Names of folders with installed packages. Suites in them are not the user's."""
 
 _MARKS_ENVIRONMENT = "pyvenv.cfg"
 
@@ -53,7 +53,7 @@ class Search:
 
     @property
     def progress_message(self) -> str | None:
-        """The progress in words, `None` before and after the search."""
+        """The progress in words. `None` before and after the search."""
         folder = self.folder
         if folder is None:
             return None
@@ -61,7 +61,7 @@ class Search:
 
     @property
     def skipped_message(self) -> str | None:
-        """The folders that were skipped, in words; `None` if there are none."""
+        """The skipped folders in words, or `None` if there are none."""
         if not self.skipped:
             return None
         names = [str(folder) for folder in self.skipped[:_MAX_NAMED]]
@@ -103,7 +103,7 @@ class Search:
 
 
 def is_installed(name: str, files: Container[str]) -> bool:
-    """Return whether a folder holds installed packages, by its name or by the mark of a virtual environment."""
+    """Return whether a folder's name or the marker of a virtual environment shows that it holds installed packages."""
     return name in INSTALLED_NAMES or _MARKS_ENVIRONMENT in files
 
 
@@ -126,7 +126,7 @@ def find_suites(paths: Iterable[Path], search: Search | None = None) -> tuple[Pa
 
 
 def is_settings(path: Path) -> bool:
-    """Return whether a path is a `workbench.toml` with settings and not a suite of that name."""
+    """Return whether a path is a `workbench.toml` with settings, and not a suite of that name."""
     return path.name == SETTINGS_NAME and path.is_file() and not is_suite(path)
 
 
@@ -149,7 +149,7 @@ def is_suite(path: Path) -> bool:
 
 
 def _by_its_lines(path: Path) -> bool | None:
-    """Return whether a file is a suite, by its lines; `None` if only parsing can decide."""
+    """Return whether a file is a suite by its lines, or `None` if only parsing can decide."""
     # A suite usually begins with `format`, and other TOML files have no such line. Most files are therefore not parsed
     # here, and memory never holds a whole big file.
     tail = b""

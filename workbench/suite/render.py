@@ -1,4 +1,4 @@
-"""Writes suites as TOML in the layout of hand-written ones: short values on one line, expected calls as blocks."""
+"""Writes suites as TOML in the layout of hand-written suites: short values on one line, expected calls as blocks."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def header(keys: Keys, *, of_array: bool) -> str:
 
 
 def pair_text(keys: Keys, value: object) -> str:
-    """Return the last of `keys` with its value: `key = value`, on several lines if the value is long."""
+    """Return the last of `keys` with its value: `key = value`. A long value takes several lines."""
     return f"{key_text(keys[-1])} = {value_text(keys, value)}"
 
 
@@ -88,9 +88,10 @@ def value_text(keys: Keys, value: object) -> str:
 
 
 def one_line(value: object) -> str:
-    """Return a value on one line, tables in braces.
+    """Return a value on one line, with tables in braces.
 
-    Raises ValueError for a value that TOML lacks."""
+    Raises ValueError for a value that TOML lacks.
+    """
     match value:
         case bool():
             return str(value).lower()
@@ -121,7 +122,7 @@ def key_text(key: str) -> str:
 
 
 def stands_under_header(keys: Keys, value: object) -> bool:
-    """Return whether a value is written as tables with headers, and not after its key."""
+    """Return whether a value is written as tables with headers and not after its key."""
     if isinstance(value, list):
         return keys in ARRAYS_OF_TABLES - _IN_BRACKETS and is_list_of_tables(value)
     if not isinstance(value, dict) or not value:
@@ -140,7 +141,7 @@ def is_list_of_tables(value: object) -> TypeGuard[list[Table]]:
 
 
 def elements_of(value: object) -> list[Table]:
-    """Return the tables of a value that is written under headers: the tables of a list, or the value itself."""
+    """Return the tables of a value under headers: the tables of a list, or the value itself."""
     if is_list_of_tables(value):
         return value
     if isinstance(value, dict):
@@ -150,7 +151,7 @@ def elements_of(value: object) -> list[Table]:
 
 def stands_apart(keys: Keys) -> bool:
     """Return whether a blank line precedes a header."""
-    # No blank line separates an expected call, or a tool, from the tables inside it.
+    # No blank line separates an expected call or a tool from the tables inside it.
     inside = (keys[:length] for length in range(1, len(keys)))
     return not any(outer in ARRAYS_OF_TABLES and outer != ("cases",) for outer in inside) or keys in ARRAYS_OF_TABLES
 
@@ -204,7 +205,7 @@ def _long_text(text: str) -> str:
     for part in re.split(r'(["\n\t])', text):
         inner += part if part in _AS_IT_IS else _escaped(part)
     inner = inner.replace('"""', '""\\"')
-    # A quotation mark at the end would join the closing ones.
+    # A quotation mark at the end would merge with the closing marks.
     if (len(text) - len(text.rstrip('"'))) % 3:
         inner = inner[:-1] + '\\"'
     return f'"""\n{inner}"""'
@@ -239,9 +240,10 @@ _ANY_JSON = frozenset({"equals", "one_of", "equals_text", "result", "results", "
 
 
 def to_toml_data(model: BaseModel) -> Table:
-    """Return a suite, a case or another part of a suite as plain data; loading the data gives an equal model.
+    """Return a suite, a case or another part of a suite as plain data. Loading the data gives an equal model.
 
-    Raises ValueError for a null inside a value, which TOML lacks."""
+    Raises ValueError if a value contains a null, which TOML lacks.
+    """
     names = list(type(model).model_fields)
     # The kind of a check comes before its options.
     if isinstance(model, CheckBase):

@@ -26,13 +26,14 @@ AS_JSON: Final = ":json"
 """Suffix of a column's name if the column's texts are JSON, in CSV or in a table of the suite."""
 
 _DEEPEST = 64
-"""The most levels of lists and objects in a value; the limit of a suite is the same."""
+"""Maximum depth of lists and objects in a value. The limit of a suite is the same."""
 
 
 class RowsError(Exception):
-    """Rows cannot be read; the message has the place, `hint` is advice.
+    """Rows cannot be read. The message has the place, and `hint` is advice.
 
-    `index` is the index of the wrong table in the suite, `None` if a file or all rows are wrong."""
+    `index` is the index of the wrong table in the suite. It is `None` if a file or all rows are wrong.
+    """
 
     def __init__(self, message: str, hint: str = "", index: int | None = None) -> None:
         super().__init__(message)
@@ -42,7 +43,7 @@ class RowsError(Exception):
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a case, at least one. `lines` are their lines in the file, none for tables in the suite."""
+    """The rows of a case, at least one. `lines` are their lines in the file. Tables in the suite have none."""
 
     rows: tuple[Row, ...]
     lines: tuple[int, ...] = ()
@@ -50,14 +51,14 @@ class Rows:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of all rows, in the order of their first use."""
+        """The columns of all rows, in the order of first use."""
         names: dict[str, None] = {}
         for row in self.rows:
             names.update(dict.fromkeys(row))
         return tuple(names)
 
     def place(self, at: int) -> str:
-        """Return the place of a row in words, by its index: `refunds.csv:3`, or `row 2` of the suite."""
+        """Return the place of a row by its index, in words: `refunds.csv:3`, or `row 2` of the suite."""
         if self.lines:
             return f"{self.file}:{self.lines[at]}"
         return f"row {at + 1}"
@@ -130,7 +131,7 @@ def _text_of(name: str, folder: Path) -> str:
 
 
 def _csv_rows(name: str, text: str) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of a CSV text (RFC 4180) with the line where each begins; blank lines are skipped."""
+    """Yield the rows of a CSV text (RFC 4180), each with its first line. Blank lines are skipped."""
     lines = csv.reader(StringIO(text, newline=""), strict=True)
     header: list[str] | None = None
     begins = 1
@@ -178,7 +179,7 @@ def _header(name: str, line: int, cells: list[str]) -> list[str]:
 
 
 def _json_lines(name: str, text: str) -> Iterator[tuple[int, Row]]:
-    """Yield the objects of JSON Lines with their lines; blank lines are skipped."""
+    """Yield the objects of JSON Lines with their lines. Blank lines are skipped."""
     # `splitlines` also ends a line at characters that JSON allows inside a text.
     for line, written in enumerate(text.split("\n"), 1):
         if not written.strip():
@@ -198,7 +199,7 @@ _READERS = {".csv": _csv_rows, ".jsonl": _json_lines}
 
 
 def _row_of(cells: Any) -> Row:
-    """Return a row with the values of columns that are written as JSON; raise ValueError."""
+    """Return a row, parsing the values of JSON columns. Raise ValueError if that fails."""
     row = {}
     for name, value in cells:
         if not isinstance(name, str):

@@ -68,7 +68,7 @@ NUMBERS: dict[GraderName, tuple[str, ...]] = {
 """The quantities in each grader's formula, under the names that grades use."""
 
 RUN_MEASURES: Final = ("score", "latency_ms", "tokens", "cost_usd", "valid_arguments")
-"""The measures of every run, whatever graded it: `analysis.measures` defines them."""
+"""The measures of every run, independent of its grader. `analysis.measures` defines them."""
 
 
 def _quantities() -> Iterator[str]:
@@ -78,7 +78,7 @@ def _quantities() -> Iterator[str]:
 
 
 PERCENTAGE: Final = "trajectory.percentage"
-"""Apple's name for the score of `trajectory`, which no check of the answer changes."""
+"""Apple's name for the score of `trajectory`. Checks of the answer do not change it."""
 
 MEASURES: tuple[str, ...] = (*RUN_MEASURES, *GRADERS, *_quantities(), PERCENTAGE)
 """The values of `of` in every suite.
@@ -88,20 +88,21 @@ share of calls with valid arguments, the score of one grader, and one of a grade
 """
 
 NAMED_MEASURE: Final = "response."
-"""The prefix of the measures of one suite: the named checks of its answers."""
+"""The prefix of measures that one suite defines: the named checks of its answers."""
 
 
 _SHARES: Final = (
     *("accuracy.calls", "trajectory.all_pass", PERCENTAGE),
     *("dimensions.precision", "dimensions.recall", "dimensions.parameters", "dimensions.content"),
 )
-"""The quantities of graders that are scores themselves, 0..1."""
+"""The quantities of graders that are themselves scores (0..1)."""
 
 
 def is_score(of: str) -> bool:
-    """Return whether a measure is a score, whose lower limit replaces the statuses of cases in the exit code.
+    """Return whether a measure is a score. Its lower limit then replaces the statuses of cases in the exit code.
 
-    A limit of any other measure is a budget, in addition to the statuses."""
+    A limit of any other measure is a budget, which applies in addition to the statuses.
+    """
     return of == "score" or of in GRADERS or of in _SHARES or of.startswith(NAMED_MEASURE)
 
 
@@ -122,7 +123,7 @@ def measures_of(cases: object) -> tuple[str, ...]:
     measures = dict.fromkeys(MEASURES)
     for _, case in tables(cases):
         response = table(case.get("response"))
-        # A table with the name of a check is one check without a name.
+        # A table that contains a check's name as a key is one unnamed check.
         if response and (are_named_checks(response) or not check_names_in(response)):
             measures |= dict.fromkeys(f"{NAMED_MEASURE}{name}" for name in response)
     return tuple(measures)
@@ -249,7 +250,7 @@ def _tool_rules(tool: dict[str, object], place: Place) -> Iterator[Finding]:
             if key in parameters:
                 hint = f"keys below a table header belong to that table: write `{key}` above `[tools.parameters]`"
                 yield Finding((*place, key), f"`{key}` is a key of the tool, not of its schema", hint)
-        # Both are reported above; the rest is the schema itself.
+        # Both are reported above. The rest is the schema itself.
         parameters = parameters.copy()
         for key in ("name", "parameters"):
             parameters.pop(key, None)
@@ -260,8 +261,8 @@ def _tool_rules(tool: dict[str, object], place: Place) -> Iterator[Finding]:
 
 def _schema_findings(schema: dict[str, object]) -> Iterable[Finding]:
     """Return the findings on a schema, with places inside it."""
-    # The app reads a suite again with each key that is typed in a case, and checking schemas takes longest: so results
-    # are cached by the text of the schema. A schema with dates, or nested too deeply, has no such text.
+    # The app reads a suite again after each key typed in a case, and checking schemas takes longest. Results are
+    # therefore cached by the text of the schema. A schema with dates or with too deep nesting has no such text.
     try:
         return _findings_of_text(json.dumps(schema))
     except (TypeError, ValueError, RecursionError):
@@ -307,14 +308,14 @@ def _schema_rules(schema: dict[str, object], place: Place) -> Iterator[Finding]:
                 yield Finding((*place, *dangling.path, "$ref"), message, hint)
     except RecursionError:
         yield Finding(place, "the schema is nested too deeply")
-    # The rules above have reported the schema, or its pattern cannot be searched for.
+    # The rules above have already reported the schema, or its pattern cannot be searched for.
     except BrokenSchemaError:
         return
 
 
 def _schema_hint(validator: str, wanted: object) -> str:
     if validator == "type":
-        # The keyword `type` takes one name or several.
+        # The keyword `type` takes one or several names.
         names = wanted if isinstance(wanted, list) else [wanted]
         return f"JSON Schema allows: {' or '.join(str(name) for name in names)}"
     return ""
@@ -397,7 +398,7 @@ def _ids(cases: object, templates: Sequence[int]) -> Iterator[Finding]:
 
 
 def _names(cases: object, templates: Sequence[int]) -> Iterator[Finding]:
-    """Find cases with the name of an earlier case: `--case NAME` chooses both, and reports do not distinguish them."""
+    """Find cases with the name of an earlier case. `--case NAME` selects both, and reports do not distinguish them."""
     first: dict[str, int] = {}
     without_id: set[str] = set()
     for index, case in tables(cases):
@@ -471,7 +472,7 @@ def _calls_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _image_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Check the images of a case; `suite.case_images` checks whether their files exist."""
+    """Check the images of a case. `suite.case_images` checks whether their files exist."""
     first = next((step for _, step in tables(case.get("steps"))), case)
     if case.get("images") and "user" not in first:
         message = "`images` are sent with the first message, which the case lacks"
@@ -592,8 +593,8 @@ def _final_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
 
 def _named_rules(checks: dict[str, object], place: Place) -> Iterator[Finding]:
     """Check the named checks of an answer."""
-    # A misspelt check looks like a name: `contians = "text"`. So names must have tables as values, not plain text, and
-    # cannot be words of checks.
+    # A misspelt check looks like a name: `contians = "text"`. Names must therefore have tables as values, and cannot be
+    # words of checks.
     if not checks:
         yield Finding(place, "must be text, one check, or checks by name", 'such as { contains = "text" }')
     for name, value in checks.items():
@@ -610,7 +611,7 @@ def _named_rules(checks: dict[str, object], place: Place) -> Iterator[Finding]:
 
 def _without_check(name: str, value: object, place: Place) -> Iterator[Finding]:
     """Find a name in `response` whose value is not a check, and suggest the check that the name probably means."""
-    # Either the name is a misspelt check, or the table has a misspelt check among its options.
+    # Either the name is a misspelt check, or the table has a misspelt check among its keys.
     words = (name, *islice(table(value), 4))
     for word in words:
         if (kind := near_check(word)) is not None and (never := [*answer_rules(kind, place)]):

@@ -10,7 +10,7 @@ _NAMES = ("id", "name", "tool", "role")
 
 
 def same(left: object, right: object) -> bool:
-    """Return whether two values are equal in TOML: 1, 1.0 and true differ, the order of keys does not matter."""
+    """Return whether two values are equal in TOML: 1, 1.0 and true differ, and the order of keys does not matter."""
     if left is right:
         return True
     if isinstance(left, dict) and isinstance(right, dict):
@@ -19,7 +19,7 @@ def same(left: object, right: object) -> bool:
         return len(left) == len(right) and all(map(same, left, right))
     if type(left) is not type(right):
         return False
-    # `==` is wrong for both: nan written twice is the same value, and 0.0 and -0.0 are different texts.
+    # `==` is wrong for both: nan written twice is one value, and 0.0 and -0.0 are different texts.
     if isinstance(left, float):
         return repr(left) == repr(right)
     return left == right
@@ -32,7 +32,7 @@ def partners(old: Sequence[object], new: Sequence[object]) -> list[int | None]:
     then the remaining elements in order.
     """
     found: list[int | None] = [None] * len(new)
-    # Most edits leave most elements where they are: equal elements at equal places need no search.
+    # Most edits leave most elements in place, and equal elements at equal places need no search.
     for at in range(min(len(old), len(new))):
         if same(old[at], new[at]):
             found[at] = at

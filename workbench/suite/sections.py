@@ -21,8 +21,9 @@ _BLANK_AT_END = late_pattern(r"[ \t\r\n]*\Z")
 class Section:
     """A section of a file: `lead` with comments and header line, `body` with keys and values, and `gap` at the end.
 
-    `lead` is empty at the head of a file. Below a header, `body` begins with a line end; `gap` begins with the line end
-    of the last value."""
+    `lead` is empty at the head of a file. Below a header, `body` begins with a line end. `gap` begins with the line end
+    of the last value.
+    """
 
     place: Place
     lead: str

@@ -93,7 +93,7 @@ def server_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _request_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Check the keys about the requests that a server itself sends."""
+    """Check the keys that concern the server's own requests."""
     answers, roots = server.get("answers"), server.get("roots")
     answered = answers if isinstance(answers, list) else []
     if "roots" in server and "roots" not in answered:
@@ -114,7 +114,7 @@ def _request_rules(server: dict[str, object], place: Place) -> Iterator[Finding]
 
 def _leads_out(root: str) -> bool:
     """Return whether a path leads out of a folder, even without following links."""
-    # A suite may have been written on another system, so Windows paths are checked on all systems.
+    # The suite may come from another system, so Windows paths are checked on all systems.
     windows = PureWindowsPath(root)
     return PurePath(root).is_absolute() or bool(windows.anchor) or ".." in windows.parts or root.startswith("~")
 
@@ -236,7 +236,7 @@ def _is_flat(value: object) -> bool:
 
 
 def unasked_rules(raw: dict[str, object]) -> Iterator[Finding]:
-    """Find answers that no server asks for."""
+    """Find answers that no server requests."""
     declared: set[object] = set()
     for owner in (raw, *(variant for _, variant in tables(raw.get("variants")))):
         for _, server in tables(owner.get("servers")):

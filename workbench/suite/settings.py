@@ -23,9 +23,10 @@ CONVERSATION_TIMEOUT_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of a run; in a conversation, all but `timeout_s` are those of each turn.
+    """Limits of a run. In a conversation, all limits but `timeout_s` apply to each turn.
 
-    Times are in milliseconds (`_ms`) and seconds (`_s`)."""
+    Times are in milliseconds (`_ms`) and seconds (`_s`).
+    """
 
     max_rounds: int = 6
     max_tool_calls: int = 5
@@ -74,15 +75,15 @@ class Grading:
     repeat_rule: RepeatRule = "every"
     invalid_arguments: InvalidArguments = "fail"
     whole_numbers: WholeNumbers = "as JSON"
-    """Whether 5.0 counts as the integer 5, as in JSON; in the checker of the BFCL leaderboard it does not."""
+    """Whether 5.0 counts as the integer 5, as in JSON. In the checker of the BFCL leaderboard it does not."""
     extra_calls: ExtraCalls | None = None
-    """The extra calls that are allowed; `None` leaves them to the grader's own rule."""
+    """The allowed extra calls. `None` leaves them to the grader's own rule."""
     quarantined: bool = False
-    """Whether the run is left out of every gate, every aggregate and the exit code."""
+    """Whether the run is excluded from every gate, every aggregate and the exit code."""
     compare_by: ComparedBy = "status"
     """The subject of comparisons: statuses or scores."""
     published_report: bool = False
-    """Whether reports show the output of the published system behind the grader."""
+    """Whether reports show the output of the published system that the grader reproduces."""
     cluster: str | None = None
     """A name shared by related cases, for statistics over groups of cases."""
     critics: CriticsOptions = CriticsOptions()
@@ -91,17 +92,17 @@ class Grading:
 
     @property
     def shows_published(self) -> bool:
-        """Whether text reports have the lines of the published system by default."""
+        """Whether text reports show the lines of the published system by default."""
         return self.published_report or self.is_compatible
 
     @property
     def is_compatible(self) -> bool:
-        """Whether a published system is reproduced exactly, with its defaults in place of Workbench's."""
+        """Whether a published system is reproduced exactly, with its defaults in place of Workbench's defaults."""
         return self.critics.arcade_compatible or self.dimensions.repeated_calls == "as published"
 
 
 def limited_ms(grading: Grading, model_ms: float, loop_ms: float) -> float:
-    """Return the time of a run that `max_latency_ms` limits, in milliseconds: the model's, or the whole loop's."""
+    """Return the time in milliseconds that `max_latency_ms` limits: the model's time or the whole loop's time."""
     if grading.by == "dimensions" and grading.dimensions.latency == "wall":
         return loop_ms
     return model_ms
@@ -109,7 +110,7 @@ def limited_ms(grading: Grading, model_ms: float, loop_ms: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class CaseSettings:
-    """The settings of a run of a case, merged from its suite and the case."""
+    """The settings of a run of a case, merged from the case and its suite."""
 
     system: str | None
     models: tuple[str, ...]
@@ -117,7 +118,7 @@ class CaseSettings:
     limits: Limits
     grading: Grading
     clock: str | None = None
-    """The clock as written; `None` if models are not told the time."""
+    """The clock as written. `None` if models are not told the time."""
 
 
 def settings_of(suite: Suite, case: Case) -> CaseSettings:
@@ -188,7 +189,7 @@ _SURPLUS_RULES: dict[str, str] = {
 
 
 def surplus_rule(grading: Grading, grader: str | None = None) -> str:
-    """Return a grader's own rule for extra calls in words; `grader` is by default the deciding one."""
+    """Return a grader's own rule for extra calls in words. `grader` defaults to the deciding grader."""
     by = grader or grading.by
     if by == "critics" and not grading.critics.fail_on_tool_call_quantity:
         return _FREE
@@ -196,7 +197,7 @@ def surplus_rule(grading: Grading, grader: str | None = None) -> str:
 
 
 def surplus_calls_cost(grading: Grading) -> bool:
-    """Return whether extra calls lower the score by the grader's own rule, while the suite has no rule for them."""
+    """Return whether extra calls lower the score by the grader's own rule because the suite has no rule for them."""
     return grading.extra_calls is None and not grading.is_compatible and surplus_rule(grading) != _FREE
 
 
@@ -254,13 +255,13 @@ def _grading_of(*layers: BaseModel) -> Grading:
     grading = Grading(**merged)
     if not grading.is_compatible:
         return grading
-    # The published systems ignore the schemas of tools, and let the last run decide.
+    # Published systems ignore the schemas of tools, and their last run decides.
     unlike = {key: value for key, value in _COMPATIBLE.items() if key not in merged}
     return replace(grading, **unlike)
 
 
 _COMPATIBLE: dict[str, Any] = {"invalid_arguments": "note", "repeat_rule": "last"}
-"""The defaults where a published system is reproduced."""
+"""The defaults when a published system is reproduced."""
 
 
 def _overlay(values: dict[str, Any], upper: dict[str, Any]) -> None:
@@ -300,7 +301,7 @@ REVIEW: Final = Judged.model_construct(
 _judged_of: ByIdentity[Case, tuple[Judged, ...]] = ByIdentity(
     lambda case: tuple([check for check in case.written_checks() if isinstance(check, Judged)])
 )
-"""Returns the judged checks of a case, which a plan asks for several times."""
+"""Returns the judged checks of a case. A plan asks for them several times."""
 
 
 def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[Judged]:

@@ -179,15 +179,15 @@ ARRAYS_OF_TABLES = frozenset(
     }
 )
 
-# Later code walks values recursively, and tomllib itself accepts more levels than Python's stack has.
+# Later code walks values recursively, and tomllib accepts more levels than Python's stack has.
 _DEEPEST = 64
-"""The most levels of nesting in a suite."""
+"""Maximum number of nesting levels in a suite."""
 
 _FOUND_BY_RULES = frozenset({"check_mixed", "check_without_name", "invalid-json-value"})
 
 
 def nested_too_deeply(raw: dict[str, object]) -> bool:
-    """Return whether tables and lists are nested in more than 64 levels, more than any tool call needs."""
+    """Return whether tables and lists are nested in more than 64 levels. No tool call needs that many."""
     level: list[object] = [raw]
     for _ in range(_DEEPEST):
         inner: list[object] = []
@@ -245,7 +245,7 @@ def shape_findings(raw: dict[str, object], error: ValidationError) -> Iterator[F
 
 
 def _is_consequence(place: Place, detail: ErrorDetails) -> bool:
-    """Return whether an error only follows from another one."""
+    """Return whether an error only follows from another error."""
     # For pydantic, a list without valid elements is too short, and an id is missing if there is no name.
     if detail["type"] == "too_short":
         return bool(detail["input"])
@@ -308,7 +308,7 @@ def _finding(raw: dict[str, object], detail: ErrorDetails) -> Finding:
 
 def _place_of(raw: dict[str, object], location: tuple[int | str, ...]) -> tuple[Place, object]:
     """Return the place in the file for a pydantic location, and the value there."""
-    # A location also has the tags of unions, which are not keys of the file. Its last part may be a missing key.
+    # A location also contains tags of unions, which are not keys of the file. Its last part may be a missing key.
     place: Place = ()
     value: object = raw
     previous: tuple[int | str, ...] = ()
@@ -317,7 +317,7 @@ def _place_of(raw: dict[str, object], location: tuple[int | str, ...]) -> tuple[
     for number, part in enumerate(location):
         if number == inner_tag or (inner_tag is None and _is_tag(previous, part)):
             if (kind := CHECK_CLASSES.get(str(part))) is not None:
-                # A tag is followed by the key of the expected value, then by the place in a list or table of checks.
+                # A tag is followed by the key of the expected value, then by the place in a list or a table of checks.
                 inner_tag = number + _PARTS_TO_INNER_TAG[kind.nests]
         else:
             is_inside = (isinstance(value, dict) and part in value) or (
@@ -367,7 +367,7 @@ def _is_tag(previous: tuple[int | str, ...], part: int | str) -> bool:
         return False
     if previous[-1] == "answer" and previous[-2] == "stop":
         return True
-    # Other checks stand below the name of an argument.
+    # Other checks are below the name of an argument.
     return previous[-2] in ("args", "when", NAMED_CHECKS)
 
 
@@ -402,7 +402,7 @@ def _table_keys(place: Place) -> tuple[str, ...]:
 
 
 def _unknown_key(place: Place, in_group: bool) -> Finding:
-    """Return the finding for an unknown key, which may be misspelt or stand below the header of another table."""
+    """Return the finding for an unknown key. The key may be misspelt or be under the wrong header."""
     key = str(place[-1])
     if in_group:
         hint = "beside `any_order`, a group takes only `parallel`: write other keys into its calls"
@@ -432,7 +432,7 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
 
 
 def _form_hint(key: str, keys: tuple[str, ...]) -> str:
-    """Return a hint if `key` belongs to the form of a provider's tool in an API, else ""."""
+    """Return a hint if `key` belongs to a provider tool's form in an API, else ""."""
     if keys != ("provider_tools",):
         return ""
     form = f"{{ {key} = … }}"

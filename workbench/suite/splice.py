@@ -23,13 +23,13 @@ from workbench.suite.sections import cut, gap_without, line_end_of
 
 _ONE_BLOCK = "a case's text is one [[cases]] block, with its comments and the tables below it, and nothing else"
 COMMENTS = late_pattern(r"(?:[ \t]*#[^\n]*\n)*")
-"""Matches the comment lines above a header."""
+"""Matches the comment lines directly above a header."""
 
 _Item = TypeVar("_Item")
 
 
 class SpliceError(ValueError):
-    """A change of a suite's text is impossible; the message gives the reason and advice."""
+    """A change of a suite's text is impossible. The message gives the reason and advice."""
 
 
 @dataclass(frozen=True)
@@ -127,8 +127,8 @@ class SuiteText:
         try:
             block = edited(written, {"cases": [self.cases[index]]}, {"cases": [case]}, self._line_end)
         except (CannotEditError, ValueError):
-            # The values can be written, since `fresh` holds them: only the formatting is lost, not the comments above
-            # the case.
+            # The values can be written, because `fresh` holds them. Only the formatting is lost, and the comments above
+            # the case stay.
             block, keeps = self._as_written_here(_comments_above(written) + fresh), False
         return self._with_block(index, block, case, keeps)
 
@@ -188,9 +188,10 @@ class SuiteText:
         return replace(self, between=between, blocks=self.blocks[:index] + self.blocks[index + 1 :], cases=cases)
 
     def with_case_moved(self, index: int, to: int) -> SuiteText:
-        """Move a case to the index `to`; the text between cases stays where it is.
+        """Move a case to the index `to`. The text between cases stays in place.
 
-        Raises IndexError if one of the indices has no case."""
+        Raises IndexError if one of the indices has no case.
+        """
         self._must_have(index)
         self._must_have(to)
         cases = _moved(self.cases, index, to)
@@ -274,7 +275,7 @@ class SuiteText:
         return replace(changed, kept_formatting=changed.kept_formatting and keeps)
 
     def _rewritten(self, document: Table) -> SuiteText:
-        """Edit the whole file to hold another document."""
+        """Edit the whole file so that it holds another document."""
         from workbench.suite.toml_edit import CannotEditError, edited
 
         mark = self._mark
@@ -319,10 +320,11 @@ def _read(text: str, what: str) -> Table:
 
 
 def places_of_blocks(text: str, header: Table | None) -> tuple[tuple[int, int], ...]:
-    """Return start and end of the block of each case in a text, in characters; empty if the cases have no blocks.
+    """Return start and end of each case's block in a text, in characters. Empty if the cases have no blocks.
 
-    The blank lines below a case belong to its block. `header` is the content of the text outside the cases; without
-    it, the text is parsed."""
+    The blank lines below a case belong to its block. `header` is the content of the text outside the cases. Without it,
+    the text is parsed.
+    """
     if header is None:
         try:
             header = _taken_apart(text, _read(text, "the file")).header
@@ -357,7 +359,8 @@ def _taken_apart(text: str, document: Table) -> SuiteText:
 def _blocks(text: str) -> tuple[list[str], list[str]] | None:
     """Return the text between the blocks of cases, and the blocks.
 
-    `None` if the tables of a case are not next to each other, or the lines of the text are not known."""
+    `None` if the tables of a case are not adjacent, or if the lines of the text are not known.
+    """
     between, blocks = [text[: text.startswith(BYTE_ORDER_MARK)]], list[str]()
     gap = ""
     inside = False

@@ -37,8 +37,9 @@ _SMALLEST = 'a suite begins with format = 1 and name = "…"'
 class SuiteFile:
     """A suite file as it was read.
 
-    `suite` is `None` if a problem is an error. `hash` is the SHA-256 of the file's bytes in hex, empty if the file
-    could not be read. Problems are in the order of their lines."""
+    `suite` is `None` if a problem is an error. `hash` is the SHA-256 of the file's bytes in hex. It is empty if the
+    file could not be read. Problems are in the order of their lines.
+    """
 
     path: Path
     text: str
@@ -48,7 +49,7 @@ class SuiteFile:
     is_missing: bool = False
     """Whether the file does not exist."""
     as_then: bool = False
-    """Whether the text is an earlier version that a history has stored."""
+    """Whether the text is an earlier version from a history."""
     templates: tuple[int, ...] = ()
     """For each case, the index of its table in the text. Empty unless tables with `each` stand for several cases."""
     row_files: tuple[str, ...] = ()
@@ -56,7 +57,7 @@ class SuiteFile:
     written: SuiteFile | None = None
     """The file on disk, if this text is its `standalone` form with a table for each row."""
     header: Table | None = field(default=None, compare=False, repr=False)
-    """The content of the text outside its cases; `None` if it is not known."""
+    """The content of the text outside its cases, or `None` if it is not known."""
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -82,14 +83,14 @@ class SuiteFile:
 
     @cached_property
     def positions(self) -> Positions:
-        """The lines of all tables and keys in the text; empty for a text that is not TOML."""
+        """The lines of all tables and keys in the text. Empty for a text that is not TOML."""
         if self.suite is None and _parsed(self.text) is None:
             return Positions({}, {}, (), 1)
         return scan(self.text)
 
     @cached_property
     def case_places(self) -> tuple[tuple[int, int], ...]:
-        """Start and end of the block of each case's table in the text, in characters; empty if there are no blocks."""
+        """Start and end of each case's block in the text, in characters. Empty if there are no blocks."""
         places = places_of_blocks(self.text, self.header)
         if self.suite is None or len(places) != max(self.templates, default=len(self.suite.cases) - 1) + 1:
             return ()
@@ -97,7 +98,7 @@ class SuiteFile:
 
     @cached_property
     def parts(self) -> SuiteText | None:
-        """The text split into cases and the text between them, for editing; `None` for a text that is not TOML."""
+        """The text split into cases and the text between them, for editing. `None` for a text that is not TOML."""
         try:
             return SuiteText.of(self.text)
         except SpliceError:
@@ -111,7 +112,7 @@ class SuiteFile:
         return place_in_text(place, (self.written or self).templates)
 
     def line_of(self, place: Place) -> int:
-        """Return the line of a place of the suite, or of the nearest place around it."""
+        """Return the line of a place in the suite, or of the nearest enclosing place."""
         return (self.written or self).positions.line(self.place_in_text(place))
 
     def case_of(self, index: int, case_id: str) -> Case:
@@ -164,7 +165,8 @@ class SuiteFile:
 def load_suite(path: Path) -> SuiteFile:
     """Read a suite file.
 
-    Every error of the file or in it becomes a problem; an unreadable file is one, too."""
+    Every error of the file or in it becomes a problem. An unreadable file is also a problem.
+    """
     try:
         if path.is_dir():
             return _refused(path, "is a folder, not a suite file", "name a file in it")
@@ -223,17 +225,17 @@ def _loaded(text: str, path: Path, file_hash: str) -> SuiteFile:
         return SuiteFile(path, text, file_hash, None, (problem,))
     try:
         raw = toml_of(text)
-        # Later code walks the tables recursively and relies on a limit to their depth.
+        # Later code walks the tables recursively and relies on a maximum depth.
         if nested_too_deeply(raw):
             raise RecursionError
     except (ValueError, RecursionError) as error:
         return SuiteFile(path, text, file_hash, None, (_not_toml(error, text, path),))
     with warnings.catch_warnings():
-        # Python's warnings about regular expressions, in checks and in tools' schemas, must not be printed.
+        # Python's warnings about regular expressions in checks and in tools' schemas must not be printed.
         warnings.simplefilter("ignore", FutureWarning)
         suite, findings, templates = _read(raw, path.parent)
     problems: tuple[Problem, ...] = ()
-    # Finding the lines takes longer than parsing, and most suites have no problem.
+    # Finding the lines takes longer than parsing, and most suites have no problems.
     if findings:
         problems = _placed(findings, scan(text), path, raw)
     row_files = _row_files(case for _, case in tables(raw.get("cases")))
@@ -315,7 +317,7 @@ def _read(raw: dict[str, object], folder: Path) -> tuple[Suite | None, list[Find
     The suite is `None` if there are errors.
     """
     format_problem = _format_problem(raw)
-    # Another format, or a file that is not a suite at all, would only give misleading problems.
+    # Another format, or a file that is not a suite at all, would only cause misleading problems.
     if format_problem is not None and ("format" in raw or not {"name", "cases"} & raw.keys()):
         return None, [format_problem], ()
     findings: list[Finding] = []
@@ -347,7 +349,7 @@ def _read(raw: dict[str, object], folder: Path) -> tuple[Suite | None, list[Find
 
 
 def _share_names(models: Iterable[object]) -> None:
-    """Let models share equal sets of the names of their written fields."""
+    """Let models share equal sets of field names."""
     # pydantic keeps such a set for each model. A large suite has few distinct sets, and all sets take a fifth of a
     # case's memory. Sharing them is safe, because a copy of a model gets a new set.
     known: dict[frozenset[str], set[str]] = {}
@@ -383,7 +385,7 @@ def _format_problem(raw: dict[str, object]) -> Finding | None:
 
 
 def _advice(raw: dict[str, object], suite: Suite | None, findings: list[Finding]) -> Iterator[Finding]:
-    """Yield advice on the suite, or on its cases without errors if only cases have errors."""
+    """Yield advice on the suite. If only cases have errors, yield advice on the cases without errors."""
     errors = []
     for finding in findings:
         if finding.severity == "error":
@@ -467,7 +469,7 @@ def _way_out_of_value(text: str, line: int | None) -> str:
 # lines. The whole file is read if a change could affect other cases, for example through ids or tags.
 
 MAX_FRESH = 8
-"""The most changed cases that are read by themselves; with more of them, the whole file is read."""
+"""Maximum number of changed cases that are read separately. With more of them, the whole file is read."""
 
 _CASE = late_pattern(r"cases\[(\d+)\]")
 
@@ -486,9 +488,10 @@ class _Reused:
 def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | None:
     """Return the suite for the text of `now`, given `file` for the text of `before`.
 
-    The result is that of `parse_suite`; `None` if the whole text has to be read."""
+    The result equals that of `parse_suite`. `None` if the whole text must be read.
+    """
     has_rows = any("each" in case for case in now.cases)
-    # Warnings about mocks depend on whether a case has rows, and rows with errors are left out of the cases.
+    # Warnings about mocks depend on whether a case has rows, and rows with errors are missing from the cases.
     if has_rows and (file.suite is None or not file.templates or all(map(is_one_row, now.cases))):
         return None
     if file.templates and not has_rows:
@@ -534,7 +537,7 @@ def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | No
 
 
 def _by_table(cases: Iterable[Case], templates: Sequence[int]) -> Sequence[Sequence[Case]]:
-    """Return the cases of each table of a suite's text; without `templates`, each table is one case."""
+    """Return the cases of each table of a suite's text. Without `templates`, each table is one case."""
     if not templates:
         return [(case,) for case in cases]
     found: list[list[Case]] = [[] for _ in range(max(templates) + 1)]
@@ -544,19 +547,22 @@ def _by_table(cases: Iterable[Case], templates: Sequence[int]) -> Sequence[Seque
 
 
 def _reused(before: SuiteText, now: SuiteText) -> _Reused | None:
-    """Match the cases of two texts; `None` if something outside the cases has changed, or too many cases have."""
+    """Match the cases of two texts.
+
+    Return `None` if something outside the cases changed, or if too many cases changed.
+    """
     if not (before.in_blocks and now.in_blocks and before.blocks and now.blocks) or before.header is not now.header:
         return None
     # If there are no keys outside the cases, a missing key is reported at the first case. This may now be another case.
     if not now.header:
         return None
     if before.between != now.between:
-        # Text between cases may belong to another case now, unless it consists of blank lines.
+        # Text between cases may now belong to another case, unless it consists of blank lines.
         if before.between[0].rstrip() != now.between[0].rstrip():
             return None
         if any(gap.strip() for gap in (*before.between[1:], *now.between[1:])):
             return None
-    # An edit keeps the text of unchanged cases as the same objects, so cases with identical text objects are the same.
+    # An edit keeps the text objects of unchanged cases, so cases with identical text objects are the same.
     places = {id(block): at for at, block in enumerate(before.blocks)}
     if len(places) < len(before.blocks):
         return None
@@ -600,16 +606,17 @@ def _id(case: Table) -> object:
         return written
     if isinstance(name, str):
         return derived_id(name)
-    # A case without a name has no id, and must not equal any other.
+    # A case without a name has no id, and it must not equal any other.
     return id(case)
 
 
 def _alone(
     file: SuiteFile, now: SuiteText, fresh: Sequence[int]
 ) -> tuple[tuple[Case, ...] | None, tuple[int, ...], tuple[Problem, ...]]:
-    """Read some cases of a text with everything outside the cases, and return them with templates and problems.
+    """Read some cases of a text with everything outside the cases. Return them with templates and problems.
 
-    The cases are `None` if a problem is an error. Lines and indices of problems are those of the whole text."""
+    The cases are `None` if a problem is an error. Lines and indices of problems are those of the whole text.
+    """
     if not fresh:
         return (), (), ()
     # The text to read lacks the other cases. `shifts` has the number of lines by which each case has moved up in it.
@@ -675,7 +682,7 @@ def _starts(text: SuiteText) -> list[int]:
 
 
 def _shift_outside(line: int | None, before: Sequence[int], now: Sequence[int]) -> int:
-    """Return by how many lines a line between cases has moved."""
+    """Return the number of lines by which a line between cases has moved."""
     # If the number of cases differs, there are only blank lines between the cases, and no problems there.
     if line is None or len(before) != len(now):
         return 0
@@ -704,7 +711,7 @@ def suites_of(files: Iterable[SuiteFile]) -> dict[str, Suite]:
 
 
 def cases_by_id(suite: Suite | None) -> dict[str, Case]:
-    """Return the cases of a suite by id; none for a suite that could not be read."""
+    """Return the cases of a suite by id, or an empty dictionary for an unreadable suite."""
     if suite is None:
         return {}
     return {case.id: case for case in suite.cases}
@@ -727,7 +734,7 @@ def lines_of(files: Iterable[SuiteFile]) -> LineOf:
             file = file.written or file
             lines = known[suite] = {}
             if file.suite is not None:
-                # No lines at all if the text has none that are known.
+                # If the text has no known lines, no case has a line.
                 for case, line in zip(file.suite.cases, _lines_of_cases(file), strict=False):
                     lines[case.id] = line
         return known.get(suite, {}).get(case_id)
@@ -736,9 +743,9 @@ def lines_of(files: Iterable[SuiteFile]) -> LineOf:
 
 
 def _lines_of_cases(file: SuiteFile) -> Iterator[int]:
-    """Yield the line of each case's table; nothing if the lines of the text are not known."""
+    """Yield the line of each case's table, or nothing if the lines of the text are not known."""
     if not file.case_places:
-        # Not `file.positions`, which would keep the lines of all tables and keys in memory.
+        # `file.positions` would keep the lines of all tables and keys in memory.
         positions = scan(file.text)
         if positions.are_known and file.suite is not None:
             for index in range(len(file.suite.cases)):
@@ -749,7 +756,7 @@ def _lines_of_cases(file: SuiteFile) -> Iterator[int]:
 
 
 def lines_of_blocks(text: str, starts: Iterable[int]) -> Iterator[int]:
-    """Yield the line of each case's header; `starts` are the first characters of the cases' blocks in the text."""
+    """Yield the line of each case's header. `starts` are the first characters of the cases' blocks in the text."""
     line, end = 1, 0
     for first in starts:
         # Above its header, a block has only comments.

@@ -1,4 +1,4 @@
-"""Opens files that a suite names: regular files in the folder of the suite, of a limited size."""
+"""Opens files that a suite names: regular files of limited size in the suite's folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.limits import Limit
 
 
 class FolderFileError(Exception):
-    """A suite cannot use a file; the message is the predicate of a sentence about it, `hint` is advice."""
+    """A suite cannot use a file. The message is the predicate of a sentence about the file, and `hint` is advice."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ def opened(folder: Path, name: str, limit: Limit) -> BinaryIO:
 
 
 def unreadable(error: OSError) -> str:
-    """Return the reason why a file could not be read, as the predicate of a sentence about the file."""
+    """Return why a file could not be read, as the predicate of a sentence about the file."""
     if isinstance(error, FileNotFoundError):
         return "does not exist"
     return f"cannot be read: {error.strerror or error}"

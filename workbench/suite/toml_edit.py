@@ -40,10 +40,11 @@ from workbench.suite.sections import Section, cut, gap_without, joined
 
 
 def edited_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
-    """Return the text of the pairs `old`, edited to hold `new`; `keys` lead to their table.
+    """Return the text of the pairs `old`, edited to hold `new`. `keys` lead to their table.
 
-    Lines end with a line feed, except the last one. Raises tomlkit's errors: TOMLKitError, LookupError, TypeError,
-    AttributeError. The caller must parse and compare the result."""
+    Lines end with a line feed, except the last line. Raises tomlkit's errors: TOMLKitError, LookupError, TypeError,
+    AttributeError. The caller must parse and compare the result.
+    """
     if text:
         text += "\n"
     document = tomlkit.parse(text)
@@ -61,9 +62,10 @@ def edited_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
 
 
 def has_comment(text: str, key: str) -> bool:
-    """Return whether a comment may follow a value or be inside it.
+    """Return whether a comment may follow a value or be inside the value.
 
-    Raises tomlkit's errors, as `edited_pairs` does."""
+    Raises tomlkit's errors, as `edited_pairs` does.
+    """
     item = tomlkit.parse(text).item(key)
     return not isinstance(item, Item) or bool(item.trivia.comment) or "#" in item.as_string()
 
@@ -77,7 +79,7 @@ def _edited(item: object, old: object, new: object, keys: Keys | None) -> Item |
         case Array(), list(), list() if "\n" in item.as_string() and new:
             _edit_array(item, old, new)
             return None
-        # A table with dotted keys; without any key it would not be in the text at all.
+        # This is a table with dotted keys. Without any key it would be missing from the text.
         case TomlkitTable(), dict(), dict() if new:
             _edit_table(item, old, new)
             return None
@@ -154,13 +156,14 @@ Step = tuple[str, int | None]
 
 
 class CannotEditError(Exception):
-    """The text cannot be edited to the wanted document without losing its formatting."""
+    """The text cannot be edited to hold the wanted document without losing formatting."""
 
 
 def edited(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
-    """Return the text of the document `old`, edited to hold `new`; `line_end` ends new lines.
+    """Return the text of the document `old`, edited to hold `new`. `line_end` ends new lines.
 
-    Raises CannotEditError if formatting outside the change would be lost, and ValueError for values that TOML lacks."""
+    Raises CannotEditError if formatting outside the change would be lost, and ValueError for values that TOML lacks.
+    """
     root = _tree(text)
     result = _joined(_Editor(line_end).table(root, old, new, ()), line_end)
     try:
@@ -270,7 +273,7 @@ class _Editor:
         return text.replace("\n", self._line_end)
 
     def _below(self, unit: _Unit, old: Table, new: Table, keys: Keys) -> list[tuple[str, list[_Piece]]]:
-        """Return the tables below a table, each with its key; new elements of an array follow their neighbours."""
+        """Return the tables below a table, each with its key. New elements of an array follow their neighbours."""
         arrays: dict[str, list[list[_Piece]]] = {}
         for key, index in unit.below:
             if index is not None and key not in arrays:
@@ -325,14 +328,14 @@ class _Editor:
 
 
 def _fits(unit: _Unit, key: str, value: object) -> bool:
-    """Return whether a new value can stay under the headers of the old one."""
+    """Return whether a new value can stay under the headers of the old value."""
     if (key, None) in unit.below:
         return isinstance(value, dict)
     return is_list_of_tables(value)
 
 
 def _pairs(section: Section) -> str:
-    """Return the text of a section's pairs; lines end with a line feed, except the last one."""
+    """Return the text of a section's pairs. Lines end with a line feed, except the last line."""
     text = section.body.replace("\r\n", "\n")
     if section.lead:
         return text.removeprefix("\n")

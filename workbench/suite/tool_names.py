@@ -27,13 +27,13 @@ class KnownNames:
     prefixes: tuple[str, ...] = ()
 
     def has(self, name: str, *, loosely: bool = False) -> bool:
-        """Return whether a tool of this name exists or may exist; `loosely` compares by `comparable_name`."""
+        """Return whether a tool of this name exists or may exist. `loosely` compares by `comparable_name`."""
         if name in self.names or any(name.startswith(prefix) for prefix in self.prefixes):
             return True
         return loosely and comparable_name(name) in map(comparable_name, self.names)
 
     def hint(self, name: str) -> str:
-        """Return a hint for an unknown name: the most similar name, or else the existing names."""
+        """Return a hint for an unknown name: the most similar name, or else all existing names."""
         nearest = get_close_matches(name, self.names, n=1, cutoff=0.6)
         if nearest:
             return f"did you mean {nearest[0]!r}?"
@@ -58,7 +58,7 @@ def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Findi
     offered = known
     if case.offer is not None:
         offered = KnownNames(case.offer)
-    # `critics` and disallowed calls compare names loosely, the other graders exactly.
+    # `critics` and disallowed calls compare names loosely. The other graders compare them exactly.
     by = case.grading.by or suite.grading.by or "critics"
     for at, call in case.written_calls():
         if not call.tool or call.unlisted:
@@ -100,7 +100,7 @@ def _unknown_free(rule: ExtraCalls | None, place: Place, known: KnownNames) -> I
 
 
 def unknown_mocks(mocks: Iterable[Mock], known: KnownNames) -> Iterator[Finding]:
-    """Find mocks of tools that do not exist; places begin with `mocks`."""
+    """Find mocks of tools that do not exist. Places begin with `mocks`."""
     for index, mock in enumerate(mocks):
         if not mock.unlisted and not known.has(mock.tool):
             hint = known.hint(mock.tool)
@@ -108,7 +108,7 @@ def unknown_mocks(mocks: Iterable[Mock], known: KnownNames) -> Iterator[Finding]
 
 
 def unknown_answers(answers: Iterable[Answer], known: KnownNames) -> Iterator[Finding]:
-    """Find answers to servers in calls of tools that do not exist; places begin with `answers`."""
+    """Find answers to servers in calls of tools that do not exist. Places begin with `answers`."""
     for index, answer in enumerate(answers):
         if answer.tool is not None and not known.has(answer.tool):
             message = f"answers in calls of {answer.tool!r}, but there is no such tool"

@@ -26,12 +26,12 @@ from workbench.suite.suite_file import SuiteFile
 _STORE_FORMAT = 1
 
 LOCK_TIMEOUT_S = 5.0
-"""The longest wait, in seconds, for another program that writes the trust file."""
+"""Longest wait in seconds for another program that writes the trust file."""
 
 _Need = TypeVar("_Need")
 
 Settings = tuple[tuple[str, str], ...]
-"""Names and values as the suite writes them, sorted by name; variables are not replaced (`$TOKEN`)."""
+"""Names and values as written in the suite, sorted by name. Variables (`$TOKEN`) are not replaced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,10 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of a server with the headers and the login sent to it; `transport` is empty if the suite names none.
+    """The address of a server with its headers and login. `transport` is empty if the suite names none.
 
-    `auth` has the keys of the login: `auth` itself, `client_id`, `client_secret`, `issuer` and `scope`."""
+    `auth` has the keys of the login: `auth` itself, `client_id`, `client_secret`, `issuer` and `scope`.
+    """
 
     url: str
     transport: str = ""
@@ -110,7 +111,7 @@ class Address:
         return " ".join(words) + self._login_text()
 
     def _login_text(self) -> str:
-        """Return a login in words, with the authorization server; "" without a login."""
+        """Return a login in words with its authorization server, or "" without a login."""
         keys = {key: shlex.quote(value) for key, value in self.auth}
         if not keys:
             return ""
@@ -132,7 +133,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A Python module with a server; `object` is the server's name in it."""
+    """A Python module with a server. `object` is the server's name in the module."""
 
     module: str
     object: str
@@ -189,7 +190,7 @@ class ModelNeed:
 
 @dataclass(frozen=True, slots=True)
 class OwnCall:
-    """A call that a suite makes itself, before or after runs: the tool, and the arguments as JSON."""
+    """A call that a suite makes before or after runs: the tool, and the arguments as JSON."""
 
     tool: str
     arguments: str
@@ -252,7 +253,7 @@ class SuiteNeeds:
 
     @property
     def code(self) -> tuple[str, ...]:
-        """The names of the modules that would be imported, for servers and for functions."""
+        """The names of the modules that servers and functions would import."""
         names = [need.module for need in self.modules]
         names += [reference.partition(":")[0] for reference in self.python]
         return tuple(dict.fromkeys(names))
@@ -307,7 +308,10 @@ class SuiteNeeds:
 
     @property
     def fingerprint(self) -> str:
-        """The SHA-256 in hex of all needs but `folder`, and but `files` and `passed`, which are compared separately."""
+        """The SHA-256 in hex of all needs except `folder`, `files` and `passed`.
+
+        `files` and `passed` are compared separately.
+        """
         parts = asdict(self)
         del parts["folder"], parts["files"], parts["passed"]
         # Suites without `cwd`, agents, logins or models keep the fingerprint of earlier versions, which lacked these.
@@ -387,7 +391,7 @@ def split_by_typing(needs: SuiteNeeds, suite: Suite, typed: Collection[TypedServ
 
 
 def _with_servers(needs: SuiteNeeds, suite: Suite, servers: Sequence[Server]) -> SuiteNeeds:
-    """Return needs with the given servers in place of the suite's; the files of its code stay unchanged."""
+    """Return needs with the given servers in place of the suite's servers. The files of its code stay unchanged."""
     found = needs_trust(suite.model_copy(update={"servers": tuple(servers)}), needs.folder / "suite.toml")
     passed = needs.passed if found.commands else ()
     return replace(
@@ -442,7 +446,7 @@ def _roots(suite: Suite, folder: Path) -> Iterator[ServerRoots]:
 
 
 def roots_need(server: Server, folder: Path) -> ServerRoots | None:
-    """Return the trust that the roots of a server of a suite in `folder` need; `None` without any."""
+    """Return the trust that a server's roots need, for a suite in `folder`, or `None` without roots."""
     if not server.roots:
         return None
     return ServerRoots(server.name, tuple(str(resolved(folder / root)) for root in server.roots))
@@ -476,7 +480,7 @@ def _own_calls(suite: Suite) -> Iterator[OwnCall]:
 
 
 def server_need(server: Server, folder: Path) -> Command | Module | Address | None:
-    """Return the trust that a server of a suite in `folder` needs; `None` if it is neither started nor reached."""
+    """Return the trust that a server needs, for a suite in `folder`. `None` if it is neither started nor contacted."""
     if server.command:
         place = ""
         if server.cwd is not None:
@@ -490,7 +494,7 @@ def server_need(server: Server, folder: Path) -> Command | Module | Address | No
 
 
 def agent_need(agent: Subject, folder: Path) -> Command:
-    """Return the trust that an agent of a suite in `folder` needs."""
+    """Return the trust that an agent needs, for a suite in `folder`."""
     command = agent.started_command
     assert command is not None
     known = KNOWN_AGENTS.get(agent.agent or "")
@@ -510,7 +514,7 @@ def server_folder(server: Server, folder: Path) -> Path:
     try:
         return resolved(folder / Path(server.cwd).expanduser())
     except RuntimeError:
-        # `~name` without such a user is the name of a folder.
+        # Without a user of that name, `~name` is the name of a folder.
         return resolved(folder / server.cwd)
 
 
@@ -567,7 +571,7 @@ def _of_checks(checks: Checks | None) -> Iterator[str]:
 
 
 class TrustError(Exception):
-    """Trust could not be stored; the message gives the reason."""
+    """Trust could not be stored. The message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -649,11 +653,11 @@ class TrustStore:
         return _known_as(suite_path).is_relative_to(folder) and resolved(suite_path).is_relative_to(folder)
 
     def is_exempt(self, file: SuiteFile) -> bool:
-        """Return whether a suite may execute without approval: a suite of the program's own, read from its file."""
+        """Return whether a suite may execute without approval: it is bundled and was read from its file."""
         return not file.as_then and self.is_bundled(file.path)
 
     def _read(self) -> dict[str, _Entry]:
-        # Reading needs no lock, because the file is always replaced as a whole; only renaming a damaged file does.
+        # Reading needs no lock, because the file is always replaced as a whole. Only renaming a damaged file needs one.
         try:
             return self._load()
         except ValueError:
@@ -702,7 +706,10 @@ class TrustStore:
         return locked(self._file.with_name(f"{self._file.name}.lock"), LOCK_TIMEOUT_S)
 
     def _update(self, known_as: str, needs: SuiteNeeds, wanted: Callable[[_Entry | None], bool]) -> None:
-        """Write an entry for a suite if `wanted` returns true for the stored entry, which is read under the lock."""
+        """Write an entry for a suite if `wanted` returns true for the stored entry.
+
+        The entry is read under the lock.
+        """
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._alone():
@@ -765,9 +772,10 @@ def _files_in(files: Mapping[str, str] | None) -> tuple[CodeFile, ...] | None:
 
 
 def write_atomically(file: Path, content: bytes) -> None:
-    """Replace a file as a whole, readable and writable by its owner only.
+    """Replace a whole file. Only its owner can read and write it.
 
-    Another program sees the old content or the new one, also after a power failure. Raises OSError."""
+    Another program sees either the old or the new content, also after a power failure. Raises OSError.
+    """
     # A rename is atomic only within one file system, so the temporary file is in the same folder.
     descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
     temporary = Path(name)

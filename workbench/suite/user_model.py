@@ -1,4 +1,4 @@
-"""The user of a whole conversation as a suite writes it: a script of messages, or a goal for a model to play."""
+"""The user of a conversation as a suite writes it: a script of messages, or a goal for a model to play."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ScriptedMessage(Frozen):
 
     @property
     def expects(self) -> bool:
-        """Whether the turn has expectations of its own."""
+        """Whether the turn has expectations."""
         return bool(self.ordered or self.unordered or self.disallowed or self.response is not None)
 
     def placed_calls(self) -> Iterator[tuple[tuple[str | int, ...], ExpectedCall]]:
@@ -55,7 +55,7 @@ class ScriptedMessage(Frozen):
 
 
 class WithheldFact(Frozen):
-    """A fact that a played user is told only once `when` has held."""
+    """A fact that a played user learns only after `when` has held."""
 
     value: NonEmpty
     when: TurnCondition = TurnCondition.model_construct()
@@ -104,7 +104,7 @@ class UserTable(Frozen):
 
     @property
     def first_words(self) -> str:
-        """The text that stands for the request in lists: the opening, the first scripted message, or the goal."""
+        """The text that represents the request in lists: the opening, the first scripted message, or the goal."""
         if self.opening is not None:
             return self.opening
         if self.messages:
@@ -113,7 +113,7 @@ class UserTable(Frozen):
 
     @property
     def withheld(self) -> Mapping[str, WithheldFact]:
-        """The facts by name, each with its condition; a plain fact has an empty one."""
+        """The facts by name, each with its condition. A plain fact has an empty condition."""
         found = {}
         for name, fact in self.facts.items():
             found[name] = WithheldFact.model_construct(value=fact) if isinstance(fact, str) else fact
@@ -145,7 +145,10 @@ WrittenUser = Annotated[
 
 
 class SaidText(Frozen):
-    """A text that some answer must contain; with `after_tool`, an answer after the last call of that tool."""
+    """A text that some answer must contain.
+
+    With `after_tool`, it must be an answer after the last call of that tool.
+    """
 
     text: NonEmpty
     after_tool: NonEmpty | None = None

@@ -39,9 +39,10 @@ class UnknownVariantError(ValueError):
 
 @dataclass(frozen=True)
 class Variants:
-    """The variants of suites to run: the variants with one of the `names`, or `all_of_them`.
+    """The variants of suites to run: those with one of the `names`, or all with `all_of_them`.
 
-    `plain` adds runs of the suite without a variant."""
+    `plain` adds runs of the suite without a variant.
+    """
 
     names: frozenset[str] = frozenset()
     all_of_them: bool = False
@@ -67,14 +68,15 @@ def model_of(contender: str) -> str:
 
 
 def variant_name_of(contender: str) -> str | None:
-    """Return the name of the variant in the name of a run's target, `None` if it has none."""
+    """Return the name of the variant in the name of a run's target, or `None`."""
     return contender.partition(SEPARATOR)[2] or None
 
 
 def variant_of(suite: Suite, contender: str) -> Variant | None:
-    """Return the variant of a run's target, `None` if its name has none.
+    """Return the variant of a run's target, or `None` if the target's name has no variant.
 
-    Raises UnknownVariantError if the suite lacks the variant."""
+    Raises UnknownVariantError if the suite lacks the variant.
+    """
     if SEPARATOR not in contender:
         return None
     name = variant_name_of(contender)
@@ -85,7 +87,7 @@ def variant_of(suite: Suite, contender: str) -> Variant | None:
 
 
 def has_variant_of(suite: Suite, contender: str) -> bool:
-    """Return whether the suite has the variant of a run's target, or the target has none."""
+    """Return whether the suite has the variant of a run's target. True if the target has none."""
     name = variant_name_of(contender)
     return name is None or any(variant.name == name for variant in suite.variants)
 
@@ -95,7 +97,7 @@ def changed_tools(variant: Variant | None) -> tuple[ToolChange, ...]:
     if variant is None:
         return ()
     changes = []
-    # If another tool replaces an expected one, a change with `arguments` alone renames arguments in expectations only.
+    # If another tool replaces an expected tool, a change with only `arguments` renames arguments in expectations alone.
     for change in variant.changes:
         if change.tool not in variant.names or change.model_fields_set - {"tool", "arguments"}:
             changes.append(change)
@@ -103,9 +105,10 @@ def changed_tools(variant: Variant | None) -> tuple[ToolChange, ...]:
 
 
 def varied_suite(suite: Suite, variant: Variant | None) -> Suite:
-    """Return the suite with the changes of a variant, and without variants.
+    """Return the suite with the changes of a variant and without variants.
 
-    The cases are unchanged: `varied_case` changes each. The same arguments return the same object."""
+    The cases are unchanged: `varied_case` changes each case. The same arguments return the same object.
+    """
     if variant is None:
         return suite
     return _suites_of(variant)(suite)

@@ -265,7 +265,6 @@ class BaselineReport(ReportModel):
 
 
 def baseline_report(against: AgainstBaseline) -> BaselineReport:
-    """Return the comparison with a baseline as a report."""
     diff, confirmed, grading = against.diff, against.confirmed or Confirmed(()), None
     if against.grading is not None:
         grading = against.grading.number

@@ -225,7 +225,6 @@ def comparison_report(
 
 
 def compared_case(row: Row) -> ComparedCaseReport:
-    """Return a row of a comparison as a report."""
     # A case that did not run with a model has no cell.
     return ComparedCaseReport.made(row, cells=tuple(_cell(cell) for cell in row.cells if cell is not None))
 

@@ -432,7 +432,6 @@ def _part(part: BatchPart) -> StoredPart:
 
 
 def _run(run: RunRow) -> dict[str, object]:
-    """Return the values of a `HistoryRun`."""
     values: dict[str, object] = {
         "case_id": run.case_id,
         "case_name": run.case_name,

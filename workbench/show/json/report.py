@@ -321,7 +321,6 @@ def case_fields(case: CaseResult) -> dict[str, Any]:
 
 
 def failures_report(failures: FailureNumbers) -> FailuresReport:
-    """Return the causes of failures as a report."""
     confusion = []
     for (expected, called), count in failures.confusion.counts.items():
         confusion.append(ConfusionReport(expected=expected, called=called, count=count))

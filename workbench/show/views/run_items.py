@@ -319,7 +319,6 @@ class RunItems:
         self.rounds.append(self.round)
 
     def append_step(self, item: StepItem) -> None:
-        """Append the heading of a step."""
         self.steps.append(self.append(item))
 
     def append_call(self, call_id: str, tool: str, by_provider: ProviderTool | None = None) -> None:

@@ -131,7 +131,6 @@ class RunView:
         return call.tool
 
     def is_answered(self, call_id: str) -> bool:
-        """Return whether a call has a result."""
         at = self._run.index_of(call_id)
         if at is None:
             return False
@@ -161,7 +160,6 @@ class RunView:
             self._run.cut(len(self._run.items) - 1)
 
     def add(self, event: Event) -> None:
-        """Add an event of the run."""
         # A notice of waiting is replaced by the event that ends the wait.
         self._end_wait()
         run = self._run
