@@ -26,7 +26,7 @@ _USAGE = {
 
 
 def native_call(value: object) -> object:
-    """Convert a call of the SDK to a call of a run document, or a list of calls to the calls of one answer.
+    """Convert a call of the SDK to a call of a run document. A list becomes the calls of one answer.
 
     Example: `{"toolName": "a", "input": {"x": 1}}` becomes `{"tool": "a", "arguments": {"x": 1}}`."""
     if isinstance(value, list):

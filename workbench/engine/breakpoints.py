@@ -1,4 +1,4 @@
-"""Breakpoints: the conditions that hold a run, their notation, and their evaluation."""
+"""Breakpoints: their notation, and the evaluation of their conditions."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _written(name: str) -> str:
 
 
 def _word(line: str, at: int) -> tuple[str, int, int]:
-    """Return the next word, its column, and the index of its end."""
+    """Return the next word, its column and its end index."""
     found = re.compile(r"\S+").search(line, at)
     if found:
         return (found[0], found.start() + 1, found.end())

@@ -1,4 +1,4 @@
-"""Checkpoints: the points of a run at which it can be held, and the commands that change a held run.
+"""Checkpoints, where a run can be held, and commands, which change a held run.
 
 Nothing else changes a run."""
 
@@ -42,7 +42,7 @@ call's server, or after the call's result."""
 class HoldPoint:
     """A point at which a run can be held.
 
-    Before or after a tool call, `call` is that call, and `tool` is the definition of its tool if one exists."""
+    At a tool call, `call` is the call, and `tool` is the definition of the called tool if one exists."""
 
     at: At
     round: int
@@ -203,7 +203,7 @@ class RunControl(Protocol):
         ...
 
     async def next_command(self, point: HoldPoint) -> Command:
-        """Wait for the next command to the held run. The command must be one that `refusal` allows at this point."""
+        """Wait for the next command to the held run. `refusal` must allow the command at this point."""
         ...
 
 
@@ -224,12 +224,11 @@ SKIPPED = "This call was not made: the person who watches this run skipped it."
 """The text that the model reads in place of the result of a skipped call."""
 
 After = Literal["continue", "answered", "regenerate"]
-"""How a run continues after a checkpoint: as before, with an answer given to its call, or with its round
-regenerated."""
+"""How a run continues after a checkpoint: normally, with an answered call, or by regenerating its round."""
 
 
 class Checkpoint:
-    """Holds one run where its `control` asks for it, and records the changes made during the hold.
+    """Holds one run at the points that its `control` selects, and records the changes made during the hold.
 
     Without `control`, the run is never held. `added` holds a person's messages for the next request.
     """
@@ -276,7 +275,7 @@ class Checkpoint:
                 return "continue", call
             call_id = call.call.id if call is not None else None
             self._recorder.emit(Paused(why, call_id, at, round_number))
-            # A command carries the number of its hold, so that a late command cannot change the run at the next hold.
+            # A command names its hold, so a late command cannot change the run at the next hold.
             point = replace(point, hold=self._recorder.last)
             began = self._recorder.clock()
             after: After | None = None

@@ -244,10 +244,10 @@ def in_turn(*listeners: BatchListener) -> BatchListener:
 
 
 def timed(listener: BatchListener, now_ms: Callable[[], float] | None = None) -> BatchListener:
-    """Return a listener that adds the times of a run's first event and of its end to its `RunDone`.
+    """Return a listener that adds a run's begin and end times to the run's `RunDone`.
 
-    Other events pass unchanged. `now_ms` returns milliseconds since 1970. Without it, each run has its own steady
-    clock. A run timed in another process keeps its times."""
+    The begin is the time of the run's first event. Other events pass unchanged. `now_ms` returns milliseconds since
+    1970. Without it, each run has its own steady clock. A run timed in another process keeps its times."""
     # Call this listener first, on the engine's thread. Otherwise a slow screen or disk would lengthen the run's time.
     began: dict[str, tuple[float, Callable[[], float]]] = {}
 
@@ -259,7 +259,7 @@ def timed(listener: BatchListener, now_ms: Callable[[], float] | None = None) ->
                 clock = now_ms or steady_clock_ms()
                 began[event.event.run_id] = clock(), clock
         elif isinstance(event, RunDone):
-            # A run without events, such as a skipped one, has no duration.
+            # A run without events, such as a skipped run, has no duration.
             clock = now_ms or steady_clock_ms()
             began_ms, clock = began.pop(event.result.run_id, (clock(), clock))
             event = RunDone(event.result, began_ms, clock(), event.row)

@@ -87,7 +87,7 @@ class ExecutionQuestion:
 
 
 Leave = Literal["no", "call", "run"]
-"""A person's permission: none, for this call only, or for all further calls of this tool in the run."""
+"""A person's permission: none, this call only, or all further calls of this tool in the run."""
 
 AskExecution = Callable[[ExecutionQuestion], Awaitable[Leave]]
 
@@ -159,7 +159,7 @@ class Executor:
         return self._definitions.get(tool)
 
     async def answer(self, call: ToolCall, step_mock: JsonValue = None, review: Review = as_answered) -> ResultReceived:
-        """Answer a call from its step's mock, another mock or its server, and emit the events for it.
+        """Answer a call from the step's mock, another mock or a server, and emit the events of the call.
 
         `review` may change the replies to the server's own requests during the call. Raises ToolsError when the server
         cannot answer, ExecutionRefusedError when the call may not be executed, and AuditError when the execution cannot

@@ -59,7 +59,7 @@ def _for_another_model_round(of: Round, ids: Iterator[str]) -> Round:
     for old, new in zip(of.calls, calls, strict=True):
         renamed[old.call.id] = new.call.id
     deviations = tuple(replace(each, call_id=renamed.get(each.call_id or "")) for each in of.deviations)
-    # Provider state, such as signed reasoning, is refused by every other model.
+    # Every other model refuses provider state, such as signed reasoning.
     return replace(
         of, provider_state=None, superseded=set_aside, calls=calls, deviations=deviations, not_offered=others
     )
@@ -162,7 +162,7 @@ class PastHold:
         return payload
 
     def fork(self, system: str | None = None) -> Fork:
-        """Return a fork that is held at the same place, in the run's state at that time."""
+        """Return a fork that is held at the same place, with the run's state at that time."""
         paused, origin = self.paused, fold(self.events[: self.index])
         assert paused.at != "permission"
         assert paused.round is not None
@@ -247,9 +247,9 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
 
 
 def _why_nothing_follows(whole_rounds: list[Round], turns: Turns, *, under_way: bool) -> str | None:
-    """Return the reason why no request follows these rounds; `None` if a request follows.
+    """Return the reason why no request follows these rounds; `None` if a request may follow.
 
-    With `under_way`, the calls of the last round are still unanswered, so no request has to follow that round."""
+    With `under_way`, the last round still has unanswered calls, so no request need follow it."""
     last: Round | None = None
     # `turns` is consulted for every round, because the case may have changed since the run.
     for number, round_ in enumerate(whole_rounds):
@@ -345,7 +345,7 @@ def _call_of_answer(record: CallRecord, by_provider: ProviderTool | None) -> Ite
 
 
 def _result(record: CallRecord, result: ResultReceived) -> Iterator[EventPayload]:
-    """Yield the result of a call, and the person's edit of it if there is one.
+    """Yield the result of a call, and a person's edit of the result.
 
     A result that a person gave keeps its source. Every other source becomes `replayed`."""
     first = record.unedited or result

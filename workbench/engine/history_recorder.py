@@ -164,7 +164,7 @@ def settings_of_batch(
 
 def images_of_suites(files: Iterable[SuiteFile]) -> dict[str, JsonValue]:
     """Return the hash of each suite's images, by the hash of the suite's text. Suites without images are left out."""
-    # A suite's text only names its images, so its hash does not change with their content.
+    # A suite's text only names images, so the suite's hash does not change with them.
     found: dict[str, JsonValue] = {}
     for file in {file.path: file for file in files}.values():
         if file.suite is not None and any(case.images for case in file.suite.cases):
@@ -245,7 +245,7 @@ def _new_batch(
     now: str,
     shard: PlannedShard | None,
 ) -> NewBatch:
-    # The whole plan identifies the batch, so that its shards can be merged.
+    # The whole plan identifies the batch, so that shards can be merged.
     whole = runs if shard is None else shard.whole
     files: dict[Path, SuiteFile] = {}
     ids: dict[Path, dict[str, str]] = {}
@@ -294,7 +294,7 @@ def _new_batch(
             )
         suites = [(path_in(projects[path], path), file.hash) for path, file in files.items()]
         outline = Outline.of(outlined, suites)
-        # The id of a plan is equal on every computer, so that its shards can be matched.
+        # The id of a plan is equal on every computer, so that shards can be matched.
         uid = outline.uid(what_is_asked(settings), shard.ref.plan_id if shard is not None else None)
     new_shard: NewShard | None = None
     if shard is not None and outline:

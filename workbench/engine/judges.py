@@ -410,7 +410,7 @@ _TAIL_BYTES = 200
 
 
 class JudgementCache:
-    """Judgements by model, criteria, value and scale. They are stored in a file, so that each is paid for only once.
+    """A file of judgements by model, criteria, value and scale. No judgement is paid for twice.
 
     A model is identified by its address and parameters, because the user may reuse its name for another model. Each
     line of the file is a JSON object. The file may be deleted at any time.
@@ -448,7 +448,7 @@ class JudgementCache:
         """Add a judgement to the cache and its file."""
         key = self.key(judge, criteria, value, scale)
         shown = self._secrets.redact(rationale)
-        # The line of a rating lacks `holds`, so that versions without scales skip it.
+        # A rating's line lacks `holds`, so versions without scales skip it.
         found: dict[str, JsonValue] = {"holds": finding}
         if scale is not None:
             found = {"scale": [*scale], "number": finding}
@@ -546,9 +546,9 @@ NOT_ASKED = "this value has not been judged, and no judge is asked here: give --
 
 @dataclass
 class Question:
-    """A request to a judge in flight, shared by every caller that asked about the same value.
+    """A judge request in flight, shared by every caller that asked about the same value.
 
-    `waiting` is the number of these callers. The cost of the answer is counted for one of them."""
+    `waiting` is the number of callers. The cost of the answer counts for one of them."""
 
     answer: asyncio.Task[tuple[Judgement | str, JudgeUse]]
     waiting: int = 0
@@ -601,7 +601,7 @@ class RunJudge:
 
     @property
     def judgements(self) -> tuple[Judgement, ...]:
-        """The distinct judgements used so far, sorted so that their order does not depend on the order of answers."""
+        """The distinct judgements used so far, sorted to be independent of the order of answers."""
         with self._saying:  # grading that exceeded its time limit goes on in its thread
             findings = tuple(self._findings.values())
         used = {each for each in findings if isinstance(each, Judgement)}
@@ -684,7 +684,7 @@ class RunJudge:
                 if not question.answer.done():
                     question.answer.cancel()
                     await asyncio.wait([question.answer])
-        # A shared request is paid for once, so its cost is counted for one of the waiting runs.
+        # A shared request is paid for once. Its cost counts for one of the waiting runs.
         if not question.counted:
             question.counted = True
             self.use += use
@@ -727,9 +727,9 @@ async def judged(attempt: Callable[[Judge], Awaitable[_Graded]], judge: RunJudge
 
     `attempt` grades the run with a judge, and is called until all values are judged. Raises the errors of the last
     attempt."""
-    # In each attempt, a value without a judgement counts as accepted, so that grading goes on and finds more values.
-    # Then the judge is asked about all of them at once. Errors in such an attempt are ignored, because the assumption
-    # may cause them.
+    # In each attempt, a value without a judgement counts as accepted, so grading continues and finds more values. Then
+    # the judge is asked about all of them at once. The assumption may cause errors in an attempt, so these errors are
+    # ignored.
     while True:
         supposing = _Supposing(judge.known)
         try:
@@ -744,7 +744,7 @@ async def judged(attempt: Callable[[Judge], Awaitable[_Graded]], judge: RunJudge
 
 
 class _Supposing:
-    """Accepts every value without a judgement during one attempt of grading, and lists these values in `needed`."""
+    """Accepts values without a judgement during one attempt of grading, and lists them in `needed`."""
 
     def __init__(self, known: Judge) -> None:
         self.needed: list[JudgementNeededError] = []

@@ -42,7 +42,7 @@ class MediaStore:
                         self.remember(call.result.media)
 
     def taken(self, answer: ToolAnswer) -> ToolAnswer:
-        """Return a tool's answer in the form in which its event stores it.
+        """Return a tool's answer in the form that its event stores.
 
         Content is left out if an earlier event has it, or if it exceeds the storage limit. Content beyond the run's
         limit is not sent; a placeholder reports this."""
@@ -61,7 +61,7 @@ class MediaStore:
         return replace(answer, content=content, media=tuple(media))
 
     def filled(self, messages: tuple[Message, ...], model: Model) -> tuple[Message, ...]:
-        """Return messages with the content of the images and sounds that a model supports, and without all others.
+        """Return messages with the content of supported images and sounds, and without unsupported ones.
 
         Raises MediaLostError."""
         return tuple([self._filled(message, model) for message in messages])

@@ -1,4 +1,4 @@
-"""Makes a suite's own calls around a run: the calls of `setup` before it, and those of `final` after it."""
+"""Makes a suite's own calls: those of `setup` before a run, and those of `final` after the run."""
 
 from __future__ import annotations
 

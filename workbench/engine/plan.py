@@ -1,4 +1,4 @@
-"""The plan of a batch: its runs (case, model and repeat) in order, and its division into shards."""
+"""The plan of a batch: its runs in order, and their division into shards."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class PlannedRun:
 
     @property
     def subject(self) -> Subject | None:
-        """The suite's subject, or an agent such as `agent:codex`, if it runs in place of a model."""
+        """The suite's subject or an agent such as `agent:codex`; `None` for a model."""
         if self.file.suite is None or self.own_model is not None:
             return None
         subject = self.file.suite.subject
@@ -236,7 +236,7 @@ def plan_runs(
     selection = Selection(frozenset(case_ids), frozenset(tags))
     runs = []
     for file in files:
-        # A run keeps the text from which its case can be read again without the file of its data rows.
+        # A run keeps text that includes the data rows, so its case can be read without their file.
         file = file.standalone
         if file.suite is None:
             continue
@@ -374,7 +374,7 @@ def run_id_at(run_id: str, place: int) -> str:
 
 
 def places_in_turn(planned: int, index: int, of: int) -> tuple[int, ...]:
-    """Return the places of shard `index`, counted from 1, which takes every `of`-th run of a plan.
+    """Return the places of shard `index`, counted from 1. The shard takes every `of`-th run of a plan.
 
     Neighbouring runs have different models, so each shard gets runs of all models."""
     return tuple(range(index - 1, planned, of))
@@ -401,9 +401,8 @@ def costs_of(
 ) -> list[float]:
     """Return the expected duration in milliseconds of each run of a plan.
 
-    The estimate is the mean for the run's case with its model, or else the mean for the model, or else for all models.
-    The keys of `means` are the suite's path in its project, the case and the model. `paths` has that path for each
-    file."""
+    The estimate is the mean of the case with the model, or else of the model, or else of all models. The keys of
+    `means` are the suite's path in its project, the case and the model. `paths` has that path for each file."""
     of_model: dict[str, list[float]] = {}
     for (_, _, model), mean in means.items():
         of_model.setdefault(model, []).append(mean)

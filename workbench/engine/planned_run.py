@@ -181,7 +181,7 @@ async def _images_of(planned: PlannedRun) -> tuple[Media, ...]:
     try:
         return await in_thread(lambda: images_of(planned.case, planned.file.path.absolute().parent))
     except ImageError as error:
-        # A fork sends the images of the original run. If they are missing, the fork reports this when it needs them.
+        # A fork sends the images of the original run, and reports missing images when it sends a request.
         if planned.fork is not None:
             return ()
         raise ToolsError(str(error)) from error
@@ -261,7 +261,7 @@ def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> 
     Raises ToolsError if the subject may not be started."""
     from workbench.engine.subject import SubjectRun  # on use: few suites have one
 
-    # A subject has its own conversation, so a fork cannot replay another run to it.
+    # A fork cannot replay another run to a subject, which keeps its own conversation.
     if planned.fork is not None:
         raise ToolsError(NOT_STEPPED)
     if planned.case.conversation is not None:
@@ -283,7 +283,7 @@ def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> 
 
 
 def _given_to(planned: PlannedRun, subject: Subject, context: RunContext) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """Return the environment for a subject, and the names of variables that it gets without asking for them.
+    """Return the environment for a subject, and the names of variables passed without its request.
 
     Raises ToolsError if the subject may not be started."""
     path = planned.file.path
@@ -328,7 +328,7 @@ def _agent(planned: PlannedRun, subject: Subject, context: RunContext, request: 
 
 
 def _with_limits(request: RunRequest, planned: PlannedRun, subject: Subject) -> RunRequest:
-    """Return the request with the subject's limits: its time limit and, for an agent, its round limit.
+    """Return the request with the time limit of the subject and, for an agent, a round limit.
 
     Each call of an agent is a round, so the default for models would end most of its runs."""
     limits, time_limit = request.settings.limits, request.time_limit
@@ -495,8 +495,8 @@ class RunGrading:
         result = result_of(planned, done.status, trajectory, done.grades, error, done)
         if not is_late:
             return result
-        # The other graders grade a run when it is stored or shown, so that no request waits for them. They need neither
-        # a judge nor the suite's code.
+        # Compute the grades of the other graders when the run is stored or shown, so that no request waits for them.
+        # These graders need no judge and no code of the suite.
         return LateResult.of(result, partial(self._late_grades, others))
 
     def _late_grades(self, others: OtherGrades) -> tuple[Grade, ...]:
@@ -539,7 +539,7 @@ def _is_quick(case: Case, trajectory: Trajectory) -> bool:
     return _has_quick_checks(case) and len(trajectory.calls) <= QUICK_CALLS
 
 
-# The duration of Python checks, patterns and judged values, which are looked up in a file, has no bound.
+# Python checks, patterns and judged values have no bound on their time. Judged values are looked up in a file.
 _has_quick_checks: ByIdentity[Case, bool] = ByIdentity(
     lambda case: all(check.cost != "unbounded" for check in case.written_checks())
 )

@@ -1,8 +1,8 @@
-"""A model that plays the user of a conversation: its prompt, its answers, and the rules that its messages must keep.
+"""The player: a model that plays the user of a conversation. Its messages must follow rules.
 
-The player gets one text with its goal, the conversation, and the facts that it may tell. It never sees calls, results
-or reasoning. An answer must call `say` or `leave`. A model that calls no tools answers with the equivalent JSON
-object."""
+The prompt is one text with the player's goal, the conversation, and the facts that the player may tell. The player
+never sees calls, results or reasoning. An answer must call `say` or `leave`. A model that calls no tools answers with
+the equivalent JSON object."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def _read(text: object, left: object, given: Mapping[str, object]) -> PlayerAnsw
 def question_of(
     table: UserTable, released: Mapping[str, str], trajectory: Trajectory, refused: Sequence[UserRefused]
 ) -> str:
-    """Return the prompt of the player: its goal, style, facts, the conversation and its refused messages."""
+    """Return the prompt of the player. It has the goal, style, facts, conversation and refused messages."""
     parts = [f"Your goal:\n{(table.goal or '').strip()}"]
     if table.style is not None:
         parts.append(f"How you speak: {table.style}")
@@ -333,7 +333,7 @@ _TIMES = {1: "once", 2: "twice", 3: "three times"}
 
 
 def broken_rules(refused: Sequence[UserRefused]) -> str:
-    """Return the error of a run whose user broke its rules in all attempts of one turn."""
+    """Return the error of a run whose user broke the rules in every attempt of a turn."""
     last = refused[-1]
     times = _TIMES.get(len(refused), f"{len(refused)} times")
     detail = f' "{last.detail}"' if last.detail else ""

@@ -1,4 +1,4 @@
-"""The time limit of a run, and the recorder that stamps, folds and forwards its events."""
+"""The time limit of a run, and the recorder of a run's events."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ EventListener = Callable[[Event], None]
 
 
 class Recorder:
-    """Makes the events of a run: stamps each with a number and a time, adds it to the trajectory, and forwards it.
+    """Makes the events of a run. Each event gets a number and a time, joins the trajectory, and is forwarded.
 
-    The trajectory is the fold of exactly these events, so the shown events are also the graded ones."""
+    The trajectory is the fold of exactly these events, so the shown events are also the graded events."""
 
     def __init__(self, run_id: str, clock: Clock, listener: EventListener) -> None:
         self.clock = clock
@@ -74,7 +74,7 @@ class Recorder:
 
         Raises TrajectoryError if the event cannot follow the earlier events; it is then not emitted."""
         event = Event(self.run_id, self._sequence, self.ms_since(self._began), what)
-        # The trajectory comes first, so that an event that cannot follow never reaches the listener.
+        # The trajectory comes first: an event that it rejects must never reach the listener.
         self._fold.add(event)
         self._sequence += 1
         self._listener(event)

@@ -73,7 +73,7 @@ _FLUSHED_EVERY_S = 1.0
 _NUMBERED = re.compile(rf"(.+)\.(\d{{1,9}}){re.escape(SUFFIX)}(?:{re.escape(UNFINISHED)})?")
 
 _NAME_PARTS_BYTES = (30, 50, 36)
-"""The maximum length of suite, case and model in a file's name, so that every file system accepts the name."""
+"""The maximum length of each part (suite, case, model) of a file's name. Every file system accepts the sum."""
 
 
 class RecordingLines:
@@ -289,8 +289,8 @@ def _new_file(folder: Path, stem: str, first: int, lines: Iterable[str]) -> Path
 class _RunFile:
     """The new file of one run, readable by its owner only.
 
-    `finish` gives the file its final name, which includes `number`, the first free number from `first` on. `flushed_s`
-    is the time of the last flush, in seconds of the caller's clock. All methods raise OSError."""
+    `finish` gives the file its final name. The name includes `number`, the first free number from `first` on.
+    `flushed_s` is the time of the last flush, in seconds of the caller's clock. All methods raise OSError."""
 
     def __init__(self, folder: Path, stem: str, first: int) -> None:
         for number in count(first):
@@ -317,7 +317,7 @@ class _RunFile:
         self.flushed_s = now_s
 
     def finish(self) -> Path:
-        """Close the file, give it its final name, and return its path."""
+        """Close the file, rename it to its final name, and return the path."""
         self._file.close()
         return self._unfinished.rename(self._path)
 

@@ -1,7 +1,7 @@
 """Redaction of runs: their events, results and suites, before they are stored or shown.
 
-Data is redacted when it leaves the program. Within the program it is not, because graders, forks and the model need the
-true values. `tests/test_doors.py` finds every call that writes data, and plants secrets before each.
+Data is redacted when it leaves the program. Inside the program data stays unredacted, because graders, forks and the
+model need the true values. `tests/test_doors.py` finds every call that writes data, and plants secrets before each.
 
 A secret is replaced by the name of its variable. A check would grade that name, so a stored run lists its redacted
 places. If the case checks one of these places, `why_not_regraded` refuses to regrade the run, which keeps its verdict.
@@ -210,7 +210,7 @@ def redacted_result(result: RunResult, parts: SuiteParts, case: Case | None) -> 
 class RunRedaction:
     """Redacts the runs of a batch before they are stored in the history. `cases` maps run ids to cases."""
 
-    # Most runs hold no secret. Their JSON is written anyway, so searching it is cheaper than walking through all their
+    # Most runs hold no secret. Searching the JSON, which is written anyway, costs less than walking through all
     # objects.
 
     def __init__(self, parts: SuiteParts, cases: Mapping[str, Case]) -> None:
@@ -304,9 +304,9 @@ def shown_result(result: RunResult, secrets: Secrets) -> RunResult:
 class EventRedaction:
     """Redacts the events of one run. Each event keeps its sequence number and time.
 
-    A secret may arrive in several pieces of a text. If a text may end with the beginning of a secret, its event and all
-    events after it are held back until further pieces arrive. The replacement goes into the piece in which the secret
-    begins."""
+    A secret may arrive in several pieces of a text. An event is held back if its text may end with the beginning of a
+    secret. All later events are held back too, until further pieces decide. The replacement goes into the piece in
+    which the secret begins."""
 
     def __init__(self, parts: SuiteParts) -> None:
         self._parts = parts

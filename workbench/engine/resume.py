@@ -113,9 +113,9 @@ def resumable(
 ) -> Resumption:
     """Return the missing runs of a batch, ready to be run.
 
-    This reads the history, suites and settings, so it blocks. `named` are the models that the user names again, and
-    `own_models` are the models that the caller supplies again. Raises HistoryError when no run is missing, or when a
-    missing run cannot be made as planned."""
+    The function blocks while it reads the history, suites and settings. The user names the models `named` again, and
+    the caller supplies `own_models` again. Raises HistoryError when no run is missing, or when a missing run cannot be
+    made as planned."""
     if batch.kind == "reruns":
         why = f"batch {batch.number} has reruns of cases that broke in batch {batch.confirms}"
         raise HistoryError(f"{why}, which cannot be resumed: 'workbench run --baseline' makes new reruns")
@@ -128,8 +128,8 @@ def resumable(
     if not missing:
         forks = "a fork cannot be resumed" if batch.missing else "all of its runs are finished"
         raise HistoryError(f"nothing to resume in batch {batch.number}: {forks}")
-    # A foreign history may claim that the user named a model, and so send requests to an endpoint that the user never
-    # chose. Only the user's own history is trusted here. In other histories, models count as named by the suites.
+    # A foreign history may claim that the user named a model. Requests would then go to an endpoint that the user never
+    # chose. So only the user's own history is trusted here. In other histories, models count as named by the suites.
     if history.file.resolve() != program.folders.history.resolve():
         missing = [replace(row, model_of_suite=_of_suite(row.model, row.model_of_suite, named)) for row in missing]
         used = [use._replace(of_suite=_of_suite(use.model, use.of_suite, named)) for use in used]
@@ -195,7 +195,7 @@ def _instructions_then(history: History, batch: BatchRow, files: Mapping[SuiteRe
         if suite is None or row.figures is None:
             continue
         case = next((case for case in suite.cases if case.id == row.case_id), None)
-        # A case that selects its tools may leave out a server, so such a case proves nothing.
+        # A case that selects tools may leave out a server, so the case proves nothing.
         if case is None or case.offer is not None:
             continue
         try:
@@ -222,7 +222,7 @@ def _of_suite(model: str, of_suite: bool, named: Collection[str]) -> bool:
 
 def _check_path(batch: BatchRow, suite: SuiteRef, others: Collection[SuiteRef]) -> None:
     """Raise HistoryError unless the suite's path is absolute and unique in its batch."""
-    # Trust belongs to the path of a suite, so two suites with one path would share their trust.
+    # Trust belongs to a suite's path, so two suites with one path would share trust.
     if not suite.file.is_absolute() or "\0" in str(suite.file):
         raise HistoryError(f"batch {batch.number} is damaged: the path of its suite {str(suite.file)!r} is incomplete")
     if suite.file in {other.file for other in others}:

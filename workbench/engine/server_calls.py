@@ -105,7 +105,7 @@ class Serving:
         return self._engine.submit(self._start(server, grant))
 
     def stop(self, server: ServerOf) -> Future[ServerStatus]:
-        """Close a server. Runs that need it start it again."""
+        """Close a server. The next run that needs the server starts it again."""
 
         async def stop() -> ServerStatus:
             await self._pool.stop(*server)

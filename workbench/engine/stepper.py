@@ -75,8 +75,8 @@ class Stepper:
     def go_on(self, until: Until, hold: int | None) -> str | None:
         """Let the run continue up to `until`, or return the reason why it cannot.
 
-        `hold` is the hold that the caller saw (`HoldPoint.hold`). It is `None` for a run that was not held, whose
-        `until` is then replaced."""
+        `hold` is the hold that the caller saw (`HoldPoint.hold`). For a run that was not held, `hold` is `None`, and
+        the run continues up to the new `until`."""
         now = self._hold
         if hold != now:
             if hold is None and until == "stop":
@@ -164,7 +164,7 @@ class Steppers:
 
     def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
         """Let a run continue up to `until` like `Stepper.go_on`, or return the reason why it cannot."""
-        # The run has not begun yet, so this becomes the first point up to which it continues.
+        # The run has not begun yet. It will first continue up to this point.
         if run_id in self._waiting:
             self._waiting[run_id] = until
             return None
@@ -188,7 +188,7 @@ class Steppers:
 class _Conditions:
     """Evaluates the conditions of breakpoints for one run.
 
-    It shares the judge with the run's grading, so that no value is judged twice."""
+    The conditions share the judge of the run's grading, so that no value is judged twice."""
 
     def __init__(self, planned: PlannedRun, grading: RunGrading) -> None:
         self._planned = planned

@@ -1,4 +1,4 @@
-"""Runs of a subject: a program, such as an agent, that receives one request and makes the whole run by itself."""
+"""Runs of a subject, which is a program, such as an agent. It receives one request and makes the whole run."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ async def run_program(
 ) -> Ended:
     """Run a command to its end, with `text` as its standard input.
 
-    All processes that the command started are killed when it ends, when it writes too much, or when this task is
-    cancelled. Raises OSError when the command cannot be started."""
+    When the command ends, writes too much or is cancelled, all processes that it started are killed. Raises OSError
+    when the command cannot be started."""
     mark = new_mark()
     program = command[0]
     # `python` means this program's interpreter, which has the same packages. PATH may have none, or another one.
@@ -89,7 +89,7 @@ async def run_program(
     writing = asyncio.create_task(_write(process, text.encode("utf-8", "replace")))
     reading = {asyncio.create_task(output.read(process.stdout)), asyncio.create_task(errors.read(process.stderr))}
     try:
-        # Poll the process instead of waiting for its pipes, because processes that it left behind may hold them open.
+        # Poll the process instead of waiting for its pipes, because processes that outlive it may hold the pipes open.
         while process.returncode is None and not output.too_much:  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)
         code = process.returncode
@@ -228,7 +228,7 @@ async def _ask(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str
             given[name] = filled(value, run.environment, run.secrets)
     except MissingVariableError as error:
         raise SubjectError(f"{who} is not started: the variable {error.name} is not set") from error
-    # The subject gets only a part of the environment, because the rest may hold keys that do not concern it.
+    # The subject gets only a part of the environment, because the rest may hold keys of other programs.
     inherited = inherited_variables(run.environment, run.passed, run.secrets)
     asked = json_text(request_document(request, run, tools, run_id))
     try:

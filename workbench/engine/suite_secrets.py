@@ -1,6 +1,6 @@
 """Registers the secrets of suites before a suite is stored or shown.
 
-A run registers its secrets only when it opens its model and starts its servers, which is too late for reports."""
+Runs register secrets only when they open models and start servers. For reports, this is too late."""
 
 from __future__ import annotations
 
@@ -38,9 +38,8 @@ _NAMED = re.compile(r"\$([\w-]+)")
 def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, text: str = "") -> None:
     """Register the secrets of the suites in a folder.
 
-    The secrets are the values of the folder's `.env`, the keys of the models named there, and the settings of the
-    servers of `suite`. Tokens in the suite's `text` are not redacted, because the user wrote them there. Raises
-    ConfigError.
+    The secrets are the values in `.env`, the keys of the folder's models, and the server settings of `suite`. Tokens in
+    the suite's `text` are not redacted, because the user wrote them there. Raises ConfigError.
     """
     program.secrets.keep(text)
     environment = program.environment.of(folder)

@@ -50,7 +50,7 @@ class EngineThread:
             return
         self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._finish(timeout_s)))
         self._thread.join(timeout_s + 1)
-        # `shutdown` waits for every busy thread of the executor. This may take long, so it runs on another thread.
+        # `shutdown` waits for every busy thread of the executor, which may take long. So another thread calls it.
         ending = threading.Thread(target=self._executor.shutdown, name="end of the engine", daemon=True)
         ending.start()
         ending.join(timeout_s)

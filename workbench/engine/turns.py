@@ -18,7 +18,7 @@ CONTINUE = "Continue the task to accomplish the original goal."
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One request of a run, with its step in a chain (from 1) and whether the answer's calls are executed.
+    """One request of a run: its step in a chain, from 1, and whether the answer's calls are executed.
 
     With `asks_user`, the user of a conversation speaks or leaves first. With `continues`, this is a further request of
     the same step."""
@@ -54,8 +54,7 @@ class RoundTurns:
             if self.max_rounds == 1 and not self.checks_answer:
                 return "decided"
             return "rounds exhausted"
-        # No request would send the results of the last round's calls, but these calls may change a state that the case
-        # checks.
+        # No request would send the last round's call results, but the calls may change a state that the case checks.
         return Turn(makes_calls=rounds + 1 < self.max_rounds or self.checks_state)
 
 
@@ -136,7 +135,7 @@ def steps_at(case: Case, step: int) -> range:
 
 
 def in_steps(rounds: Sequence[ExternalRound], steps: int) -> tuple[ExternalRound, ...]:
-    """Return the rounds of an agent that has its own loop, with one round for each of the first `steps` steps.
+    """Assign the rounds of an agent with its own loop to steps: one round to each of the first `steps` steps.
 
     Calls in later rounds join the last of these steps. A later answer without calls belongs to no step."""
     done = [*rounds[:steps]]

@@ -155,8 +155,7 @@ CREATE TABLE plans (            -- of batches that are shards, or merged from so
 );
 """
 
-# These indexes find a page of batches, a suite's results over time, and a suite by its name without reading whole
-# tables.
+# Indexes for finding a page of batches, a suite's results over time, and a suite by name.
 _LISTING = """
 CREATE INDEX batches_of_kinds ON batches (kind);
 CREATE INDEX parts_of_suites ON parts (suite, model, batch);
@@ -217,8 +216,7 @@ _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 _NOT_WRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")
 _WRITTEN_LAST = "-wal"
 _BESIDE = (_WRITTEN_LAST, "-shm")
-"""The endings of the files next to a database in which SQLite keeps recent data, before it is in the database
-itself."""
+"""The suffixes of SQLite's files next to a database. They hold recent data that is not in the database yet."""
 
 _LOOKED_AT = "mode=ro"
 """The mode for identifying a file without waiting for locks."""
@@ -276,7 +274,7 @@ def open_for_reading(file: Path) -> sqlite3.Connection | None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit everything that is written within this context or, after an error, nothing."""
+    """Commit everything written within this context, or nothing after an error."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -290,7 +288,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def unhurried() -> Iterator[None]:
-    """Run one step of a long task in this context, then pause so that other programs can write."""
+    """Run one step of a long task in this context. A pause follows, in which other programs can write."""
     began = time.monotonic()
     yield
     threading.Event().wait((time.monotonic() - began) * _LEFT_TO_OTHERS)
@@ -368,8 +366,8 @@ def _name(error: sqlite3.Error) -> str:
 
 def _connected(file: Path, how: str) -> sqlite3.Connection:
     if how == "mode=rwc":
-        # SQLite would create a file that everybody can read. So the file is created here, for its owner only, like
-        # recordings. SQLite gives the files next to it the same permissions.
+        # SQLite would create a file that everybody can read, so it is created here, for its owner only. SQLite gives
+        # the files next to it the same permissions.
         with suppress(FileExistsError):
             os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o600))
     timeout_s = BUSY_TIMEOUT_S
@@ -445,12 +443,12 @@ def _for_its_owner_only(file: Path) -> None:
 def _sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Connection | None:
     """Open a file and return the connection; return `None` if SQLite finds damage in one of the `checks`.
 
-    Raises OtherFileError for another kind of database, and those errors of SQLite that do not show damage."""
+    Raises OtherFileError for another kind of database. Also raises errors of SQLite that do not show damage."""
     connection = None
     sound = False
     try:
         connection = _connected(file, how)
-        # Another program may be creating the file. All checks run in one transaction, so that they see the same state.
+        # Another program may be creating the file, so all checks run in one transaction.
         connection.execute("BEGIN")
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         if application == APPLICATION_ID:

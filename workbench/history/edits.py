@@ -28,14 +28,14 @@ from workbench.history.rows import values_in
 
 # Other programs cannot write during a step, so steps must be short.
 RUNS_AT_ONCE = 500
-"""The number of runs, or grades of runs, that one step writes or removes."""
+"""The number of runs or grades that one step writes or removes."""
 PAGES_AT_ONCE = 1_000
 """The number of free pages that one step returns to the disk."""
 
 REWRITTEN_BYTES = 128 << 20
 """The size up to which VACUUM rewrites a file after batches were removed from it."""
 TEXTS_AT_ONCE = 100
-"""The number of blocks, or other shared texts, that one step removes."""
+"""The number of shared texts, such as blocks, that one step removes."""
 
 _WITHOUT_BATCH = f"{values_in('runs', 'batch')} AND batch NOT IN (SELECT id FROM batches)"
 _SHARED_WITHOUT_BATCH = f"{values_in('shared', 'batch')} AND batch NOT IN (SELECT id FROM batches)"
@@ -132,7 +132,7 @@ _NEXT_GRADING = (
 )
 _UNFINISHED = f"""{values_in("regrades", "grading")} AND grading NOT IN (SELECT id FROM gradings)
     AND (SELECT batch FROM runs WHERE id = (SELECT min(run) FROM regrades WHERE regrades.grading = each.grading)) = ?"""
-"""SQL for a batch's incomplete regrades, whose program was killed while it wrote them."""
+"""SQL for the incomplete regrades of a batch. Their program was killed while writing them."""
 
 
 def _clear_unfinished(connection: sqlite3.Connection, batch: int) -> None:
@@ -175,8 +175,7 @@ def _take_out(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
 
     If the program is killed afterwards, runs without a batch remain. Nothing shows such runs, and the next removal
     deletes them."""
-    # With foreign keys, SQLite would also delete all runs within this transaction, which takes seconds for a large
-    # batch.
+    # With foreign keys, SQLite would delete all runs within this transaction. For a large batch, this takes seconds.
     connection.execute("PRAGMA foreign_keys = OFF")
     with transaction(connection):
         for table, column in (("batches", "id"), ("parts", "batch"), ("gradings", "batch"), ("plans", "batch")):
@@ -207,8 +206,8 @@ def _clear(connection: sqlite3.Connection) -> None:
 
 
 def _shrink(connection: sqlite3.Connection, file: Path) -> None:
-    # VACUUM rewrites the whole file while other programs wait. A large file instead returns its free pages in steps,
-    # which requires that it was created with auto_vacuum.
+    # VACUUM rewrites the whole file while other programs wait. A large file returns its free pages in steps instead, if
+    # it was created with auto_vacuum.
     if file.stat().st_size <= REWRITTEN_BYTES:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("VACUUM")

@@ -75,7 +75,7 @@ FROM runs LEFT JOIN details ON details.run = runs.id WHERE runs.batch = ? AND pl
 # Reading the size of every run would read a whole large batch. So a sample is read: runs in a few ranges, spread evenly
 # over the plan.
 _WEIGHED, _STRETCHES = 1_000, 20
-"""The number of sampled runs of a batch, and the number of ranges from which they are taken."""
+"""The sample of a batch: the number of runs, and the number of ranges that contain them."""
 _ROW_BYTES = 160
 """The size in bytes of a row in `runs`, including its index entries."""
 
@@ -165,7 +165,7 @@ class StoredBatches(StoredRows):
         return batch
 
     def batches_of(self, numbers: Collection[int]) -> dict[int, BatchRow]:
-        """Return batches, including damaged ones, keyed by their numbers."""
+        """Return batches by number, including damaged ones."""
         batches = self._batches(f"WHERE id {_AMONG}", (compact_json(list(numbers)),))
         return {batch.number: batch for batch in batches}
 
@@ -313,7 +313,7 @@ _REGRADED = _RUN.replace(
     """iif(regrades.run, regrades.metrics, runs.metrics), iif(regrades.run, regrades.arguments, runs.arguments)""",
 )
 
-# The runs of a removed batch are deleted in small steps, so some may exist for a while without their batch.
+# A removed batch vanishes before its runs, because they are deleted in small steps.
 _OF_A_BATCH = "EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch)"
 """SQL that is true for runs whose batch was not removed."""
 
@@ -373,7 +373,7 @@ class History(StoredBatches):
     Use it on one thread. Every method raises HistoryError, and DamagedError for damaged content."""
 
     def suites_called(self, name: str) -> list[int]:
-        """Return the row ids of all versions of a suite, given its name, its path in its project, or its file."""
+        """Return the row ids of all versions of a suite, given a name, a path in the project, or a file."""
         with self._at_one_moment():
             found = self._stored("SELECT id FROM suites WHERE name = ? OR path = ?", (name, name))
             ids = {id_ for (id_,) in found}
@@ -463,7 +463,7 @@ class History(StoredBatches):
         return 0
 
     def models_of(self, batch: int) -> list[ModelUse]:
-        """Return the models of each suite of a batch, in the order of their first runs in the plan."""
+        """Return the models that each suite of a batch uses, ordered by first use in the plan."""
         statement = (
             "SELECT suite, model, model_of_suite FROM runs WHERE batch = ? "
             "GROUP BY suite, model, model_of_suite ORDER BY min(place)"
@@ -597,7 +597,7 @@ class History(StoredBatches):
         return self.recording_and_outcome(run, grading)[0]
 
     def recording_and_outcome(self, run: RunRow, grading: Regrade | None = None) -> tuple[Recording, Outcome]:
-        """Return a run with its events, as `recording` does, together with its outcome."""
+        """Return a run like `recording`, and also the run's outcome."""
         which = f"run {run.place + 1} of batch {run.batch}"
         with self._at_one_moment():
             with self._reading(which):

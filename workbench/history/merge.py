@@ -223,15 +223,15 @@ def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: Say) -> 
     return merged
 
 
-# How merging works: each shard of a plan has the outline of the whole plan: its suites by hash, and its cases, models
-# and repeats in order. The `uid` of a shard is a hash of the outline, the plan's id, and the settings that influence
-# runs. It is equal on every machine, and identifies the shards of one plan. The first shard creates the merged batch
-# with every planned run and no results. Then each shard fills in its own runs. A run is found by its place in the plan,
-# and its suite, case, model and repeat must match the outline at that place. So the order of shards does not matter,
-# and merging a shard twice changes nothing. A result fills a run without a result or a stopped run. A finished run
-# keeps its result, and a different second result is reported. Figures and compressed events are copied without
-# decompression. One transaction covers a whole shard. A claim on the batch keeps other programs from resuming it in the
-# meantime.
+# How merging works: each shard stores the outline of its whole plan. The outline lists the suites by hash, and the
+# cases, models and repeats in order. The `uid` of a shard is a hash of the outline, the plan's id, and the settings
+# that influence runs. It is equal on every machine, and identifies the shards of one plan. The first shard creates the
+# merged batch with every planned run and no results. Then each shard fills in its own runs. A run is found by its place
+# in the plan, and its suite, case, model and repeat must match the outline at that place. So the order of shards does
+# not matter, and merging a shard twice changes nothing. A result fills a run without a result or a stopped run. A
+# finished run keeps its result, and a different second result is reported. Figures and compressed events are copied
+# without decompression. One transaction covers a whole shard. A claim on the batch keeps other programs from resuming
+# it in the meantime.
 class _Merging:
     def __init__(
         self,
@@ -278,7 +278,7 @@ class _Merging:
             if own and not (name or merged.second or merged.damaged):
                 self._target.execute("DELETE FROM batches WHERE id = ?", (shard.number,))
             elif own:
-                # A shard stays in the history if the user named it, or if it has results that were not merged.
+                # A shard stays in the history if the user named it or some of its results were not merged.
                 why = "some of its content could not be merged"
                 if name:
                     why = f"it is called {name!r}"

@@ -39,9 +39,9 @@ _ABSENT = Grading(repeat_rule="last", invalid_arguments="ignore")
 
 
 class Packing:
-    """The compression of a text that arrives in pieces, so that it is never completely in memory.
+    """Compresses a text that arrives in pieces. The text is never completely in memory.
 
-    `sample` is zlib's preset dictionary: a text that resembles the compressed one. Decompression needs the same
+    `sample` is zlib's preset dictionary, a text that resembles the compressed one. Decompression needs the same
     sample."""
 
     def __init__(self, sample: bytes = b"") -> None:
@@ -185,7 +185,7 @@ def unpacked_blocks(data: bytes) -> Blocks:
 # The runs of a batch have few different options, and comparing options takes as long as writing a run's events.
 @lru_cache(maxsize=256)
 def grading_text(grading: Grading) -> str | None:
-    """Return the JSON of the grading options that differ from those of the first version; `None` if all are equal."""
+    """Return the grading options that differ from the first version's, as JSON; `None` if none differs."""
     if grading == _ABSENT:
         return None
     absent, differing = asdict(_ABSENT), {}
@@ -241,8 +241,8 @@ _LISTS_OF_TOOLS = 64
 
 _MAX_NUMBER = (1 << 63) - 1
 
-# Redaction copies the whole run, but few runs hold a secret. So the JSON text, which is compressed anyway, is searched
-# for secrets. Only a run with a finding is redacted and compressed again.
+# Redaction copies the whole run, but few runs hold a secret. So the packer searches the JSON text while compressing it.
+# Only a run with a finding is redacted and compressed again.
 
 Search = Callable[[str], bool]
 """Returns whether a JSON text may hold a secret."""
@@ -327,7 +327,7 @@ def texts_of_run(text: str) -> tuple[str, str]:
 
 
 class _SecretFoundError(Exception):
-    """A text may hold a secret, so its run must be redacted before it is stored."""
+    """A text may hold a secret. The run must be redacted before it is stored."""
 
 
 class _RunInBlock(NamedTuple):

@@ -45,7 +45,7 @@ class DamagedError(HistoryError):
 
 
 Kind = Literal["runs", "fork", "reruns"]
-"""The kind of a batch: runs of cases, a fork of one run, or reruns of cases that broke in another batch.
+"""The kind of a batch: runs of cases, a fork of a run, or reruns of another batch's broken cases.
 
 The results of cases count only batches of the kind `runs`."""
 
@@ -82,7 +82,7 @@ def resumed_by(settings: Mapping[str, JsonValue]) -> ResumedBy:
 
 
 REACHED_BY = ("provider", "model", "base_url", "params", "headers", "query")
-"""The settings of a model that influence its answers. Others, such as its price, do not."""
+"""The settings of a model that influence answers. The price, for example, does not."""
 
 
 def what_is_asked(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -297,8 +297,7 @@ class DoneRun:
 class SuiteRef:
     """One version of a suite, as it was when it ran.
 
-    `path` is the path of the suite's file below the folder `project`, with slashes. `cases` is the number of the
-    suite's cases."""
+    `path` is the file's path below the folder `project`, with slashes. `cases` is the number of cases."""
 
     id: int
     project: str
@@ -350,7 +349,7 @@ class BatchPart:
 
 
 NAMED_AFTER = "named_after"
-"""The key in a batch's settings for the number of the batch that lost its name to this batch."""
+"""A key in a batch's settings: the number of the batch that lost its name to this batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -513,7 +512,7 @@ class DatedPart(NamedTuple):
 
 
 class CaseName(NamedTuple):
-    """The id of a case, with one of the names that the case had."""
+    """The id of a case, with one of its names."""
 
     id: str
     name: str
@@ -554,9 +553,9 @@ SameSuites = Mapping[str, str]
 def same_suites(earlier: Iterable[SuiteRef], later: Iterable[SuiteRef]) -> SameSuites:
     """Map the suites of an earlier batch to the same suites of a later batch, by `SuiteRef.key`.
 
-    Another checkout or another machine has another project folder, so suites are the same if their paths in the project
-    are equal. If several suites of one batch share a path, that path is left out, and only suites with equal keys are
-    the same."""
+    Suites are the same if their paths in the project are equal, because the project folder differs between checkouts
+    and machines. A path of several suites in one batch is left out. Suites with such a path are the same only if their
+    keys are equal."""
     before, after = _alone(earlier), _alone(later)
     same = {}
     for path, key in before.items():

@@ -208,7 +208,7 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
         " VALUES (?, x'', x'', ?, ?, ?, ?)",
         (run_row, *[_shared(connection, batch, text) for text in (run.tools, run.sample, run.block)], run.nth),
     )
-    # Each result updates the counts of statuses in the parts, so that a list of batches reads no runs.
+    # Each result updates the status counts of a part, so a list of batches reads no runs.
     ended = run.status.column
     counted = f"{ended} = {ended} + 1"
     if before == Status.STOPPED:
@@ -341,7 +341,7 @@ class StoredRows:
     def _each_run(self, statement: str, values: Sequence[Any], damaged: Say | None = None) -> Iterator[RunRow]:
         """Yield the runs that a statement selects, in their state at one moment.
 
-        Damaged runs are reported to `damaged`. Without it, they raise DamagedError."""
+        Damaged runs are reported to `damaged`, or raise DamagedError without it."""
         with self._at_one_moment(), as_history_errors(self.file):
             for row in self._cursor(statement, values):
                 try:

@@ -10,7 +10,7 @@ from workbench.grading.lazy import Codes, Lazy
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import RunRow
 
-# Arrays cannot hold `None`. These values represent it, because no time, score or count equals them.
+# Arrays cannot hold `None`. These values represent it; no time, score or count equals them.
 _NO_NUMBER = float("nan")
 _NO_COUNT = -(1 << 63)
 
@@ -115,7 +115,7 @@ class _Figures(Lazy[RunSummary]):
     def __init__(self, runs: RunTable, finished: int) -> None:
         self._runs = runs
         self._finished = finished
-        # In a complete batch every run has figures, so a range stands for their indices in constant memory.
+        # In a complete batch every run has figures. A range holds their indices in constant memory.
         self._over: Sequence[int] = range(len(runs))
         if finished < len(runs):
             self._over = array("L", runs.over())

@@ -1,4 +1,4 @@
-"""Writes running batches into a history, on a separate thread, so that a slow disk delays no run.
+"""Writes running batches into a history. The writer has its own thread, so a slow disk delays no run.
 
 Runs that end at nearly the same time are committed together."""
 
@@ -203,8 +203,8 @@ class OpenHistory:
             with transaction(connection):
                 number = start_batch(connection, plan)
                 plan_runs(connection, number, plan, 0, PLANNED_AT_ONCE)
-                # The claim precedes the commit, because a batch that is visible without a claim looks interrupted. If
-                # another program has claimed this number, its claim belongs to an earlier file with this name.
+                # The claim precedes the commit, because a visible batch without a claim looks interrupted. If another
+                # program has claimed this number, the claim belongs to an earlier file with the same name.
                 handle.claim = claim_if_free(self._file, number)
         except BaseException:
             handle.release()
@@ -279,7 +279,7 @@ LOOK_S = 1.0
 
 # Each commit waits for the disk. Many short runs can be written fast enough only if one commit covers several of them.
 GATHER_S = 0.5
-"""The seconds for which a finished run waits for other runs, to be committed with them."""
+"""The seconds that a finished run waits for more runs to commit together."""
 
 MAX_AT_ONCE = 512
 """The maximum number of runs in one commit."""
@@ -485,7 +485,7 @@ class HistoryWriter:
                 self._tell(f"{error}; what is not stored yet is tried again")
                 return
             except Exception as error:
-                # One of these runs can never be stored. Written one by one, the other runs are still stored.
+                # One of these runs can never be stored. The others are stored if each is written alone.
                 if len(entries) > 1:
                     self._alone = len(entries)
                     continue
@@ -504,7 +504,7 @@ class HistoryWriter:
             self._settling.pop().set()
 
     def _next_entries(self) -> list[Entry]:
-        """Return the first waiting entry or, if it is a run, the first runs that are committed together."""
+        """Return the first waiting entry, or the first waiting runs if one commit can cover them."""
         runs = list(takewhile(lambda entry: isinstance(entry, WriteRun), islice(self._waiting, MAX_AT_ONCE)))
         if len(runs) > 1 and not self._alone:
             return runs

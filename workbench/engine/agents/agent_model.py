@@ -91,7 +91,7 @@ _NUMBERED_ANSWERS = ("codex",)
 """Agents that number their model's messages. Their own warnings arrive as messages without a number."""
 
 _LISTS_MEANWHILE = ("codex", "qwen")
-"""Agents that may ask their model before their servers have started. The model would then see no tools."""
+"""Agents that may ask their model before the servers have started. The model would then see no tools."""
 
 LISTING_S = 30.0
 """The time limit, in seconds, for such an agent to list the tools. Its first prompt is sent after that."""

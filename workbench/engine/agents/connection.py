@@ -40,7 +40,7 @@ _SHOWN_CHARS = 120
 CANCEL_S = 5.0
 """The time limit, in seconds, for an agent to end a cancelled prompt."""
 EXIT_S = 2.0
-"""The time limit, in seconds, for an agent to end after its input is closed, and again after SIGTERM."""
+"""The time limit, in seconds, for an agent to end. It applies after closing the input, and again after SIGTERM."""
 _REAP_S = 1.0
 
 

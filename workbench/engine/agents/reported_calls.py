@@ -107,7 +107,7 @@ class OfferedTool:
 
 
 class ReportedCalls:
-    """The calls that an agent reports in one session, ordered by their first messages."""
+    """The calls that an agent reports in one session, in the order of first messages."""
 
     def __init__(self, servers: Sequence[OfferedServer]) -> None:
         self._offered: dict[str, OfferedTool] = {}

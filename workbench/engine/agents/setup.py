@@ -30,7 +30,7 @@ _LOCALE = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
 
 @dataclass(frozen=True, slots=True)
 class RunFolders:
-    """The temporary folders of one run: the agent's home, its working folder, and one for the socket."""
+    """The temporary folders of one run: the agent's home, its working folder and the socket's folder."""
 
     root: Path
 
@@ -153,7 +153,7 @@ def _learn_settings(variable: str, key: str, value: object, secrets: Secrets) ->
 
 
 def _places(home: Path) -> dict[str, str]:
-    """Return the variables that keep an agent's files in its home, and create their folders."""
+    """Create the folders of an agent's home, and return the variables that name them."""
     places = {
         "HOME": home,
         "XDG_CONFIG_HOME": home / ".config",
@@ -278,7 +278,7 @@ def _set_up_opencode(wanted: Wanted, home: Path, setup: Setup) -> None:
             f"the agent {wanted.subject.name} has no model: set the key of a provider, such as ANTHROPIC_API_KEY, or "
             "name a provider and a model in OPENCODE_CONFIG_CONTENT"
         )
-    # Without this, OpenCode would send prompts to free models of its own service, which the user has not chosen.
+    # Without this setting, OpenCode sends prompts to its own free models, which the user has not chosen.
     if not str(config.get("model", "")).startswith("opencode/"):
         config["disabled_providers"] = [*config.get("disabled_providers", ()), "opencode"]
     config |= {"autoupdate": False, "share": "disabled", "agent": {**config.get("agent", {}), **agents}}
