@@ -48,7 +48,6 @@ class ProgressReports:
         self._closed = False
 
     def __call__(self, progress: float, total: float | None, message: str | None) -> None:
-        """Record a progress notice."""
         # JSON has no NaN or infinity, so a recording could not hold them.
         if self._closed or not math.isfinite(progress):
             return
@@ -192,7 +191,6 @@ class Executor:
             self._tools.count(record.sent, ToolAnswer(answer.content, answer.is_error), step_mock)
 
     async def _judged(self, check: Judged, value: JsonValue) -> CheckVerdict:
-        """Ask the judge about a mock's condition."""
         assert self._judge is not None
         # The judge has its own time limit.
         async with self._limit.suspended():

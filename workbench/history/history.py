@@ -275,7 +275,6 @@ class StoredBatches(StoredRows):
         return BatchRow(number, name, kind, started, ended, program, settings, planned, in_order)
 
     def _damaged_batch(self, row: Sequence[Any], error: Exception) -> BatchRow:
-        """Return a damaged batch with the readable columns of its row."""
         known = columns.readable(columns.BATCH, row)
         if "id" not in known:
             raise self._damaged("the number of a batch", error) from error
