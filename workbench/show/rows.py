@@ -69,7 +69,7 @@ class Laid(Generic[Row]):
         return min(sum(room + column.gap for column, _, room in self._columns(width)), width)
 
     def _columns(self, width: int) -> list[tuple[Column[Row], bool, int]]:
-        """Return the columns to show at a width. Each one has its width and whether it is in its short form.
+        """Return the columns to show at a width. Each has a flag for its short form, and its width.
 
         If the columns do not fit, the widest column that may be cut loses one cell at a time.
         """

@@ -119,7 +119,7 @@ def place_in_text(place: Place, templates: Sequence[int]) -> Place:
 def with_rows(raw: Table, folder: Path) -> tuple[CaseRows, list[Finding]]:
     """Return a suite with a case for each row, and the findings on rows and columns.
 
-    A case is omitted, and its findings are errors, if its rows cannot be read or if it names a missing column.
+    A case is omitted if its rows cannot be read, or if it names a column that they lack. Its findings are errors.
     """
     if not any("each" in case for _, case in tables(raw.get("cases"))):
         return CaseRows(raw), []

@@ -22,16 +22,16 @@ class NamedCase(Protocol):
 def ids_of(word: str, cases: Collection[NamedCase]) -> list[str]:
     """Return the distinct ids of the cases that a word selects, or an empty list.
 
-    A word is tried as an id, as a name, as either in other letter case (`Oslo` for `oslo`), as the id of a template
-    (`refund` for its rows `refund/1`, `refund/2`), and as a pattern of ids and names with `*`, `?` or `[…]`. The first
-    match decides.
+    A word is read in these ways, and the first way that finds a case decides: an id; a name; an id or a name in other
+    letter case (`Oslo` for `oslo`); the id of a template (`refund` for its rows `refund/1`, `refund/2`); a pattern with
+    `*`, `?` or `[…]` for ids and names.
     """
     folded = word.casefold()
 
     def fits(case: NamedCase, test: Callable[[str], bool]) -> bool:
         return test(case.id.casefold()) or test(case.name.casefold())
 
-    # The first way that finds a case decides, so an exact id never selects other cases.
+    # An exact id must never select other cases, so the order of the ways matters.
     ways: tuple[Callable[[NamedCase], bool], ...] = (
         lambda case: case.id == word,
         lambda case: case.name == word,

@@ -74,7 +74,7 @@ def _stands_alone(parts: SuiteText, index: int) -> bool:
 
 
 class CutText:
-    """A suite's text that is split once, so that many cases can be cut out of it."""
+    """A suite's text, split once for cutting out many cases."""
 
     def __init__(self, text: str, blocks: Blocks) -> None:
         self._text = text

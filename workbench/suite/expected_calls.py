@@ -113,7 +113,6 @@ class ExpectedCall(Frozen):
 
     @property
     def checks_result(self) -> bool:
-        """Whether the result of the call is checked."""
         return self.result is not None or self.is_error is not None
 
     @property
@@ -196,7 +195,7 @@ def with_forbidden(call: ExpectedCall) -> ExpectedCall:
 
 
 class DisallowedCall(ExpectedCall):
-    """A call that must never happen, or not `before` or `after` another call.
+    """A call that must not happen at all, `before` another call, or `after` another call.
 
     If the other call has a check of its result, an earlier answer of the model must have made the other call. The calls
     of one answer cannot depend on each other's results.

@@ -120,7 +120,7 @@ class Subject(Frozen):
 
 @cache
 def agent_subject(model: str) -> Subject | None:
-    """Return the subject that a name such as `agent:codex` in a list of models means, or `None` for other names."""
+    """Return the subject for a name such as `agent:codex` in a list of models, or `None` for other names."""
     agent = agent_named(model)
     return None if agent is None else Subject(agent=agent.name)
 
@@ -299,7 +299,6 @@ class Step(Frozen):
 
     @property
     def expects_call(self) -> bool:
-        """Whether the step expects a call."""
         return self.tool is not None or bool(self.any_of)
 
     @property
@@ -561,7 +560,6 @@ class Case(Frozen):
 
     @property
     def checks_answer(self) -> bool:
-        """Whether the case checks the final answer."""
         return bool(self.response_contains) or self.response is not None
 
     def missing_keywords(self, answer: str) -> list[str]:

@@ -12,7 +12,7 @@ from workbench.settings_name import SETTINGS_NAME
 from workbench.startup import late_pattern
 from workbench.suite.files import absolute
 
-# The overlap is longer than a usual line `format = 1` with its white space, so a chunk border cannot hide such a line.
+# The overlap is longer than a usual line `format = 1` with white space. No such line is lost between two chunks.
 _CHUNK_BYTES = 1 << 16
 _OVERLAP_BYTES = 256
 
@@ -93,7 +93,6 @@ class Search:
         self.folder = None
 
     def suites_below(self, root: Path) -> list[Path]:
-        """Return the suites below a folder, sorted."""
         suites = []
         for path in self.files_below(root, (".toml",)):
             if path.is_file() and is_suite(path):

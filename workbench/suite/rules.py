@@ -83,8 +83,8 @@ PERCENTAGE: Final = "trajectory.percentage"
 MEASURES: tuple[str, ...] = (*RUN_MEASURES, *GRADERS, *_quantities(), PERCENTAGE)
 """The values of `of` in every suite.
 
-They are the deciding grader's score, the model's latency, its tokens (input and output), their cost in US dollars, the
-share of calls with valid arguments, the score of one grader, and one of a grader's quantities.
+First come the deciding grader's score, the model's latency, its tokens (input and output), their cost in US dollars,
+and the share of calls with valid arguments. Then come the score of each grader and the quantities of graders.
 """
 
 NAMED_MEASURE: Final = "response."
@@ -322,7 +322,6 @@ def _schema_hint(validator: str, wanted: object) -> str:
 
 
 def mock_rules(mocks: object, place: Place) -> Iterator[Finding]:
-    """Check the mocks of a suite or of a case."""
     for index, mock in tables(mocks):
         at = (*place, index)
         answers = ("result", "results", "error", "python")

@@ -67,7 +67,6 @@ def cut(text: str) -> list[Section]:
 
 
 def joined(sections: list[Section]) -> str:
-    """Return the text of sections in their order."""
     return "".join(f"{section.lead}{section.body}{section.gap}" for section in sections)
 
 

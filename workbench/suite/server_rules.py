@@ -70,7 +70,6 @@ def subject_rules(raw: dict[str, object], subject: dict[str, object]) -> Iterato
 
 
 def server_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Check a server of a suite or of a variant."""
     yield from exactly_one(server, ("command", "url", "module"), place, "a server")
     if any(key in server for key in ("command", "url", "module")):
         options = {"cwd": "command", "env": "command", "object": "module"}

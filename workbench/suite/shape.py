@@ -249,7 +249,7 @@ def _is_consequence(place: Place, detail: ErrorDetails) -> bool:
     # For pydantic, a list without valid elements is too short, and an id is missing if there is no name.
     if detail["type"] == "too_short":
         return bool(detail["input"])
-    # If a field is wrong, defaults that depend on it, such as the name of a subject, are not created.
+    # The default of a field, such as the name of a subject, is not created if a field that it depends on is wrong.
     if detail["type"] == "default_factory_not_called":
         return True
     return detail["type"] == "missing" and keys_of(place) == ("cases", "id")

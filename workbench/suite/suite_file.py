@@ -71,7 +71,7 @@ class SuiteFile:
 
     @cached_property
     def standalone(self) -> SuiteFile:
-        """The suite with a table for each row of a case, so that its text can be read without other files.
+        """The suite with a table for each row of a case. Its text can be read without other files.
 
         The suite and its cases remain the same objects. A text that already has such tables is unchanged.
         """

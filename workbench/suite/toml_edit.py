@@ -132,7 +132,7 @@ def _insert(document: tomlkit.TOMLDocument, key: str, value: str, keys: Keys) ->
     """Insert a key with its value after the last key that precedes it in the format's order, or at the start."""
     item = tomlkit.value(value)
     item.trivia.trail = "\n"
-    # tomlkit's methods only append. Its body is written in order, so the pair is inserted there.
+    # tomlkit can only append. It writes its body in order, so the pair is inserted into the body.
     body: list[tuple[Key | None, Item]] = document.body
     wanted = rank((*keys, key))
     first, last_before = len(body), None
@@ -365,9 +365,9 @@ def _place_for(wanted: int, groups: list[tuple[str, list[_Piece]]], keys: Keys) 
 
 
 def _in_slots(units: list[_Unit], sequence: list[tuple[bool, list[_Piece]]]) -> list[list[_Piece]]:
-    """Distribute the elements of an array, in their new order, over the places of its old elements.
+    """Distribute the elements of an array, in their new order, over the places of the old elements.
 
-    The flag of an element is true for an old element. New elements join the old element before them.
+    The flag of each element is true if the element is old. New elements go to the place of the old element before them.
     """
     # The gap after a place stays there, whichever element comes to the place. Comments between elements do not move.
     slots: list[list[_Piece]] = []

@@ -104,7 +104,7 @@ class Address:
     auth: Settings = ()
 
     def __str__(self) -> str:
-        """Return one line that begins with the headers, unique to this address."""
+        """Return one line, with the headers first. The line is unique to this address."""
         words = [*_quoted(self.headers), shlex.quote(self.url)]
         if self.transport:
             words.append(f"over {self.transport}")
@@ -314,7 +314,7 @@ class SuiteNeeds:
         """
         parts = asdict(self)
         del parts["folder"], parts["files"], parts["passed"]
-        # Suites without `cwd`, agents, logins or models keep the fingerprint of earlier versions, which lacked these.
+        # Earlier versions lacked `cwd`, agents, logins and models. Suites without these keep their fingerprint.
         for command in parts["commands"]:
             for name in ("folder", "agent"):
                 if not command[name]:
@@ -322,7 +322,7 @@ class SuiteNeeds:
         for address in parts["urls"]:
             if not address["auth"]:
                 del address["auth"]
-        # A model without headers, query and key command keeps the fingerprint of earlier versions, which lacked these.
+        # Earlier versions lacked headers, query and key command. A model without these keeps its fingerprint.
         for model in parts["models"]:
             for name in ("headers", "query", "command", "credentials"):
                 if not model[name]:

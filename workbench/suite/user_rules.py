@@ -17,7 +17,6 @@ _PLAYED = ("opening", "style", "facts", "model", "prompt", "tries", "vary", "rev
 
 
 def user_rules(case: dict[str, object], user: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Check the user of a conversation."""
     if "goal" in user and "messages" in user:
         hint = "write a script with `messages`, or a `goal` for a model to play"
         yield Finding(place, "goal and messages exclude each other", hint)

@@ -235,7 +235,7 @@ def _marks(
 ) -> Iterator[Element]:
     """Yield the points with their names. Each name moves down until it covers no other name."""
     taken: list[tuple[float, float, float]] = []
-    # Place names from top to bottom, so that a name moves into room that no higher point needs.
+    # Names are placed from top to bottom. A name then moves into room that no higher point needs.
     for point in sorted(points, key=lambda each: (-each.score, each.takes)):
         x, y = place(point)
         name = shortened(one_line(point.name), _LABEL_MAX)

@@ -91,7 +91,7 @@ def _record(record: PageHead | PageCase | PageFacts, redactor: TextRedactor) -> 
 
 
 def begin_page(title: str, style: str, script: str, version: str = __version__) -> Iterator[str]:
-    """Yield the page up to its body. Its policy permits only this style and this script."""
+    """Yield the page up to its body. The page's policy permits only this style and this script."""
     # Unlike a nonce, a hash needs no server. Markup that a model smuggles in could neither run nor load.
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:;"

@@ -32,7 +32,7 @@ from workbench.show.views.batch_diff import DiffSide, names_of
 
 
 class StoredSuite(ReportModel):
-    """A suite as it was for a batch. Its path in its project identifies it in histories."""
+    """A suite as it was in a batch. Histories identify the suite by its path in the project."""
 
     suite: SuitePath
     project: str = Field(description="the folder of the suite's project")

@@ -36,7 +36,7 @@ class Records(Generic[_Item]):
         return (self.model.model_validate(self.source_of(item)) for item in self.items)
 
     def shaped(self, shape: Callable[[dict[str, Any]], dict[str, Any]]) -> Records[_Item]:
-        """Return the records with a function that changes their fields before they are written."""
+        """Return the same records, with `shape` applied to their fields before they are written."""
         return Records(self.model, self.items, self.source_of, shape)
 
     def texts(self, redactor: Redactor) -> Iterator[str]:

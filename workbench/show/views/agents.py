@@ -1,4 +1,4 @@
-"""Lines about the agents of runs: their identity, and their actions other than graded calls."""
+"""Lines about the agents of runs: who they are, and what they did beside graded calls."""
 
 from __future__ import annotations
 

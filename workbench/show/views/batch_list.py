@@ -315,7 +315,7 @@ def _reached(model: Mapping[str, JsonValue]) -> Iterator[str]:
 
 
 def shard_lines(batch: BatchRow) -> Iterator[str]:
-    """Yield the shard of a plan that a batch contains, or the shards from which it was merged."""
+    """Yield which shard of a plan the batch is, or from which shards it was merged."""
     shard, merged = batch.shard, batch.merged
     if shard is not None:
         yield one_line(f"{shard} of a plan of {counted(shard.planned, 'run')}{after(', plan ', shard.plan_id)}")

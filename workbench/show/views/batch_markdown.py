@@ -219,7 +219,7 @@ def _doubts(report: RunsReport) -> Iterator[str]:
             title = f"{one_line(redacted.case_name)}, {one_line(redacted.model)}"
             for line in doubts(redacted):
                 shown.append(f"{title}: {line}")
-        # One more than the shown number proves that there are others, without searching all of a large batch.
+        # One more than the shown number suffices to prove that there are others.
         if len(shown) > _ISSUES_MAX:
             break
     if not shown:

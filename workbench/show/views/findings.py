@@ -209,7 +209,7 @@ def _below(path: str) -> str:
 
 
 def annotations_of(findings: Sequence[StaticFinding]) -> Iterator[str]:
-    """Yield annotations for GitHub: up to nine of each level, then one with the number of the others."""
+    """Yield up to nine annotations of each level for GitHub, then one with the number of further findings."""
     for level, name in (("error", "error"), ("warning", "warning"), ("note", "notice")):
         found = [finding for finding in findings if finding.level == level]
         for each in found[:ANNOTATIONS_MAX]:

@@ -114,7 +114,7 @@ def _numbers(move: Move) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Regraded:
-    """The file of a recording, its new result and, if there is one, its recorded result."""
+    """The file of a recording with its new result, and its recorded result if there is one."""
 
     recording: str
     before: RunResult | None

@@ -23,7 +23,7 @@ _IN_TERMINAL = Ways("--verbose", "", "")
 
 
 def run_steps(events: Sequence[Event], result: RunResult, width: int, paint: Paint, *, verbose: bool) -> Iterator[str]:
-    """Yield a run step by step as in the app, with issues at their places, then the result."""
+    """Yield the steps of a run as the app shows them, each with its issues, then the result."""
     view = RunView()
     for event in events:
         view.add(event)

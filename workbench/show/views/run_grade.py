@@ -295,10 +295,7 @@ class _Steps:
         return unmet, own
 
     def tell(self, issue: Issue) -> bool:
-        """Return whether an issue's step was never reached or reports the issue itself.
-
-        The step is the one that expects its call.
-        """
+        """Return whether the step that expects the issue's call was never reached, or reports the issue itself."""
         if issue.expected_call is None:
             return False
         step = self._by_expected.get(issue.expected_call)
@@ -337,7 +334,7 @@ def _grade_steps(run: RunItems, result: RunResult) -> dict[int, int]:
 
 
 def _take_missing(run: RunItems) -> list[tuple[int, MissingItem]]:
-    """Remove the missing calls. Return each one with the index of the item that followed it after the removal."""
+    """Remove the missing calls, and return each with the index at which the next item is after the removal."""
     taken: list[tuple[int, MissingItem]] = []
     for index in range(len(run.items) - 1, -1, -1):
         item: Item = run.items[index]

@@ -275,7 +275,6 @@ class StepLines:
         return []
 
     def _answered(self, response: ResponseFinished) -> list[str]:
-        """Return the lines of a complete answer."""
         lines: list[str] = []
         if response.waited_ms:
             lines.append(f"· {waited_text(response.waited_ms)}")
