@@ -103,7 +103,7 @@ class Prompt:
 
 
 def prompts_of(report: RunsReport) -> Iterator[Prompt]:
-    """Yield the cases of each model: five that must call a tool, three that must not call a tool, then the other cases."""
+    """Yield each model's cases: five that must call a tool, three that must not call one, then the other cases."""
     for model in report.totals_per_model:
         # The prompts are grouped by kind, whatever the order of the cases.
         of_kind: dict[Kind, list[ShownCase]] = {kind: [] for kind in KINDS}
