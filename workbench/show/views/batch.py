@@ -166,7 +166,7 @@ def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every
 
     Without `width`, no line is cut. At most `LINES_MAX` runs have a line.
     """
-    # A generator only counts the runs after the shown ones.
+    # With a generator, the runs after the shown ones are only counted.
     listed = (run for run in runs if every or _needs_a_look(run))
     shown = list(islice(listed, LINES_MAX))
     if not shown:

@@ -70,7 +70,7 @@ def text_report(
     Forks are in the table, but count only if all runs are forks. `little` omits passed runs. `much` adds the issues of
     passed runs and the result of each grader.
     """
-    # A generator looks for secrets only in the runs that are shown.
+    # With a generator, only the shown runs are searched for secrets.
     listed = (result for result in results if _is_listed(result, amount))
     shown = [shown_as(result) for result in islice(listed, LINES_MAX)]
     if shown:
