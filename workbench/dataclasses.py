@@ -420,7 +420,8 @@ def _as_it_is(hint: Any, value: str) -> str:
         return f"type({value}) is {hint.__name__}"
     if origin is Mapping:
         return f"type({value}) is dict"
-    if origin is Literal:
+    # A member of an enumeration equals its text but is not the text, so its reader must make it.
+    if origin is Literal and all(type(argument) is str for argument in arguments):
         return f"type({value}) is str and {value} in {set(arguments)!r}"
     if origin in (Union, UnionType):
         inner = [argument for argument in arguments if argument is not NoneType]

@@ -81,7 +81,7 @@ def test_thoughts_in_the_answer_are_listed_as_repaired(program: Program, api: Ap
     code, found = states(program, api, "think tags")
     assert code == 0
     assert found["reasoning apart"][0] == "repaired"
-    assert "the endpoint does not tell reasoning apart" in found["reasoning apart"][1]
+    assert "the endpoint does not separate them as reasoning" in found["reasoning apart"][1]
 
 
 @pytest.mark.parametrize("api", APIS)

@@ -42,7 +42,7 @@ _TURNS = 1_000
 _TALK_S = 86_400
 """The limits of a talk, which its user ends: messages, and seconds that the agent may work."""
 
-_NAME_MAX = 60
+_NAME_CELLS = 60
 _PIECE_BYTES = 1 << 16
 _WAKE_S = 0.5
 
@@ -208,7 +208,7 @@ def case_of_conversation(trajectory: Trajectory) -> Table | None:
         messages.append(message)
     if not messages:
         return None
-    name = shortened(str(messages[0]["say"]), _NAME_MAX)
+    name = shortened(str(messages[0]["say"]), _NAME_CELLS)
     user: Table = {"messages": messages}
     if len(messages) >= 10:
         user["max_turns"] = len(messages) + 1

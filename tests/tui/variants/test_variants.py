@@ -206,7 +206,7 @@ async def test_variants_from_a_file_are_run_and_run_again_as_long_as_the_app_is_
 async def test_the_comparison_in_hosts_names_the_host_that_fails_most(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one",), size=(160, 48)) as app:
         await app.press("colon")
-        for letter in "compare in hosts":
+        for letter in "run in hosts":
             await app.pilot.press("space" if letter == " " else letter)
         runs = await app.run("enter")
         hosts = [f"one × {name}" for name in ("no prompt", "concise assistant", "coding agent", "forty tools")]

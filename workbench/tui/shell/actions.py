@@ -301,7 +301,7 @@ class SetupActions(MainActions):
 
     @action(
         "",
-        "Compare in hosts: other prompts, other tools",
+        "Run in hosts: other prompts, other tools",
         name="variant.hosts",
         needs=_runnable,
         changes=True,
