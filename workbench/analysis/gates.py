@@ -440,7 +440,7 @@ def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
 def as_watched(
     gates: Iterable[GateResult], watched: Mapping[tuple[str | None, str | None], GateWatched]
 ) -> Iterator[GateResult]:
-    """Yield the gates; a gate on a pass rate gets the early stopping of its suite and model from `watched`."""
+    """Yield the gates. Gates on pass rates are joined with the early stopping of their suite and model in `watched`."""
     for gate in gates:
         if gate.measure == "pass rate":
             gate = replace(gate, watched=watched.get((gate.suite, gate.model)))

@@ -28,8 +28,8 @@ from workbench.suite.suite_file import SuiteFile, load_suite
 from workbench.suite.trust import SuiteNeeds
 
 # A standing approval is given once and holds for many evaluations, as in the MCP server for coding agents. The agent
-# that requests runs may itself edit the suites, their code and their `.env` files. So an approval covers only the needs
-# at its time, and every evaluation is compared with that state.
+# that requests runs may itself edit the suites, their code and their `.env` files. So an approval covers only what
+# the suites needed when it was given. Every evaluation is compared with that state.
 
 _Environment = Mapping[str, str] | ConfigError
 

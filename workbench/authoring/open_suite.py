@@ -437,7 +437,8 @@ class OpenSuite:
 
         Unsaved changes stay. Without any, the suite takes over the file, as an undoable step if there is a history.
         """
-        follows = not self.dirty  # before `disk` is replaced, with which it is compared
+        # `dirty` compares the document with `disk`, so it is read before `disk` is replaced.
+        follows = not self.dirty
         # A deleted file stays open with its last text, and undo can restore it.
         if disk.is_missing and (self._history or self.disk.hash):
             if not self._history:

@@ -74,7 +74,7 @@ def fixed_clock(text: str) -> Clock | None:
         candidates = fitting
     if len(candidates) > 1:
         both = " or ".join(each.isoformat(timespec="minutes") for each in candidates)
-        raise ValueError(f"{name} has {written} twice, when its clocks are put back: write {both}")
+        raise ValueError(f"{written} occurs twice in {name}, because clocks are put back on that day: write {both}")
     return Clock(candidates[0], name)
 
 

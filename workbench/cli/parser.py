@@ -397,8 +397,7 @@ def add_report_option(parser: argparse.ArgumentParser, command: Command) -> None
         default=[],
         type=Path,
         metavar="FILE",
-        help="also write the report here, in the form of the ending; repeatable: "
-        f"{endings_of(command, beside=True)}",
+        help=f"also write the report here, in the form of the ending; repeatable: {endings_of(command, beside=True)}",
     )
 
 

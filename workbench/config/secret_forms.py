@@ -181,7 +181,7 @@ def _patterns() -> tuple[tuple[_Form, re.Pattern[str]], ...]:
 
 @cache
 def _open_token() -> re.Pattern[str]:
-    """Return a pattern for an unfinished token at the end of a text, from the first character of its prefix."""
+    """Return a pattern for a token that a text cuts off at its end, even within the prefix of the token."""
     # For the prefix `ab`, the pattern is `(?:a(?:b[…]*)?)?`: any beginning of the prefix, or the whole prefix and a
     # part of the body.
     begun = []

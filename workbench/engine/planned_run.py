@@ -312,7 +312,8 @@ def _agent(planned: PlannedRun, subject: Subject, context: RunContext, request: 
     if planned.case.messages:
         raise ToolsError(f"the agent {subject.name} cannot be given an earlier conversation: the case has `messages`")
     if any(step.system is not None for step in planned.case.steps[1:]):
-        raise ToolsError(f"the agent {subject.name} keeps its system prompt: a later step has a `system` of its own")
+        why = "cannot change its system prompt between steps: remove `system` from the later steps"
+        raise ToolsError(f"the agent {subject.name} {why}")
     environment, passed = _given_to(planned, subject, context)
     system = request.settings.system
     if request.clock is not None:

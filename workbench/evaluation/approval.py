@@ -347,8 +347,8 @@ class Trust:
             return None
         # The whole suite is tried first: its grant replaces the stored grant, which may include the suite's models.
         for needs, before in ((request.whole, typed.whole_before), (request.needs, typed.before)):
-            # Without another server, the file's calls and answers had no effect, and the user was never asked about
-            # them.
+            # Before the first server was typed, the file's calls and answers had no effect. The user was never asked
+            # about them.
             is_new = before.nothing and bool(before.calls or before.answers)
             if not is_new and self._covers(request, before):
                 # An undo may return to servers that were granted earlier.

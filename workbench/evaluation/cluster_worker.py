@@ -179,7 +179,7 @@ class RequestWatch:
 
 
 class Node:
-    """Executes the runs of one errand."""
+    """Executes runs of one batch on a worker."""
 
     def __init__(self, errand: Errand) -> None:
         self._errand = errand

@@ -290,7 +290,7 @@ def _groups(tools: Sequence[ToolDefinition]) -> dict[str, list[ToolDefinition]]:
 
 
 class _Names:
-    """Names of cases with distinct ids."""
+    """Makes names for new cases whose ids differ from all earlier ids."""
 
     def __init__(self) -> None:
         self._ids: set[str] = set()

@@ -173,7 +173,7 @@ class Parcel(NamedTuple):
 
 
 class News(NamedTuple):
-    """The new shared parts of packed results. Another process needs them to unpack the next parcels."""
+    """Parts that packed results share. Another process needs them before it can unpack the results that follow."""
 
     key: str
     sample: bytes

@@ -148,10 +148,10 @@ def _compares_places(by: GraderName, case: Case, grading: Grading) -> bool:
     return by == "decision" or (by == "accuracy" and grading.accuracy.mode == "exact")
 
 
-# Surplus calls are found by a separate pairing before any grader runs: as many expectations as possible get the call
-# that meets them best, and the remaining candidates are surplus. If no call meets an expectation, the expectation still
-# keeps a call of its tool. A tool therefore has only as many surplus calls as were made beyond the expected number, and
-# a wrong call stays wrong.
+# Surplus calls are found by a separate pairing before any grader runs. It pairs as many expectations as possible with
+# the call that meets them best. An expectation that no call meets is paired with some call of its tool. Calls without a
+# pair are surplus. So a tool has only as many surplus calls as were made beyond the expected number, and a wrong call
+# is graded as wrong, not as surplus.
 class _Surplus:
     def __init__(
         self,

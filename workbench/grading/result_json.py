@@ -120,7 +120,7 @@ def _readily(value: Any) -> Any:
 
 
 def _written_fast(value: Any) -> str | None:
-    """Return a value as JSON text; `None` if only `compact_json` may be able to write the value."""
+    """Return a value as JSON text; `None` if Pydantic cannot write it. `compact_json` may still be able to."""
     try:
         text = to_json(value, fallback=_as_dictionary).decode()
     except (ValueError, TypeError):  # a lone surrogate, or no value of JSON

@@ -239,7 +239,7 @@ def count_calls(connection: sqlite3.Connection, part: tuple[Any, ...], arguments
 
 
 def _shared(connection: sqlite3.Connection, batch: int, text: SharedText | None) -> int | None:
-    """Return the id of a text that runs of a batch share. The first run writes the text."""
+    """Return the row id of a text that several runs of a batch share. Insert the text if it is new."""
     if text is None:
         return None
     known = connection.execute("SELECT id FROM shared WHERE batch = ? AND hash = ?", (batch, text.hash)).fetchone()

@@ -221,7 +221,7 @@ class GrowingText:
         self._logical.extend(others)
 
     def rows(self, width: int) -> list[str]:
-        """Return the rows at a width, wrapping only the last line and new lines again."""
+        """Return the rows at a width. Only the last known line and the lines added since are wrapped."""
         # A stream has thousands of pieces. Wrapping the whole text for every piece would take quadratic time.
         if width != self._width:
             self._width, self._rows, self._wrapped_lines, self._tail_start = width, [], 0, 0

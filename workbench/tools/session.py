@@ -266,7 +266,9 @@ class Session:
         except TimeoutError:
             reported = time.reported
             if reported and time.spent_s >= MAX_CALL_SECONDS:
-                raise self._failure(f"was given up in a call of {tool}: it {MAX_CALL_SECONDS.reached()}") from None
+                raise self._failure(
+                    f"did not finish a call of {tool}, which was cancelled: it {MAX_CALL_SECONDS.reached()}"
+                ) from None
             late = f"did not answer a call of {tool}"
             if reported:
                 late = f"reported no more progress of a call of {tool}"

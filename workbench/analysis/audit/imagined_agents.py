@@ -442,7 +442,7 @@ def _request(case: Case) -> str:
 
 
 def _run(tools: Sequence[ToolDefinition], made: Iterable[Sequence[Made]], answer: str) -> Trajectory:
-    """Return the trajectory of a run with these calls by round and an answer in the last round."""
+    """Return the trajectory of a run. Each item of `made` is a round of calls; a last round holds the answer."""
     rounds: list[Round] = []
     for number, calls in enumerate(made, 1):
         records = []

@@ -266,7 +266,7 @@ def _image_rows(source: FormSource, place: Place, image: Table) -> Iterator[Form
 
 
 def _own_variant_rows(_: FormSource, place: Place, variant: Table) -> Iterator[FormRow]:
-    """Yield the rows of a case's expectations in a variant: the variant's name, and the calls as values."""
+    """Yield the rows for what a case expects in one variant: a row with the variant's name, then a row per key."""
     yield named_row(place, variant)
     indent = 1 + DETAIL
     for key in ("ordered", "unordered", "disallowed"):

@@ -43,7 +43,7 @@ def atif_of(run: ExportedRun) -> dict[str, JsonValue]:
 def _steps(run: ExportedRun) -> Iterator[dict[str, JsonValue]]:
     """Yield the steps. The results of an agent's calls are the observation of the step with these calls."""
     entries = run.conversation
-    # The results of calls follow their answer, up to the next message.
+    # After an answer come the results of its calls, then the next message.
     for at, each in enumerate(entries):
         message = each.message
         match each.role:

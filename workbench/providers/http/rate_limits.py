@@ -20,7 +20,9 @@ TIMER_S = 0.0005
 
 
 class Turn:
-    """The context of one request, a class because it takes a fraction of a generator's time."""
+    """The context manager of one request."""
+
+    # A class takes a fraction of the time of a generator with `asynccontextmanager`.
 
     def __init__(self, begin: Callable[[], Awaitable[None]], end: Callable[[], None]) -> None:
         self._begin = begin

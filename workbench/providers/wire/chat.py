@@ -411,7 +411,7 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
 
 
 def _messages(messages: Iterable[Message], names: ToolNames) -> Iterator[dict[str, Any]]:
-    # Endpoints require the reasoning of every answer once the conversation has calls; before, some refuse it.
+    # Once a conversation has calls, endpoints require the reasoning of every answer. Without calls, some refuse it.
     has_calls = False
     tools: dict[str | None, str] = {}
     shown: list[dict[str, Any]] = []

@@ -100,7 +100,7 @@ class CompareState:
         self._rebuild()
 
     def follow(self) -> None:
-        """Update all changes of the source. Sort again unless runs are active."""
+        """Show all changes of the source. Sort again unless runs are active."""
         self.delivered(())
         if self.sorting is not None and not self._under_way:
             self._rebuild()

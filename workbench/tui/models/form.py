@@ -409,7 +409,7 @@ class AddModelScreen(Dialog[Added]):
 
     @property
     def _listed(self) -> tuple[str, ...]:
-        """The models listed by the chosen endpoint, as far as it was asked."""
+        """The models that the chosen endpoint listed; empty before its list has arrived."""
         if self._preset is not None:
             return self._models[self._preset]
         return ()

@@ -24,7 +24,7 @@ _RUNNING = _at("run", otherwise="no request is running")
 
 
 class QuickAddActions(MainActions):
-    """The actions of the line for new cases. Letters work only while a result has the keyboard."""
+    """The actions of quick add. Letter keys are actions only while a result is focused; otherwise they are typed."""
 
     GROUP = "Quick add"
 

@@ -193,10 +193,10 @@ RUN_AGAIN = frozenset({Status.FAILED, Status.ERROR, Status.STOPPED})
 
 @dataclass
 class RunRecord:
-    """One run, from its plan on.
+    """One planned, running or finished run.
 
     `recorded` is true if the run comes from a recording. `started_at` is the ISO 8601 time of the first event.
-    `planned` holds the case that grades `result`. The case may be newer than the run.
+    `result` is graded by the case in `planned`, which may be newer than the run.
     """
 
     planned: PlannedRun
@@ -433,7 +433,7 @@ class RunRecord:
 
     @property
     def standing(self) -> Stage:
-        """The stage. A run that waits for its endpoint counts as waiting."""
+        """The stage. It is "waiting" for a run that its endpoint's limit holds back."""
         if self.put_off_until is not None:
             return "waiting"
         return self.stage
