@@ -157,7 +157,7 @@ def test_one_step_is_taken_by_itself_called_or_not() -> None:
 
 
 def test_only_the_first_call_of_an_answer_goes_into_a_step() -> None:
-    with pytest.raises(AcceptError, match="first call of its answer"):
+    with pytest.raises(AcceptError, match="first call of an answer"):
         Edited(CHAIN).propose(ran([LIGHTS, TV], [TV], []), 1)
 
 

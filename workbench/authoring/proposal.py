@@ -614,9 +614,7 @@ def accept_step(
     for step, reached in enumerate(rounds_of_steps(case, trajectory), 1):
         if reached is not None and reached.round.calls and reached.first_call == call:
             return accept_steps(case, table, trajectory, pairings, step)
-    raise AcceptError(
-        "a step can expect only the first call of an answer: put the cursor there, or accept the run with A"
-    )
+    raise AcceptError("a step expects only the first call of an answer: put the cursor there, or accept the run with A")
 
 
 def accept_step_without_call(case: Case, expected: int) -> Proposal:
