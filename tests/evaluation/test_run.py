@@ -41,7 +41,8 @@ async def test_events_futures_and_report_tell_the_same_and_two_go_on_at_once(tmp
         results = await asyncio.gather(*going.runs.values())
         report, of_other = await going.report(), await other.report()
     assert isinstance(events[0], BatchStarted) and isinstance(events[-1], BatchDone)
-    assert {id(event.result) for event in events if isinstance(event, RunDone)} == {*map(id, results)}
+    finished = {event.result.run_id: event.result for event in events if isinstance(event, RunDone)}
+    assert finished == dict(zip(going.runs, results, strict=True))
     assert report.results == tuple(results)
     assert (report.passed, report.exit_code, report.totals.passed, len(report.cases)) == (True, 0, 2, 1)
     assert {report.batch, of_other.batch} == {1, 2}
