@@ -167,7 +167,6 @@ def _message_by_hand(old: Round, new: Round) -> Difference | None:
 
 
 def _call_by_hand(old: Round, new: Round) -> Difference | None:
-    """Return the first change by a person to the calls of a round; the model's calls are the same in both runs."""
     for place, (before, now) in enumerate(zip(old.calls, new.calls, strict=True)):
         found = _in_call(before.sent, now.sent)
         if found is not None:
@@ -181,12 +180,10 @@ def _call_by_hand(old: Round, new: Round) -> Difference | None:
 
 
 def _changed(one: CallRecord, other: CallRecord) -> bool:
-    """Return whether a person changed the arguments or the result of one of two calls."""
     return bool(_hand_at_result(one) or _hand_at_result(other) or _in_call(one.sent, other.sent))
 
 
 def _hand_at_result(call: CallRecord) -> str:
-    """Describe a person's change to a call's result; empty if there is none."""
     if call.unedited is not None:
         return f"the result of {call.tool} was changed"
     if call.result is None:
@@ -198,7 +195,6 @@ def _hand_at_result(call: CallRecord) -> str:
 def _by_hand(
     number: int, what: What, text: str, call: int | None = None, argument: str | None = None, *, here: bool
 ) -> Difference:
-    """Return the difference that a person caused; with `here`, it was caused in the second run."""
     if not here:
         text += " in the other run"
     return Difference(number, what, text, call, argument, by_hand=True)
@@ -400,7 +396,6 @@ def _row(left: Part | None, right: Part | None, *, same: bool) -> Row:
 
 
 def _round(left: Round | None, right: Round | None) -> list[Row]:
-    """Return the rows of two corresponding rounds, or of one unmatched round."""
     # An empty round has no parts, so the code below need not check for a missing side.
     one, other = left or _NO_ROUND, right or _NO_ROUND
     numbers = (one.number, other.number)
@@ -437,7 +432,6 @@ def _text(of: Round) -> list[str]:
 
 
 def _call(left: CallRecord | None, right: CallRecord | None, rounds: tuple[int, int]) -> Iterator[Row]:
-    """Yield the row of a call, and the row of its result if any."""
     old, new = _part_of("call", rounds[0], left), _part_of("call", rounds[1], right)
     was, now = _part_of("result", rounds[0], left), _part_of("result", rounds[1], right)
     has_same_call = has_same_answer = False
@@ -449,7 +443,6 @@ def _call(left: CallRecord | None, right: CallRecord | None, rounds: tuple[int, 
 
 
 def _part_of(kind: Literal["call", "result"], round_: int, call: CallRecord | None) -> Part | None:
-    """Return the part of a call or of its result; `None` if there is none."""
     if call is None or (kind == "result" and call.result is None):
         return None
     return Part(kind, round_, call=call)

@@ -60,7 +60,6 @@ def decider_of(run: RunSummary) -> GraderName | None:
 
 
 def deciders_of(runs: Iterable[RunSummary]) -> Deciders:
-    """Return the deciding graders of the runs, each once, sorted by name."""
     return tuple(sorted(set(filter(None, map(decider_of, runs)))))
 
 
@@ -173,7 +172,6 @@ class BatchDiff:
     rules: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
 
     def of(self, kind: ChangeKind) -> tuple[CaseChange, ...]:
-        """Return the changes of one kind."""
         return tuple(change for change in self.changes if change.kind == kind)
 
     @property
@@ -305,7 +303,6 @@ def _models(runs: Iterable[str], unfinished: Iterable[CellKey]) -> frozenset[str
 
 
 def _counted(cells: Mapping[CellKey, tuple[int, Cell]]) -> Iterator[Cell]:
-    """Yield cells with the scores that count in gates, under the suites of the later batch."""
     for (suite, *_), (_, cell) in cells.items():
         if any(map(counts_zero, cell.runs)):
             cell = cell_of([replace(run, score=counted_score(run)) for run in cell.runs])

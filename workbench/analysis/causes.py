@@ -239,7 +239,6 @@ class Confusion:
 
     @cached_property
     def _tools(self) -> list[str]:
-        """All tools, the most confused first."""
         confused: Counter[str] = Counter()
         for (expected, called), count in self.counts.items():
             for tool in (expected, called):
@@ -314,7 +313,6 @@ class Symptom:
 
 
 def causes_of(symptoms: Iterable[Symptom]) -> tuple[Cause, ...]:
-    """Return the causes of symptoms, each once, in the order of the symptoms."""
     return tuple(dict.fromkeys([symptom.cause for symptom in symptoms]))
 
 
@@ -345,7 +343,6 @@ class FailedRun:
         return causes_of(self.symptoms)
 
     def symptoms_of(self, cause: Cause) -> list[Symptom]:
-        """Return the symptoms of the run with a cause."""
         return [symptom for symptom in self.symptoms if symptom.cause == cause]
 
 
@@ -358,7 +355,6 @@ class CauseGroup:
 
     @cached_property
     def numbers(self) -> CauseNumbers:
-        """The group in numbers, without its runs."""
         fold = CauseFold(self.cause)
         for run in self.runs:
             fold.add(run.index, run.result, run.symptoms)
@@ -381,7 +377,6 @@ class CauseGroup:
 
     @property
     def advice(self) -> str:
-        """The advice on the most frequent symptom, in one line."""
         return self.numbers.advice
 
 
@@ -451,7 +446,6 @@ class CauseFold:
 
 
 def _most_frequent(counts: Counter[Subject]) -> tuple[tuple[Subject, int], ...]:
-    """Return the occurring subjects with their counts, the most frequent first."""
     occurring = +counts
     return tuple(sorted(occurring.items(), key=lambda entry: (-entry[1], str(entry[0]))))
 
@@ -479,7 +473,6 @@ class Failures:
 
     @cached_property
     def numbers(self) -> FailureNumbers:
-        """The failures in numbers, without the runs."""
         groups = tuple(group.numbers for group in self.groups)
         return FailureNumbers(self.graded, len(self.runs), groups, self.confusion)
 

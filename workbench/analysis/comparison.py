@@ -47,7 +47,6 @@ class Cell:
 
     @property
     def repeat_rule(self) -> RepeatRule:
-        """The rule that joins the runs to one status."""
         return self.come_to.rule
 
     @property
@@ -92,7 +91,6 @@ class Cell:
 
     @property
     def is_graded(self) -> bool:
-        """Whether at least one run was graded."""
         return self.status.graded
 
     @property
@@ -107,7 +105,6 @@ class Cell:
 
     @property
     def graded_runs(self) -> list[RunSummary]:
-        """The runs that were graded."""
         return graded_runs(self.runs)
 
     @property
@@ -117,7 +114,6 @@ class Cell:
 
     @property
     def graded(self) -> int:
-        """The number of graded runs."""
         return sum(run.status.graded for run in self.runs)
 
     @property
@@ -195,7 +191,6 @@ class ModelTotals(StatusCounts):
 
     @property
     def tokens(self) -> int | None:
-        """The input and output tokens of all runs."""
         return _sum((self.input_tokens, self.output_tokens))
 
     @property
@@ -313,7 +308,6 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
 
 
 def _times(runs: Iterable[RunSummary]) -> tuple[list[float], list[float]]:
-    """Return the known times to the first token and the known latencies of runs, in milliseconds."""
     first_tokens, latencies = [], []
     for run in runs:
         latencies.append(run.latency_ms)
@@ -323,7 +317,6 @@ def _times(runs: Iterable[RunSummary]) -> tuple[list[float], list[float]]:
 
 
 def _tokens(runs: Iterable[RunSummary]) -> tuple[int | None, int | None]:
-    """Return the input and the output tokens of runs; `None` if no run reports them."""
     given, made = [], []
     for run in runs:
         given.append(run.input_tokens)
@@ -350,7 +343,6 @@ def _failed_by_endpoint(cell: Cell) -> bool:
 
 
 def graded_cells(cells: Iterable[Cell]) -> list[Cell]:
-    """Return the cells with at least one graded run, in order."""
     return [cell for cell in cells if cell.is_graded]
 
 
@@ -375,13 +367,11 @@ def _metrics(runs: Iterable[RunSummary]) -> dict[str, float]:
 
 
 def scores_differ(one: float, other: float) -> bool:
-    """Return whether two scores differ by more than `SAME_SCORE`."""
     # Equal infinite scores are compared directly because their difference is not a number.
     return one != other and not abs(one - other) <= SAME_SCORE + ROUNDING_SLACK
 
 
 def repeat_rules_of(cells: Iterable[Cell]) -> tuple[RepeatRule, ...]:
-    """Return the rules that joined cells with several runs, each once."""
     return tuple(dict.fromkeys(cell.repeat_rule for cell in cells if len(cell.runs) > 1))
 
 

@@ -57,7 +57,6 @@ class Evidence:
     failed: int = 0
 
     def take(self, *, good: bool) -> None:
-        """Add the result of one rerun."""
         self.good += good
         self.failed += not good
 
@@ -152,5 +151,4 @@ class Confirmed:
     interrupted: bool = False
 
     def of(self, outcome: Confirmation) -> tuple[ConfirmedCase, ...]:
-        """Return the cases with one outcome."""
         return tuple(case for case in self.cases if case.outcome == outcome)

@@ -74,11 +74,9 @@ class _Pair:
 
     @cached_property
     def of(self) -> int:
-        """The number of cases planned with both models."""
         return sum(map(len, self.units)) // 2
 
     def is_about(self, model: str) -> bool:
-        """Return whether a model is one of the two."""
         return model in (self.first, self.second)
 
 
@@ -201,7 +199,6 @@ class Watch:
         self._gates = _Gates(until, places, gates) if until.rule == "gate" else None
 
     def take(self, number: int, run: RunSummary) -> None:
-        """Take the finished run with this number in the plan."""
         # A stopped run decides nothing because a resumed batch repeats it.
         if run.status == Status.STOPPED:
             return
@@ -229,7 +226,6 @@ class Watch:
 
     @property
     def gates(self) -> tuple[GateWatched, ...]:
-        """The state of each pass rate."""
         if self._gates is None:
             return ()
         return tuple(self._gates.found(frozenset(self._spared)))
@@ -308,7 +304,6 @@ class _Gate:
 
     @cached_property
     def places(self) -> tuple[int, ...]:
-        """The numbers of all runs that the rate covers."""
         found: list[int] = []
         for unit in self.units:
             for numbers in unit.values():
@@ -317,7 +312,6 @@ class _Gate:
 
     @cached_property
     def most(self) -> int:
-        """The number of cases in the largest unit."""
         return max(map(len, self.units))
 
     @property
@@ -354,8 +348,6 @@ class _Gate:
 
 
 class _Gates:
-    """The required pass rates of a batch: one for each suite with a gate, or one for the whole batch."""
-
     def __init__(self, until: Until, places: Mapping[int, Place], gates: Mapping[str, Gate]) -> None:
         self._runs: dict[int, RunSummary] = {}
         self.gates: list[_Gate] = []

@@ -78,7 +78,6 @@ def estimate_of_texts(sent: Sequence[int], answered: int, price: Price | None) -
 
 
 def _means(runs: Sequence[RunSummary]) -> tuple[float | None, float | None]:
-    """Return the mean tokens and the mean cost, each over the runs that report it."""
     tokens: list[int] = []
     costs: list[float] = []
     for run in runs:

@@ -67,7 +67,6 @@ def forbidden_others(case: Case, grading: Grading) -> str:
 
 
 def expectations_of(case: Case, grading: Grading) -> Expectations:
-    """Return the expectations of a case under its options of grading."""
     return Expectations(
         calls=tuple(_expected(case)),
         disallowed=tuple(_expectation(call, "disallowed") for call in case.disallowed),

@@ -60,11 +60,9 @@ class ConfusionFold:
         self._known: dict[str, str] = {}
 
     def add(self, expected: Sequence[str], called: Sequence[str]) -> None:
-        """Add a run."""
         self._counts.update(_pairs([*map(self._canonical, expected)], [*map(self._canonical, called)]))
 
     def found(self) -> Confusion:
-        """Return the table of the runs so far."""
         return Confusion(self._counts)
 
     def _canonical(self, name: str) -> str:
@@ -200,7 +198,6 @@ def _tools_asked_for(result: RunResult, case: Case) -> list[str]:
 
 
 def _resolved_tools(pairings: Iterable[CallPairing], result: RunResult, case: Case) -> Iterator[str]:
-    """Yield the tools of the calls that graded a run; of alternatives, the called tool."""
     expected, calls = case.expected_calls(), result.trajectory.calls
     never_reached = {step.expected_call for step in result.steps if step.status is None}
     for line in pairings:
@@ -210,7 +207,6 @@ def _resolved_tools(pairings: Iterable[CallPairing], result: RunResult, case: Ca
 
 
 def _meant(expected: ExpectedCall, called: str | None) -> str:
-    """Return the tool of an expected call; of several alternatives, the called tool, otherwise the first."""
     for alternative in expected.alternatives:
         if called is not None and same_tool(alternative.tool, called):
             return alternative.tool
@@ -226,7 +222,6 @@ def _named(expected: Sequence[str], called: Sequence[str]) -> list[str]:
 
 
 def _stopped_at_a_step(result: RunResult) -> bool:
-    """Return whether the run is a chain of steps that stopped at a failed step."""
     finish = result.trajectory.finish
     return bool(result.steps) and finish is not None and finish.reason == "step failed"
 
@@ -270,7 +265,6 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
 
 
 def _counting_issues(result: RunResult) -> Iterator[Issue]:
-    """Yield the issues that can explain why a run failed."""
     issues: Sequence[Issue] = ()
     if result.grade is not None:
         issues = result.grade.issues
@@ -376,7 +370,6 @@ def _subject(issue: Issue, expected: Sequence[ExpectedCall]) -> Subject | None:
 
 
 def _advice(issue: Issue, calls: Sequence[CallRecord]) -> str | None:
-    """Return the advice on an issue if it depends on more than the cause; otherwise `None`."""
     if issue.kind == "endpoint fault":
         return advice_about_fault(issue)
     if issue.kind == "cut off":

@@ -95,7 +95,6 @@ class Tried:
 
     @property
     def row(self) -> FaultRow:
-        """The row of the trial in the matrix."""
         return self.tool, self.fault, self.lasts
 
     @property
@@ -121,7 +120,6 @@ class FaultMatrix:
 
     @property
     def untried(self) -> tuple[Tried, ...]:
-        """The trials that could not be made."""
         return tuple(each for each in self.tried if each.verdict == "not tried")
 
     @property

@@ -84,7 +84,6 @@ class AggregateResult:
 
     @property
     def unit(self) -> Unit:
-        """The unit of the aggregated values."""
         return measure_of(self.of).unit
 
     @property
@@ -163,7 +162,6 @@ class _AggregateFold:
             self._values[None] = _Values()
 
     def add(self, run: RunResult) -> None:
-        """Add a run of the suite."""
         if self._cases is not None and run.case_id not in self._cases:
             return
         values = self._values.setdefault(_key_of(run, self._aggregate), _Values())
@@ -190,7 +188,6 @@ class _AggregateFold:
 
 
 def _tagged(suite: Suite, tags: Iterable[str]) -> Iterator[str]:
-    """Yield the ids of the cases with at least one of the tags, including tags of the suite."""
     wanted = set(tags)
     for case in suite.cases:
         if wanted.intersection((*suite.tags, *case.tags)):
@@ -198,7 +195,6 @@ def _tagged(suite: Suite, tags: Iterable[str]) -> Iterator[str]:
 
 
 def _key_of(run: GatedRun, demand: Aggregate | Gate) -> str | None:
-    """Return the model of a run, or `None` for a requirement on the runs of all models together."""
     return None if demand.per == "batch" else run.model
 
 
@@ -469,8 +465,6 @@ def gates_of(suite: str | None, gate: Gate, runs: Iterable[GatedRun]) -> Iterato
 
 
 class _Reached:
-    """The figures that a gate is compared with, over a model's runs or all runs."""
-
     def __init__(self) -> None:
         self.counts = False
         self.graded = self.good = self.zeros = 0
@@ -500,7 +494,6 @@ class GateFold:
             self._reached[None] = _Reached()
 
     def add(self, run: GatedRun) -> None:
-        """Add a run of the suite."""
         if self._asks and not run.grading.quarantined:
             model = _key_of(run, self._gate)
             (self._reached.get(model) or self._reached.setdefault(model, _Reached())).add(run)

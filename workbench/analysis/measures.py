@@ -169,7 +169,6 @@ class Measure:
         return difference_text(difference)
 
     def difference_text(self, difference: float) -> str:
-        """Return a difference with its sign and its unit."""
         if self.is_rate:
             return f"{points_text(difference)} points"
         return difference_text(difference)
@@ -182,7 +181,6 @@ def _tokens(run: RunResult) -> float | None:
 
 
 def _mean_cost(totals: OfModel) -> float | None:
-    """Return the mean cost of a run; `None` if the cost of any run is unknown."""
     # The mean of the known costs would flatter a model whose expensive runs have no known cost.
     if totals.cost_usd is None or not totals.runs or totals.runs_of_unknown_cost:
         return None
@@ -314,7 +312,6 @@ def _of_check(run: RunResult, check: str) -> float | None:
 
 
 def _of_grader(run: RunResult, grader: str, number: str) -> float | None:
-    """Return the published score of a grader, or a number in its formula; `None` if the run has no such grade."""
     for grade in run.grades:
         if grade.grader != grader:
             continue

@@ -79,8 +79,6 @@ def flaky_cases(runs: Iterable[StoredStatus]) -> list[FlakyCase]:
 
 
 class _BatchShare(NamedTuple):
-    """The numbers of good and of graded runs of a case in one batch."""
-
     batch: int
     good: int
     runs: int
@@ -146,7 +144,6 @@ class LastResult:
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """The cells of the case, one for each model."""
         # Lazy imports, here and below: the list of batches imports this module and compares nothing.
         from workbench.analysis.comparison import cells_of
 
@@ -170,13 +167,11 @@ class LastResult:
 
     @property
     def worst_run(self) -> RunRow:
-        """The first run with the worst status."""
         run, _ = min(self._finished, key=lambda finished: finished[1].status.urgency)
         return run
 
     @property
     def score(self) -> float | None:
-        """The lowest score among the models."""
         from workbench.analysis.comparison import scores_of
 
         return min(scores_of(self.cells), default=None)
@@ -246,12 +241,10 @@ def edited_texts(
 
 
 def _key_of(path: Path) -> str:
-    """Return the history's key of a suite file, like `SuiteRef.key`."""
     return str(path.resolve())
 
 
 def _places(file: SuiteFile) -> dict[str, int]:
-    """Return the index of each case of a suite by id, even if the file has errors."""
     if file.suite is not None:
         return {case.id: at for at, case in enumerate(file.suite.cases)}
     if file.parts is None:

@@ -94,7 +94,6 @@ class Statistics(NamedTuple):
 
 
 def _shares_p(found: Differences) -> float:
-    """Return the p of the exact McNemar test or, with clusters, of the permutation test."""
     # Without clusters, the permutation test of differences of 1 and -1 is McNemar's test.
     if found.clusters is not None:
         return _means_p(found)
@@ -148,12 +147,10 @@ class Contrast:
 
     @property
     def count(self) -> int:
-        """The number of pairs with a value from both models."""
         return len(self.found.values)
 
     @property
     def differs(self) -> bool:
-        """Whether the values differ in at least one pair."""
         return any(self.found.values)
 
     @property
@@ -208,7 +205,6 @@ class Contrast:
 
     @property
     def method(self) -> str:
-        """The name of the test."""
         if self.measure.test != "McNemar":
             return f"{self.measure.test} test on {self.measure.title}s"
         if self.found.clusters is None:
@@ -231,7 +227,6 @@ class Contrast:
 
     @property
     def size(self) -> str:
-        """The difference in words, with its interval."""
         return f"{self.measure.difference_text(self.difference or 0.0)}{self.bounds}"
 
     def result(self, *, decides: bool) -> str:
@@ -319,7 +314,6 @@ class Paired:
 
     @property
     def count(self) -> int:
-        """The number of pairs."""
         return len(self._statuses.values)
 
     @cached_property
@@ -452,7 +446,6 @@ class Paired:
         return f"{name_b} {found.size}, {counts}, {result}{left_out}"
 
     def score_sentence(self, name_a: str, name_b: str) -> str:
-        """Return the result on scores in one plain sentence."""
         if self.watched is not None:
             return self.watched.note
         found = self.by(SCORE)
@@ -470,7 +463,6 @@ class Paired:
         return f"{name_b} scores {size}{found.bounds} on the mean of {over}, {found.result(decides=decides)}{needed}"
 
     def _needed_status(self) -> str:
-        """Describe the number of further cases needed for a verdict, or the smallest difference they can show."""
         if self.clusters is None and self.better != self.worse:
             more = self.more_cases
             if more is None:
@@ -556,7 +548,6 @@ def _cases(count: int) -> str:
 
 
 def _difference(measure: Measure, pair: Pair) -> float | None:
-    """Return the value with B minus the value with A; `None` if either value is missing or infinite."""
     assert measure.of_case is not None
     of_a, of_b = map(measure.of_case, pair)
     if of_a is None or of_b is None or not math.isfinite(of_b - of_a):
@@ -565,7 +556,6 @@ def _difference(measure: Measure, pair: Pair) -> float | None:
 
 
 def _clusters(pairs: Iterable[Pair]) -> Clusters:
-    """Return the cluster of each pair; `None` if no pair has a cluster."""
     found: list[Hashable] = []
     any_written = False
     for a, b in pairs:

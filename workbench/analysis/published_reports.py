@@ -130,7 +130,6 @@ def _call(tool: str, given: Mapping[str, JsonValue] | None) -> JsonValue:
 
 
 def _input(record: CallRecord) -> Mapping[str, JsonValue] | None:
-    """Return the arguments of a call; `None` if the model wrote none."""
     return None if record.call.raw == "" else record.arguments
 
 
@@ -174,7 +173,6 @@ _CALLS_SCORER = "Tool Call Accuracy"
 
 
 def _eval_scores(run: RunResult) -> dict[str, float]:
-    """Return the scores of an eval's scorers by name: one for the calls, and one per named check of the answer."""
     scores: dict[str, float] = {}
     grade = run.grade
     if grade is None or "expected" in grade.numbers:
@@ -261,7 +259,6 @@ def _cases(runs: Sequence[RunResult]) -> list[_Case]:
 
 
 def _status(run: RunResult) -> Status:
-    """Return the status of a run by the system's own thresholds."""
     # A rule decided a grade without numbers before scoring, so its status stands.
     if run.grade is None or run.score is None or not run.grade.numbers:
         return run.status
@@ -269,7 +266,6 @@ def _status(run: RunResult) -> Status:
 
 
 def _by_own_rules(grading: Grading) -> Grading:
-    """Return the options of grading with the system's rule for repeats and its use of the thresholds."""
     # In the published system, a run passes from the fail threshold on. Warnings need a threshold below it.
     warn_threshold = min(grading.warn_threshold, grading.fail_threshold)
     # The system lacks Workbench's default rule for repeats, so the system's default replaces it.
@@ -283,7 +279,6 @@ def pass_rate(cases: Sequence[_Case]) -> float:
 
 
 def percent(case: _Case) -> float:
-    """Return a case's score in percent with two digits."""
     # JSON has no infinity: a score of minus infinity becomes the smallest number.
     return round(max(100 * (case.score or 0.0), -sys.float_info.max), 2)
 

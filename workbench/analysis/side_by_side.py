@@ -69,7 +69,6 @@ class Comparison:
 
     @property
     def cells(self) -> Iterator[Cell]:
-        """The cells of all rows."""
         for row in self.rows:
             yield from filter(None, row.cells)
 
@@ -84,13 +83,11 @@ class Comparison:
 
     @property
     def runs(self) -> Iterator[RunSummary]:
-        """The runs of all cells."""
         for cell in self.cells:
             yield from cell.runs
 
     @property
     def with_repeats(self) -> bool:
-        """Whether any case has several runs with one model."""
         return any(len(cell.runs) > 1 for cell in self.cells)
 
     @property
@@ -100,12 +97,10 @@ class Comparison:
 
     @property
     def suite_names(self) -> dict[str, str]:
-        """The names of suites by key."""
         return {row.suite: row.suite_name for row in self.rows}
 
     @property
     def has_suites(self) -> bool:
-        """Whether there are several suites."""
         return len(self.suite_names) > 1
 
 
@@ -227,7 +222,6 @@ def _is_not_needed(cell: Cell) -> bool:
 
 
 def _pairs(columns: Mapping[str, Sequence[Cell]], watched: Sequence[PairWatched]) -> Iterator[Pair]:
-    """Yield the comparisons of pairs of models, all corrected for the number of comparisons."""
     pairs = list(_tested(list(columns), watched))
     found = together(paired(columns[one], columns[other], decision) for one, other, decision in pairs)
     for (one, other, _), test in zip(pairs, found, strict=True):
@@ -235,7 +229,6 @@ def _pairs(columns: Mapping[str, Sequence[Cell]], watched: Sequence[PairWatched]
 
 
 def _tested(models: Sequence[str], watched: Sequence[PairWatched]) -> Iterator[tuple[str, str, PairWatched | None]]:
-    """Yield the pairs of models to test, with their decisions in a batch that may stop early."""
     # Tests for a fixed number of cases are invalid for a batch that may stop early.
     if watched:
         for each in watched:

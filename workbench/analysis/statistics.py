@@ -72,7 +72,6 @@ def _effect_of(values: Sequence[float], clusters: Sequence[Hashable] | None) -> 
 
 @lru_cache(maxsize=4096)
 def _beta_mid(count: float, middle: float, square: float) -> Interval:
-    """Return the interval of `count` values with this mean and this mean of squares."""
     # Clopper and Pearson take the lower bound from the distribution with an extra 0 and the upper bound from the
     # distribution with an extra 1. Their interval covers at least 95%. Mid-p takes both bounds from the average of both
     # distributions. Its interval covers about 95% and is narrower.
@@ -98,7 +97,6 @@ def _beta_mid(count: float, middle: float, square: float) -> Interval:
 
 
 def _beta_with(count: float, middle: float, square: float, extra: int) -> tuple[float, float] | None:
-    """Return a and b of the beta distribution for the values and an extra value; `None` if all values equal it."""
     mean_of = (count * middle + extra) / (count + 1)
     if not 1e-12 < mean_of < 1 - 1e-12:
         return None
@@ -174,7 +172,6 @@ def _square(number: float) -> float:
 
 
 def _sums(values: Sequence[float], clusters: Sequence[Hashable] | None, middle: float) -> Collection[float]:
-    """Return the sum of the deviations from the mean within each cluster."""
     if clusters is None:
         return [value - middle for value in values]
     sums: dict[Hashable, float] = {}
@@ -459,7 +456,6 @@ def bonferroni(p: float, comparisons: int) -> float:
 
 
 def _enumerated(sizes: Sequence[int], light: int) -> int:
-    """Return the number of subsets of sizes that weigh at most `light`, by weighing every subset."""
     sums = [0]
     for size in sizes:
         sums += [chosen + size for chosen in sums]
@@ -625,7 +621,6 @@ class _Bets:
 
     @property
     def worth(self) -> float:
-        """The wealth of the player, as a multiple of the initial wealth."""
         return sum(map(math.exp, self._logs)) / len(self._logs)
 
 

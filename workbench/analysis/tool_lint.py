@@ -67,7 +67,6 @@ class Parameter:
 
     @property
     def has_type(self) -> bool:
-        """Whether the schema restricts its values to a type."""
         return any(key in self.schema for key in _SAYS_TYPE)
 
 
@@ -160,7 +159,6 @@ def tokens_in(characters: int) -> int:
 
 
 def tokens_of(tools: Iterable[ToolDefinition]) -> int:
-    """Return the approximate number of tokens in all definitions of tools together."""
     return tokens_in(sum(map(definition_size, tools)))
 
 
@@ -343,7 +341,6 @@ def _same_descriptions(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]
 def _groups(
     tools: Sequence[ToolDefinition], key: Callable[[ToolDefinition], str]
 ) -> Iterator[tuple[str, list[ToolDefinition]]]:
-    """Yield the groups of two or more tools with the same key; tools with an empty key are left out."""
     groups: dict[str, list[ToolDefinition]] = defaultdict(list)
     for tool in tools:
         groups[key(tool)].append(tool)
@@ -353,7 +350,6 @@ def _groups(
 
 
 def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
-    """Yield a finding for each pair of tools with the same arguments and nearly the same description."""
     # Different arguments let a model tell tools apart. Comparing all pairs would also be slow.
     by_parameters: dict[frozenset[tuple[str, str]], list[ToolDefinition]] = defaultdict(list)
     for tool in tools:

@@ -48,8 +48,6 @@ class Agreement:
 
 @dataclass
 class _Scored:
-    """A unit that the source scored: one run, or several runs such as the turns of a conversation."""
-
     value: float
     passed: bool
     statuses: list[bool] = field(default_factory=list)
@@ -64,7 +62,6 @@ class AgreementFold:
         self._scored: dict[str, dict[tuple[str, str], _Scored]] = {}
 
     def add(self, run: RunResult) -> None:
-        """Add a run."""
         for metric in run.metrics:
             if metric.about is not None:
                 of_name = self._scored.setdefault(metric.name, {})
@@ -178,7 +175,6 @@ def that_count(results: Iterable[RunResult]) -> Sequence[RunResult]:
 
 
 def totals_of(results: Iterable[RunResult]) -> Totals:
-    """Return the totals of runs."""
     fold = TotalsFold()
     for result in results:
         fold.add(result)
@@ -217,7 +213,6 @@ class TotalsFold:
         self._agreement = AgreementFold()
 
     def add(self, result: RunResult) -> None:
-        """Add a run."""
         self._counts[result.status] += 1
         if result.status.graded:
             self._latencies.append(result.latency_ms)
@@ -243,7 +238,6 @@ class TotalsFold:
             self._judging += result.judging
 
     def totals(self) -> Totals:
-        """Return the totals so far."""
         counts, runs, graded = self._counts, self._counts.total(), len(self._latencies)
         cost = _cost(self._costs, runs - len(self._costs))
         pass_rate = None

@@ -35,7 +35,6 @@ class PairWatched:
     saved: int
 
     def sentence(self, name_a: str, name_b: str) -> str:
-        """Return the result in one plain sentence."""
         seen = counted_of(self.cases, self.of, "case")
         counts = f"{name_b} better on {count_text(self.better)}, worse on {count_text(self.worse)}"
         among = ""
@@ -100,7 +99,6 @@ class GateWatched:
 
     @property
     def runs(self) -> int:
-        """The number of graded runs behind the rate."""
         return self.good + self.bad
 
 

@@ -136,7 +136,6 @@ class _Pair:
 
 
 def _paired(case: Case, pairings: Sequence[CallPairing]) -> dict[int, _Pair]:
-    """Map each call to its paired expectation."""
     places = list(case.placed_expected_calls())
     found: dict[int, _Pair] = {}
     for pairing in pairings:
@@ -148,7 +147,6 @@ def _paired(case: Case, pairings: Sequence[CallPairing]) -> dict[int, _Pair]:
 
 
 def _tools_besides(places: Collection[Place | None], case: Case) -> Iterator[str]:
-    """Yield the tools of the expected calls, except the calls at these places."""
     written = set(map(_of_whole_call, places))
     for place, call in case.placed_expected_calls():
         if place not in written:
@@ -156,7 +154,6 @@ def _tools_besides(places: Collection[Place | None], case: Case) -> Iterator[str
 
 
 def _of_whole_call(place: Place | None) -> Place | None:
-    """Return the place of the expected call to which an alternative belongs."""
     if place is not None and "any_of" in place:
         return place[: place.index("any_of")]
     return place
@@ -174,7 +171,6 @@ def _taken(record: CallRecord, table: Table, pair: _Pair | None) -> AcceptedCall
 
 
 def _is_as_expected(case: Case, calls: Sequence[AcceptedCall]) -> bool:
-    """Return whether a run has exactly the expected calls in an allowed order."""
     places = places_of(calls)
     if None in places or not places:
         return False
@@ -402,7 +398,6 @@ def _tools_of(calls: Iterable[AcceptedCall]) -> frozenset[str]:
 def _of_chain(
     case: Case, table: Table, runs: Sequence[RunToAccept], proposals: Sequence[Proposal], *, lists_all: bool
 ) -> Proposal:
-    """Accept the common calls of a chain's runs. Steps that no run reached stay as they are."""
     by_place: list[dict[Place | None, AcceptedCall]] = []
     for proposal in proposals:
         by_place.append({call.place: call for call in proposal.calls})
@@ -478,7 +473,6 @@ def left_out(result: RunResult, why: str) -> str:
 
 
 def case_table(file: SuiteFile, case: Case) -> tuple[int, Table]:
-    """Return the index and the table of a case in a valid suite."""
     assert file.suite is not None and file.parts is not None, "cases can be accepted only in a suite without errors"
     number = [other.id for other in file.suite.cases].index(case.id)
     index = file.templates[number] if file.templates else number

@@ -171,7 +171,6 @@ def with_new_case(suite: OpenSuite, index: int, case: Table) -> Restructured:
 
 
 def with_new_cases(document: Document, cases: Iterable[Table], message: str) -> Restructured:
-    """Add cases at the end, each as `with_new_case` does."""
     first = len(document.cases)
     for at, case in enumerate(cases, first):  # one by one, so that each id is free of those before it
         document = document.with_new_case(at, _with_free_id(case, _ids(document)))
@@ -208,7 +207,6 @@ def with_name(suite: OpenSuite, index: int, name: str) -> Restructured:
 
 
 def with_moved(suite: OpenSuite, index: int, to: int) -> Restructured:
-    """Move a case within its suite."""
     direction = "up" if to < index else "down"
     return _at(suite.document.with_case_moved(index, to), to, f"Moved {_name(suite, index)} {direction}")
 
@@ -312,7 +310,6 @@ def _ids(document: Document) -> set[str]:
 
 
 def _with_free_id(case: Table, taken: Collection[str]) -> Table:
-    """Return the case with a free id, written out or derived from its name."""
     name, wanted = case.get("name"), case.get("id")
     if not isinstance(wanted, str) and isinstance(name, str):
         wanted = derived_id(name)

@@ -40,7 +40,6 @@ def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
 
 
 def _problem(document: Document, parts: SuiteText, at: int, path: Path) -> Problem:
-    """Return the problem that prevents parsing a text, with its line in the file."""
     text = document.unparsed[at]
     first, where = 1, ""
     if at != HEAD:
@@ -57,7 +56,6 @@ def _problem(document: Document, parts: SuiteText, at: int, path: Path) -> Probl
 
 
 def _replaced(parts: SuiteText, at: int, text: str) -> SuiteText:
-    """Return a suite's text with other text for one case or for the head. Raises SpliceError."""
     if at == HEAD:
         return parts.with_head(text)
     return parts.with_case_text(at, text)
@@ -76,7 +74,6 @@ def _lines(parts: SuiteText, at: int) -> int:
 
 
 def _end(parts: SuiteText, at: int) -> int:
-    """Return the last line of a block, from 1."""
     before = 1 if at == HEAD else Document.of_parts(parts, "").first_line(at)
     return before + _lines(parts, at)
 
@@ -134,7 +131,6 @@ class Document:
 
     @classmethod
     def of(cls, text: str) -> Document:
-        """Return the document of any text."""
         try:
             return cls(SuiteText.of(text))
         except SpliceError:
@@ -186,7 +182,6 @@ class Document:
 
     @cached_property
     def tags(self) -> tuple[str, ...]:
-        """The tags of all cases, each once."""
         return tuple(dict.fromkeys(chain.from_iterable(outline.tags for outline in self._outlines)))
 
     @cached_property
@@ -242,7 +237,6 @@ class Document:
         return 1 + above.count("\n")
 
     def with_text(self, text: str) -> Document:
-        """Replace the whole text."""
         return Document.of(text)
 
     def with_block(self, index: int, text: str) -> Document:
@@ -373,7 +367,6 @@ def expects_something(case: Table) -> bool:
 
 
 def outline_of(index: int, case: Case) -> CaseOutline:
-    """Return the outline of a case from its table."""
     steps = tuple(step.tool or "" for step in case.steps)
     return CaseOutline(index, case.id, case.id, case.name, case.tags, case.skip, steps, case.each is not None)
 

@@ -34,7 +34,6 @@ class FolderWatch:
         self._is_stopped = False
 
     def stop(self) -> None:
-        """Stop looking, because the app ends."""
         self._is_stopped = True
 
     def look(self, roots: Sequence[Path]) -> dict[Path, Stamp]:
@@ -90,7 +89,6 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def stamp_of(path: Path) -> Stamp | None:
-    """Return the stamp of a file or folder, `None` if there is none."""
     try:
         status = path.stat()
     except (OSError, ValueError):

@@ -134,7 +134,6 @@ def _part(value: JsonValue) -> object:
 
 
 def _result(content: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
-    """Return the result of a mock that gives the model exactly this text. Raises ValueError if that is impossible."""
     result = _shortest(content)
     for name, value in arguments.items():
         if mock_answer(result, {name: value}).content != content:

@@ -92,7 +92,6 @@ def written_out(table: Mapping[str, object]) -> Iterator[ToolDefinition]:
 
 
 def _of_providers(header: Mapping[str, object]) -> Iterator[ToolDefinition]:
-    """Yield the valid tools of providers that a suite's header names."""
     for _, table in tables(header.get("provider_tools")):
         try:
             yield definition_of_provider(ProviderTool.model_validate(table))

@@ -169,7 +169,6 @@ def news(before: SuiteText, after: SuiteText) -> str:
 
 
 def _units(version: SuiteText) -> _Units:
-    """Return the units of a text whose cases are in blocks, with `\n` as line ends."""
     # Line ends and the byte order mark come from `theirs`, so they make no difference here.
     text = version.text.removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n")
     outlines = Document.of_parts(version, "").cases
@@ -326,7 +325,6 @@ _Texts: TypeAlias = tuple[str | None, str | None]
 
 
 def _decided(old: str | None, mine: str | None, theirs: str | None) -> tuple[str | None, _Texts | None]:
-    """Return the text of a unit, or both texts of a conflict."""
     if mine == theirs or theirs == old:
         return mine, None
     if mine == old:
@@ -335,7 +333,6 @@ def _decided(old: str | None, mine: str | None, theirs: str | None) -> tuple[str
 
 
 def _head(old: str, mine: str, theirs: str) -> tuple[str | None, _Texts | None]:
-    """Merge the values of the head one by one. Return its text, or both texts of a conflict."""
     # If one side changed only values, the other side's text gets these values. So no comment is lost.
     text, conflict = _decided(old, mine, theirs)
     if conflict is None:
@@ -380,12 +377,10 @@ def _is_moved(before: _Units, after: _Units) -> bool:
 
 
 def _shared(keys: Iterable[_Any], others: Container[_Any]) -> list[_Any]:
-    """Return the keys that are also in `others`, in the order of `keys`."""
     return [key for key in keys if key in others]
 
 
 def _besides(keys: Iterable[_Any], others: Container[_Any]) -> list[_Any]:
-    """Return the keys that `others` lacks, in the order of `keys`."""
     return [key for key in keys if key not in others]
 
 
@@ -472,7 +467,6 @@ def _keep_comments(gaps: list[str], before: Counter[str], here: Counter[str], th
 
 
 def _gap(comments: Sequence[str], *, is_last: bool) -> str:
-    """Return a gap with these comments, surrounded by blank lines."""
     gap = "".join(f"\n\n{comment}" for comment in comments)
     return gap + ("\n" if is_last else "\n\n")
 

@@ -103,7 +103,6 @@ class OpenSuite:
 
     @property
     def document(self) -> Document:
-        """The current document."""
         if not self._history:
             self._begin()
         return self._history[self._at].document
@@ -130,7 +129,6 @@ class OpenSuite:
 
     @property
     def cases(self) -> tuple[CaseOutline, ...]:
-        """The cases in the order of the file."""
         if self._history:
             return self.document.cases
         if self.disk.suite is None:
@@ -236,7 +234,6 @@ class OpenSuite:
 
     @property
     def is_new(self) -> bool:
-        """Whether the file does not exist yet."""
         return self.on_disk is None
 
     @property
@@ -245,7 +242,6 @@ class OpenSuite:
         return bool(self._history) and self._history[self._at].readings < self._readings  # saving would lose that edit
 
     def is_changed(self, index: int) -> bool:
-        """Return whether a case differs from every case on disk."""
         if not self.dirty or self.document.parts is None:
             return False
         if index in self.document.unparsed:
@@ -260,7 +256,6 @@ class OpenSuite:
         return id(parts.cases[index]) not in self._cases_on_disk[2]
 
     def is_saved(self, case_id: str) -> bool:
-        """Return whether a case with this id is on disk."""
         cases: Iterable[Case | CaseOutline]
         if self.disk.suite is not None:
             cases = self.disk.suite.cases
@@ -363,14 +358,12 @@ class OpenSuite:
 
     @property
     def undoable(self) -> str | None:
-        """A description of the change that undo takes back."""
         if self.last is not None:
             return self.last.summary
         return None
 
     @property
     def redoable(self) -> str | None:
-        """A description of the change that redo repeats."""
         if self.next is not None:
             return self.next.summary
         return None
@@ -416,7 +409,6 @@ class OpenSuite:
         return self._history[self._at]
 
     def saved(self, state: FileState) -> None:
-        """Record that the current text was written to disk."""
         self.disk, self.on_disk = self.file, state
         self._made_here = False  # from now on it differs from the disk only if its text does
         self._remember_disk(self.document.parts)
@@ -491,7 +483,6 @@ class OpenSuite:
         self._is_read(document, self.disk)
 
     def _is_read(self, document: Document, file: SuiteFile) -> None:
-        """Remember a document's parsed suite, so that it is not parsed again."""
         self._read = (document, file)
         if document.parts is not None:
             self._keep(document.parts, file)

@@ -55,12 +55,10 @@ class AcceptedArgument:
 
     @property
     def choice(self) -> CheckChoice:
-        """The selected check."""
         return self.choices[self.chosen]
 
     @property
     def is_left_out(self) -> bool:
-        """Whether no check is written for it."""
         return self.choice.written is None
 
 
@@ -192,7 +190,6 @@ def _table(value: object) -> Table:
 
 
 def _weight_in(checks: Mapping[str, object]) -> object:
-    """Return the weight of the first check with a weight, if any."""
     for check in checks.values():
         if isinstance(check, dict) and "weight" in check:
             return check["weight"]
@@ -254,7 +251,6 @@ def merged_call(
 
 
 def places_of(calls: Iterable[AcceptedCall]) -> list[Place | None]:
-    """Return the places of the expectations that calls were paired with."""
     return [call.place for call in calls]
 
 
@@ -341,7 +337,6 @@ class CheckChoice:
 
     @property
     def text(self) -> str:
-        """The check in a few words."""
         if self.written is None:
             return ""
         return describe(read_check(self.written))
@@ -409,7 +404,6 @@ FEW: Final = 3
 
 
 def _checks_for_several(values: Sequence[JsonValue], enumerated: bool) -> Iterator[tuple[str, object]]:
-    """Yield the checks for different values, the preferred one first."""
     different: list[JsonValue] = []
     for value in values:
         if not any(json_equal(value, other) for other in different):
@@ -517,7 +511,6 @@ class Proposal:
 
     @property
     def summary(self) -> str:
-        """The change in words."""
         if self.only_drops:
             return f"{self.case}: {self.gone[0]} is no longer expected"
         if not self.whole:
@@ -652,7 +645,6 @@ def _taken(case: Case, table: Table, number: int, reached: StepRound, pairings: 
 
 
 def _judged(step: Step, record: CallRecord) -> tuple[ArgumentVerdict, ...]:
-    """Judge a step's checks on a call that the grader did not pair with the step."""
     try:
         return judge_arguments(
             record.tool, step.args or {}, record.arguments, equal=by_casting, context=EMPTY_CONTEXT, shared=1.0
@@ -663,7 +655,6 @@ def _judged(step: Step, record: CallRecord) -> tuple[ArgumentVerdict, ...]:
 
 
 def _no_longer(case: Case, number: int, taken: AcceptedCall | None) -> tuple[str, ...]:
-    """Return the tool that a step no longer expects, with the step's number."""
     expected = case.steps[number].expected_call
     if expected is None or (taken is not None and taken.tool in [each.tool for each in expected.alternatives]):
         return ()

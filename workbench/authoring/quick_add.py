@@ -91,12 +91,10 @@ class Request:
 
     @property
     def name(self) -> str:
-        """The name of the case."""
         return str(self.table["name"])
 
     @property
     def case_id(self) -> str:
-        """The id of the case, and of the runs of the request."""
         return str(self.table.get("id") or derived_id(self.name))
 
     @property
@@ -287,7 +285,6 @@ class Question:
 
     @property
     def name_to_change(self) -> str:
-        """The name of the focused expectation: an argument, or the tool."""
         focus = self.focus
         if focus is None or focus[1] is None:
             return "tool"
@@ -340,7 +337,6 @@ def _with_typed_value(call: AcceptedCall, at: int, text: str, tools: Sequence[To
 
 
 def _typed_call(text: str, call: AcceptedCall | None, tools: Sequence[ToolDefinition]) -> AcceptedCall:
-    """Return the call in a text: the name of a tool, and arguments as `name=value`."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -474,7 +470,6 @@ class QuickAdd:
 
     @property
     def state(self) -> State:
-        """The current purpose of the line."""
         if self.changing is not None:
             return "change"
         if self.head is not None and self.is_open:
@@ -485,11 +480,9 @@ class QuickAdd:
 
     @property
     def running(self) -> Request | None:
-        """The request that runs, if any."""
         return next((request for request in self.requests if request.state == "running"), None)
 
     def count(self, *states: str) -> int:
-        """Return the number of requests in any of these states."""
         return sum(request.state in states for request in self.requests)
 
     @property
@@ -513,7 +506,6 @@ class QuickAdd:
             self.is_open = False
 
     def next_kind(self) -> None:
-        """Choose the next kind."""
         self.kind = KINDS[(KINDS.index(self.kind) + 1) % len(KINDS)]
 
     def recall(self, step: int) -> bool:
@@ -536,7 +528,6 @@ class QuickAdd:
         self.kind = KINDS[0]
 
     def remember(self, text: str) -> None:
-        """Remember a request as the latest one."""
         others = [known for known in self.recent if known != text]
         self.recent = [text, *others][:MAX_RECENT_ITEMS]
 
@@ -570,6 +561,5 @@ class QuickAdd:
             self.is_open = self.has_keyboard = False
 
     def replace_question(self, question: Question) -> None:
-        """Show a changed question."""
         if self.head is not None:
             self.head.question = question

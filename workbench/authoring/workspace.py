@@ -64,14 +64,12 @@ class Workspace:
     recorded: tuple[RecordedRun, ...] = ()
 
     def recording_at(self, path: Path) -> RecordedRun | None:
-        """Return the run in the recording at `path`, if any."""
         for run in self.recorded:
             if run.planned.file.path == path:
                 return run
         return None
 
     def file_at(self, path: Path) -> SuiteFile | None:
-        """Return the file that was read at `path`, if any."""
         for file in self.files:
             if file.path == path:
                 return file
@@ -164,7 +162,6 @@ def _is_gone(path: Path) -> bool:
 
 
 def _found_at(roots: Sequence[Path], search: Search) -> tuple[Path, ...]:
-    """Return the suites at each root. For a root without suites, return its recordings."""
     # Each root is searched separately: a root with suites must not hide the recordings of another root.
     found: list[Path] = []
     for root in roots:
@@ -224,7 +221,6 @@ def recordings_folder(suite: Path, *, of_samples: bool) -> Path:
 
 
 def _opened(path: Path, models: ModelBook | None = None) -> tuple[SuiteFile, RecordedRun | None]:
-    """Return the suite in a recording and its run. Errors in the recording become a problem."""
     try:
         recording = read_recording(path)
         file = suite_of_recording(recording)
@@ -306,7 +302,6 @@ class OpenSuites:
         self._followers += followers
 
     def at(self, path: Path) -> OpenSuite | None:
-        """Return the suite at a path, if it is open."""
         for suite in self.suites:
             if suite.path == path:
                 return suite
@@ -338,7 +333,6 @@ class OpenSuites:
 
     @property
     def dirty(self) -> tuple[OpenSuite, ...]:
-        """The suites with unsaved changes."""
         return tuple(suite for suite in self.suites if suite.dirty)
 
     @property

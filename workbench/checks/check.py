@@ -264,7 +264,6 @@ class CheckBase(BaseModel):
 
     @property
     def expected(self) -> Any:
-        """The expected value."""
         return getattr(self, self.kind)
 
     @property
@@ -436,7 +435,6 @@ class CheckBase(BaseModel):
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """The numbers in the check's expected value."""
         return ()
 
     @property
@@ -683,7 +681,6 @@ def read_check(written: object) -> CheckBase:
 
 
 def with_parts(check: CheckBase) -> Iterator[CheckBase]:
-    """Yield the check and all checks nested in it."""
     yield check
     for part in check.parts:
         yield from with_parts(part)

@@ -38,7 +38,6 @@ class Clock:
 
     @property
     def tz(self) -> tzinfo:
-        """The time zone with all its offset changes."""
         return _zone(self.zone)
 
 
@@ -113,9 +112,6 @@ def zone_names() -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def _zone(name: str) -> tzinfo:
-    """Return a time zone of the IANA database.
-
-    Raises ValueError for an unknown name."""
     from zoneinfo import ZoneInfo  # on use: few suites have a clock
 
     try:

@@ -39,8 +39,6 @@ from workbench.trajectory.json_schema import Schema
 
 
 class _Combined(CheckBase):
-    """The base class of checks that apply several checks to one value."""
-
     types = ANY_TYPE
     typed = 'a list of checks: `[{ prefix = "u-" }, { suffix = "42" }]`'
     nests = "list"

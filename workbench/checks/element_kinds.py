@@ -98,8 +98,6 @@ class _OfElements(CheckBase):
 
 
 class _Elements(_OfElements):
-    """The base class of checks that list the expected elements."""
-
     typed = 'a list of checks: `["red", { prefix = "b" }]`'
     options: ClassVar = {"in_order": "whether the order counts"}
     nests = "list"
@@ -221,7 +219,6 @@ class _Comparison:
         self._asked = 0
 
     def fits(self, row: int, column: int) -> bool:
-        """Return whether an element meets a check. Raises _TooManyPairsError."""
         self._asked += 1
         if self._asked > MAX_COMPARED_PAIRS:
             raise _TooManyPairsError
@@ -235,7 +232,6 @@ class _Comparison:
         return found
 
     def difference(self, place: int) -> str:
-        """Describe the fault at an index where the list and the checks differ."""
         if place >= len(self._checks):
             return f"[{place}]: {describe_value(self._elements[place])} is not expected"
         if place >= len(self._elements):
@@ -243,7 +239,6 @@ class _Comparison:
         return f"[{place}]: {self._why(place, place)}"
 
     def differences(self, found: Mapping[int, int]) -> list[str]:
-        """Return the unmatched checks, then the unmatched elements, of a matching."""
         taken = set(found.values())
         surplus = [column for column in range(len(self._elements)) if column not in taken]
         unmet = [row for row in range(len(self._checks)) if row not in found]
@@ -255,7 +250,6 @@ class _Comparison:
         ]
 
     def missing(self, found: Mapping[int, int]) -> list[str]:
-        """Return a sentence for each check that no element meets."""
         return [f"missing {describe(check)}" for row, check in enumerate(self._checks) if row not in found]
 
     def _why(self, row: int, column: int) -> str:
@@ -401,7 +395,6 @@ class HasLength(CheckBase):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The least and the greatest length."""
         if isinstance(self.has_length, tuple):
             return self.has_length
         return self.has_length, self.has_length
@@ -492,5 +485,4 @@ _LENGTHS = (
 
 
 def _carried(written: object) -> object:
-    """Return the value of an element's check that can become the start of another kind of check."""
     return next(iter(carried_values(written)), "")

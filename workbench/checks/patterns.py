@@ -98,7 +98,6 @@ def _parts(operation: object, argument: Any) -> list[Any]:
 
 
 def _loops(tree: Iterable[Any]) -> Iterator[tuple[object, Any]]:
-    """Yield the outermost endless repetitions of a pattern."""
     for element in tree:
         operation, argument = element
         if str(operation) in ("MAX_REPEAT", "MIN_REPEAT") and argument[1] >= _MANY_TIMES:
@@ -109,7 +108,6 @@ def _loops(tree: Iterable[Any]) -> Iterator[tuple[object, Any]]:
 
 
 def _overlap(alternatives: list[str]) -> bool:
-    """Return whether two alternatives, each a pattern for one character, fit the same character."""
     seen: set[str] = set()
     for alternative in alternatives:
         try:
@@ -161,7 +159,6 @@ class _Automaton:
             self._after[before].append(after)
 
     def ambiguous(self) -> bool:
-        """Return whether the repetition is exponentially ambiguous."""
         if self._same_twice:
             return True
         for (before, after), ways in self._ways.items():
@@ -491,7 +488,6 @@ def _of_element(operation: str, argument: Any, groups: dict[int, str]) -> str:
 
 
 def _of_set(members: list[tuple[Any, Any]]) -> str:
-    """Return a character of a set: the first listed character, otherwise one of the sample characters."""
     negated = any(str(operation) == "NEGATE" for operation, _ in members)
     candidates = "".join(_listed_character(str(operation), argument) for operation, argument in members)
     if negated or not candidates:

@@ -60,7 +60,6 @@ def validator_of(schema: Mapping[str, Any]) -> Draft202012Validator:
 
 @cache
 def _guarded(dialect: type[Draft202012Validator], without_unevaluated: bool) -> type[Draft202012Validator]:
-    """Return a validator class with a time limit for the keywords that search for patterns."""
     from jsonschema.validators import extend
 
     keywords: dict[str, Any] = {
@@ -486,7 +485,6 @@ _SINGLE_OR_LISTS = (
 
 
 def _parts(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:
-    """Yield the schemas directly inside a schema, each with its path."""
     for keyword in _SINGLE_OR_LISTS:
         value = schema.get(keyword)
         if isinstance(value, Mapping):
@@ -504,7 +502,6 @@ def _parts(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], M
 
 
 def _violations_of(error: ValidationError) -> Iterator[Violation]:
-    """Yield the violations of an error: one for each missing or disallowed property, otherwise a single one."""
     path, rule, value = tuple(error.absolute_path), str(error.validator), error.instance
     if rule == "required" and isinstance(value, Mapping) and isinstance(error.validator_value, list):
         # jsonschema yields an error for each missing property, but only the message names the property.
@@ -528,7 +525,6 @@ def _violations_of(error: ValidationError) -> Iterator[Violation]:
 
 @contextmanager
 def _broken_schema(schema: Mapping[str, JsonValue] | None = None) -> Iterator[None]:
-    """Raise BrokenSchemaError in place of the errors caused by a broken part of a valid `schema`."""
     from jsonschema.exceptions import SchemaError
     from referencing.exceptions import Unresolvable
 

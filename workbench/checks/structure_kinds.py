@@ -148,7 +148,6 @@ class HasFields(CheckBase):
         return CheckVerdict(score, not wrong, faults_text(wrong))
 
     def _compared_fields(self, value: dict[str, JsonValue], context: CheckContext) -> tuple[float, list[str]]:
-        """Return the mean score of the fields, and a sentence about each wrong one."""
         only = context.only_fields
         if "only_fields" in self.model_fields_set:
             only = self.only_fields
@@ -277,7 +276,6 @@ def _shown(name: str) -> str:
 
 
 def inner_sample(check: CheckBase, schema: Schema) -> JsonValue:
-    """Return a value that meets a nested check. Raises NeverHoldsError and UnknownSampleError."""
     if check.accepts_all:
         return ANY_TEXT
     return check.samples()[0]

@@ -52,8 +52,6 @@ from workbench.trajectory.json_schema import Schema, type_of
 
 
 class _TextCheck(CheckBase):
-    """The base class of checks whose expected text itself meets the check."""
-
     typed = "a text"
 
     def samples(self) -> tuple[JsonValue, ...]:
@@ -227,8 +225,6 @@ def _moments(expected: str, context: CheckContext) -> Sequence[datetime]:
 
 
 class _PartOfText(_TextCheck):
-    """The base class of checks that the value contains the expected text: at the start, at the end, or anywhere."""
-
     options: ClassVar = {"ignore_case": IGNORE_CASE}
     types = TEXT
     compares_texts = True
@@ -236,7 +232,6 @@ class _PartOfText(_TextCheck):
     ignore_case: bool = False
 
     def _cased(self, value: str) -> tuple[str, str]:
-        """Return the value and the expected text in the form in which they are compared."""
         if self.ignore_case:
             return keyword_text(value), keyword_text(self.expected)
         return value, self.expected

@@ -168,8 +168,6 @@ ANY_VALUE, NOT_GIVEN = "any value", "not given"
 
 
 class _Flag(CheckBase):
-    """The base class of checks without an expected value, which suites write as `true`."""
-
     typed = "nothing; typing a value changes the check to `is`"
 
     @classmethod

@@ -319,7 +319,6 @@ that a text may have."""
 
 
 def _offset(name: str | None, seconds: int | None) -> tzinfo | None:
-    """Return the time zone of an offset; `None` for a zone name without an offset."""
     from dateutil.tz import tzoffset
 
     # A zone's name could mean different zones on different machines.

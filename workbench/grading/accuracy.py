@@ -83,8 +83,6 @@ def averaged(grade: Grade, metrics: Sequence[Metric], grading: Grading) -> Grade
 
 
 class _Reading:
-    """The comparison of a case's expected calls with the calls of a run; neither list is empty."""
-
     def __init__(
         self,
         expected: Sequence[ExpectedCall],
@@ -101,7 +99,6 @@ class _Reading:
         """Whether the number of exact pairs is known to be the largest."""
 
     def in_order(self) -> tuple[CallPairing, ...]:
-        """Compare actual and expected calls position by position: the exact mode."""
         lines = []
         for index, (wanted, record) in enumerate(zip(self._expected, self._calls, strict=False)):
             if not (wanted.is_any or wanted.tool == record.tool):
@@ -207,7 +204,6 @@ class _Reading:
 
 
 def _lists_all(checks: Checks, record: CallRecord) -> bool:
-    """Return whether a call wrote its arguments and every written argument has a check."""
     # The published system distinguishes a call without input (`raw` is empty) from one with an empty object.
     return record.call.raw != "" and record.arguments.keys() <= checks.keys()
 

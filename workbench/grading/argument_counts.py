@@ -40,7 +40,6 @@ class ValidArguments:
 
     @property
     def invalid_tools(self) -> tuple[ToolArguments, ...]:
-        """The tools with at least one invalid call."""
         return tuple(tool for tool in self.tools if tool.valid < tool.checked)
 
     @property
@@ -68,14 +67,12 @@ class ArgumentsFold:
         self._tools: dict[str, list[int]] = {}
 
     def add(self, run: _Called) -> None:
-        """Add the calls of a run."""
         # An answer over the limits is not graded. Its calls come last in `called` and have no entry in
         # `valid_arguments`.
         for tool, valid in zip(run.called, run.valid_arguments, strict=False):
             self._add(tool, int(valid is True), int(valid is not None), int(valid is None))
 
     def add_counts(self, counts: Iterable[ToolArguments]) -> None:
-        """Add the counts of a run."""
         for tool, *numbers in counts:
             self._add(tool, *numbers)
 
@@ -86,7 +83,6 @@ class ArgumentsFold:
         counts[2] += unknown
 
     def counts(self) -> ValidArguments:
-        """Return the counts so far."""
         if not self._tools:
             return NOTHING_CHECKED
         by_tool = [ToolArguments(tool, *counts) for tool, counts in self._tools.items()]
@@ -94,14 +90,12 @@ class ArgumentsFold:
 
 
 def valid_arguments_of(run: _Called) -> ValidArguments:
-    """Return the counts of one run."""
     fold = ArgumentsFold()
     fold.add(run)
     return fold.counts()
 
 
 def valid_arguments_in(counts: Iterable[Iterable[ToolArguments]]) -> ValidArguments:
-    """Return the counts of several runs together."""
     fold = ArgumentsFold()
     for of_run in counts:
         fold.add_counts(of_run)

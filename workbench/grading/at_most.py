@@ -12,8 +12,6 @@ from workbench.trajectory.trajectory import Trajectory
 
 
 class _Figure(NamedTuple):
-    """A figure of a run: value (`None` if unknown), text, and advice for an unknown value."""
-
     of: Callable[[Trajectory, float | None], float | None]
     text: Callable[[float], str]
     unknown: str = ""

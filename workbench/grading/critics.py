@@ -280,7 +280,6 @@ def by_arcade_casting(check: Equals, value: JsonValue) -> bool:
 
 
 def _cast(expected: JsonValue, value: JsonValue) -> JsonValue:
-    """Return `type(expected)(value)`, or the value itself where Python raises TypeError or ValueError."""
     try:
         if isinstance(expected, bool):
             return bool(value)
@@ -381,7 +380,6 @@ class CriticPairing:
         return tuple(lines)
 
     def _is_perfect_in_order(self) -> bool:
-        """Return whether each expected call earns its maximum from the call at its position."""
         rows = range(len(self._expected))
         return len(rows) <= len(self._calls) and all(map(self._is_perfect, rows, rows))
 
@@ -409,7 +407,6 @@ class CriticPairing:
         return found.pairs
 
     def _exactly(self, rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
-        """Return the best pairing of some rows and columns."""
         gains = gain_table(rows, columns, self._gain)
         pairs = clear_pairing(gains, _CLEARLY)
         if pairs is not None:
@@ -425,7 +422,6 @@ class CriticPairing:
         return found | pairs_at(rows_left, columns_left, best_pairing(exact))
 
     def _perfect(self) -> dict[int, int]:
-        """Return perfect pairs, as many as possible."""
         wanted = [(name, call.args) for name, call in zip(self._expected_names, self._expected, strict=True)]
         made = list(zip(self._called_names, self._filled, strict=True))
         broken = {column for column, is_broken in enumerate(self._broken) if is_broken}
@@ -433,7 +429,6 @@ class CriticPairing:
         return paired_in_turn(range(len(self._expected)), range(len(self._calls)), self._is_perfect, among)
 
     def _most_of_row(self, row: int) -> float:
-        """Return an upper bound for the gain of a row."""
         return self._tool_weight + self._critics[row].weight
 
     def _in_turn(self, rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
@@ -713,7 +708,6 @@ def _calls(number: int) -> str:
 def _selection_difference(
     expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], options: CriticsOptions
 ) -> str | None:
-    """Compare the called tools with the expected ones, and describe the first difference; `None` without one."""
     wanted, made = tools_of(expected), tools_of(calls)
     if wanted == made:
         return None

@@ -53,7 +53,6 @@ def grade_decision(
 
 
 def _means(items: Sequence[CallPairing]) -> Mapping[str, float]:
-    """Return the mean of each part over all decisions."""
     means = {}
     for part in items[0].parts:
         means[part] = math.fsum([item.parts[part] for item in items]) / len(items)

@@ -43,7 +43,6 @@ _AFTER = late_pattern(rf"""(?:<[|｜/].*|[\s.:=/"'`,\[\](){{}}|>]|:\d+|{_WORDS})
 
 
 def is_offered(name: str, tools: Iterable[ToolDefinition]) -> bool:
-    """Return whether one of the tools has the name."""
     return any(same_tool(tool.name, name) for tool in tools)
 
 
@@ -213,7 +212,6 @@ class _Reader:
         self._tools = tools_by_name(tools)
 
     def marked(self, text: str) -> list[TextCall]:
-        """Read the calls after template marks; skip marks in Markdown's code or in quotes."""
         code = [match.span() for match in _CODE.finditer(text)]
         found = []
         for mark in _MARK.finditer(text):
@@ -224,7 +222,6 @@ class _Reader:
         return found
 
     def whole(self, answer: str) -> list[TextCall]:
-        """Read an answer that consists only of calls; return no calls for any other answer."""
         if (react := self._react(answer)) is not None:
             return react
         found = []
@@ -257,7 +254,6 @@ class _Reader:
         return self._valid([(name.group().removesuffix(".call"), self._arguments(text, name.end(), rest))])
 
     def _arguments(self, text: str, at: int, rest: str) -> JsonValue | list[tuple[str, str]]:
-        """Return the arguments after a tool's name: an object, or pairs of texts."""
         # Kimi writes the number of the call after the name: `functions.get_weather:0`.
         number = re.compile(r":\d+\b").match(text, at)
         begin = _filled(text, number.end() if number is not None else at)
@@ -273,7 +269,6 @@ class _Reader:
         return None
 
     def _react(self, answer: str) -> list[TextCall] | None:
-        """Read a call in the form of ReAct; `None` for an answer of another form."""
         if (head := _REACT.match(answer)) is not None:
             name = head["name"]
         elif (head := _REACT_JSON.match(answer)) is not None:
@@ -305,7 +300,6 @@ class _Reader:
         return self._python(text, printed=printed)
 
     def _python(self, text: str, *, printed: bool = False) -> list[TextCall]:
-        """Read a text of Python calls: a single call, a list of calls, or one call per line."""
         calls = []
         for written in _python_calls(text, printed=printed):
             call = self._call(written.name, self._by_name(written))
@@ -361,7 +355,6 @@ def _objects(arguments: object) -> Iterator[dict[str, JsonValue]]:
 
 
 def _parsed(text: str) -> JsonValue:
-    """Return the value of a JSON text; any other text unchanged."""
     try:
         value: JsonValue = json.loads(text)
     except (ValueError, RecursionError):
@@ -394,7 +387,6 @@ def _end_of_call(text: str, at: int) -> int:
 
 
 def _json_values(text: str, at: int) -> tuple[list[JsonValue], int]:
-    """Return the consecutive JSON objects and lists from `at` on, and the end of the last one."""
     values: list[JsonValue] = []
     end = at
     while text[end : end + 1] in ("{", "["):
@@ -487,7 +479,6 @@ def _expression(statement: ast.stmt) -> ast.expr:
 
 
 def _calls_of(node: ast.expr, *, printed: bool) -> Iterator[_Python]:
-    """Yield the calls of an expression; raise ValueError for any other expression."""
     if isinstance(node, ast.List | ast.Tuple):
         for each in node.elts:
             yield from _calls_of(each, printed=printed)
@@ -653,7 +644,6 @@ _least_of_tool: ByIdentity[ToolDefinition, int] = ByIdentity(_tool_tokens)
 
 
 def _least_of_messages(trajectory: Trajectory) -> int:
-    """Return a lower bound for the tokens of the conversation without the tools."""
     start = trajectory.start
     assert start is not None
     texts = [prompt_of(start, start.system) or ""]

@@ -490,7 +490,6 @@ def _pass_mark(grade: Grade) -> str:
 
 
 def _dimensions_account(line: CallPairing) -> Account | None:
-    """Account for an expected call by the mean of its arguments; `None` for an unexpected call."""
     if line.expected_call is None:
         return None
     worth = tuple(Amount(verdict.score / verdict.weight) for verdict in line.arguments if verdict.counted)

@@ -319,7 +319,6 @@ def _state_issues(number: int, state: FinalState, trajectory: Trajectory, contex
 
 
 def error_text(content: str) -> str:
-    """Return a tool error on one line of limited length."""
     text = " ".join(content.split())
     if len(text) > _MAX_SHOWN:
         text = f"{text[:_MAX_SHOWN]} …"

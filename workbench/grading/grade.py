@@ -128,7 +128,6 @@ class KnownJudgements:
 
 
 def unjudged(check: Judged, why: str) -> CheckError:
-    """Return the error for a check that has no judgement."""
     return CheckError(f"the check {describe(check)!r} cannot be judged: {why}")
 
 

@@ -15,7 +15,6 @@ class Lazy(Sequence[_Item]):
     """A sequence that creates its items on access and equals any sequence with equal items."""
 
     def at(self, index: int) -> _Item:
-        """Return the item at an index from 0."""
         raise NotImplementedError
 
     @overload
@@ -77,11 +76,9 @@ class Codes(Generic[_Value]):
 
     @property
     def kinds(self) -> int:
-        """The number of different values."""
         return len(self._values)
 
     def append(self, value: _Value) -> None:
-        """Add a value at the end."""
         code = self._codes.get(value)
         if code is None:
             code = self._codes[value] = len(self._values)

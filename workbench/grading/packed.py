@@ -31,8 +31,6 @@ _SAMPLE_BYTES = 1 << 15
 
 
 class _Facts(NamedTuple):
-    """The stored values of the equally named properties of `RunResult`."""
-
     user_cost_usd: float | None
     score: float | None
     reason: str | None
@@ -124,7 +122,6 @@ class PackedResult(LazyResult):
 
     @property
     def size(self) -> int:
-        """The size of the packed fields in bytes."""
         return len(self._data)
 
     def with_status(self, status: Status) -> RunResult:
@@ -230,7 +227,6 @@ class InCommon:
         return News(self.key, sample, tools)
 
     def take(self, news: News) -> None:
-        """Add new shared parts that another process sent."""
         self.sample = self.sample or news.sample
         self.tools += news.tools
 

@@ -56,17 +56,14 @@ def pairs_in_turn(
 
 
 def remaining(numbers: Iterable[int], taken: Container[int]) -> list[int]:
-    """Return the numbers that are not taken, in order."""
     return [number for number in numbers if number not in taken]
 
 
 def broken_calls(calls: Sequence[CallRecord]) -> frozenset[int]:
-    """Return the indices of the calls with broken arguments."""
     return frozenset([index for index, record in enumerate(calls) if record.is_broken])
 
 
 def gain_table(rows: Sequence[int], columns: Sequence[int], gain: Callable[[int, int], _Gain]) -> list[list[_Gain]]:
-    """Return the gain of each row with each column."""
     table = []
     for row in rows:
         table.append([gain(row, column) for column in columns])
@@ -160,7 +157,6 @@ def best_pairing(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
 
 
 def _turned_back(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the pairs of a transposed table as pairs of the table itself."""
     return [(row, column) for column, row in pairs]
 
 
@@ -308,8 +304,6 @@ def paired_in_turn(
 
 
 class _All:
-    """Buckets that exclude no pair."""
-
     def bucket(self, expected: int) -> Bucket:
         return ()
 
@@ -363,7 +357,6 @@ class GrowingPairing:
             self._enlarge(call)
 
     def _fitting(self, call: int, lists: dict[Bucket, list[int]], *, taken: bool = False) -> Iterator[int]:
-        """Yield the members in `lists` that a call fits, in order; with `taken`, only members with a call."""
         buckets = [bucket for bucket in self._among.buckets(call) if lists.get(bucket)]
         # Almost every call has members in only one bucket, whose list needs no merging.
         if len(buckets) == 1:
@@ -489,11 +482,9 @@ class Candidates:
         self._kinds: dict[int, Hashable] = {}
 
     def bucket(self, expected: int) -> Bucket:
-        """Return the bucket of an expected call."""
         return self._bucket_of[expected]
 
     def buckets(self, call: int) -> list[Bucket]:
-        """Return the buckets of all expected calls that the call may fit."""
         known = self._buckets.get(call)
         if known is None:
             known = self._buckets[call] = list(self._buckets_for(*self.made[call]))
@@ -511,7 +502,6 @@ class Candidates:
         return self._calls_in.get(self._bucket_of[expected], ())
 
     def given_up(self, bucket: Bucket) -> bool:
-        """Return whether the limit of comparisons for a bucket is reached."""
         given_up = self._left[len(bucket) == 1] <= 0 and not self.compares_all
         self.exhausted = self.exhausted or given_up
         return given_up

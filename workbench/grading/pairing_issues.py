@@ -90,7 +90,6 @@ def _argument_findings(wanted: ExpectedCall, record: CallRecord, pairing: CallPa
 def _out_of_place(
     expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], pairings: Sequence[CallPairing]
 ) -> tuple[set[str], set[str]]:
-    """Return the expected tools that were not called, and the called tools that were not expected."""
     wanted: set[str] = set()
     called: set[str] = set()
     for pairing in pairings:
@@ -104,7 +103,6 @@ def _out_of_place(
 
 
 def argument_issue(expected: ExpectedCall, record: CallRecord, pairing: CallPairing, verdict: ArgumentVerdict) -> Issue:
-    """Return the issue of an argument that earned less than its full weight."""
     if not verdict.listed:
         return _unexpected(expected, record, pairing, verdict.argument)
     kind: IssueKind = "missing argument"

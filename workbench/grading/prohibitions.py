@@ -37,7 +37,6 @@ def offending_calls(
 
 
 def _first(other: ExpectedCall, calls: Sequence[CallRecord], fits: Fits, context: CheckContext) -> int | None:
-    """Return the index of the first call with the described tool, arguments and result; `None` if there is none."""
     for index, record in enumerate(calls):
         for alternative in alternatives_of(other):
             if fits(alternative, record) and why_wrong_result(alternative, record, context) is None:

@@ -165,7 +165,6 @@ class Cases(Lazy[CaseResult]):
         return case_result([self._results[run] for run in self._runs[first : self._ends[index]]])
 
     def number(self, *statuses: Status) -> int:
-        """Return the number of cases with any of some statuses."""
         return sum(self._codes.count(status.urgency) for status in statuses)
 
     def of(self, *statuses: Status) -> Iterator[CaseResult]:
@@ -177,7 +176,6 @@ class Cases(Lazy[CaseResult]):
 
     @property
     def repeated(self) -> Iterator[CaseResult]:
-        """The cases that have several runs."""
         if len(self._ends) == len(self._runs):
             return
         for index, (first, end) in enumerate(pairwise((0, *self._ends))):
@@ -193,7 +191,6 @@ class Cases(Lazy[CaseResult]):
 
     @property
     def _codes(self) -> array[int]:
-        """The urgency of each case's status, in one byte."""
         if self._statuses is None:
             self._statuses = array("b", (case.status.urgency for case in self))
         return self._statuses
@@ -400,7 +397,6 @@ def _argument_statistics(grades: Sequence[Grade]) -> Iterable[ArgumentStatistics
 
 
 def _earned(grade: Grade) -> dict[str, list[tuple[float, float]]]:
-    """Return the score and weight of each argument in each pair, by argument."""
     earned: dict[str, list[tuple[float, float]]] = {}
     # A grade without numbers was decided before scoring.
     if not grade.numbers:

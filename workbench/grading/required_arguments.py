@@ -20,7 +20,6 @@ def with_required(case: Case, grade: Grade) -> tuple[Issue, ...]:
 
 
 def _broken(case: Case, grade: Grade) -> Mapping[int, frozenset[str]]:
-    """Return the names of the unmet required arguments, by the index of the expected call."""
     broken: dict[int, frozenset[str]] = {}
     for line in grade.pairings:
         if line.expected_call is None:

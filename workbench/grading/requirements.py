@@ -82,7 +82,6 @@ def _corrected(trajectory: Trajectory) -> frozenset[int]:
 
 
 def _read_only(trajectory: Trajectory) -> frozenset[str]:
-    """Return the names of the offered tools with MCP's annotation `readOnlyHint`."""
     found = set()
     for tool in trajectory.offered:
         if tool.annotations.get("readOnlyHint") is True:
@@ -142,7 +141,6 @@ def _computes_as_published(by: GraderName, grading: Grading) -> bool:
 
 
 def _compares_places(by: GraderName, case: Case, grading: Grading) -> bool:
-    """Return whether the grader compares actual and expected calls position by position."""
     if by == "trajectory":
         return not case.unordered and all(isinstance(item, ExpectedCall) for item in case.ordered)
     return by == "decision" or (by == "accuracy" and grading.accuracy.mode == "exact")
@@ -199,7 +197,6 @@ class _Surplus:
         return frozenset(left)
 
     def _gain(self, row: int, column: int) -> int:
-        """Return the gain from pairing a call with an expected call; 0 for another tool."""
         wanted, record = self._expected[row], self._calls[column]
         if not wanted.means(record.tool):
             return 0
@@ -279,7 +276,6 @@ def _without(trajectory: Trajectory, calls: Collection[int]) -> Trajectory:
 
 
 def _in_the_run(grade: Grade, kept: Sequence[int]) -> Grade:
-    """Return a grade of only the `kept` calls with indices of the whole run."""
     lines = []
     for line in grade.pairings:
         if line.call is not None:
@@ -548,7 +544,6 @@ def _forbidden_calls(
 
 
 def _other_duplicates(duplicates: Iterable[Issue], issues: Iterable[Issue]) -> Iterator[Issue]:
-    """Yield the issues of repeated calls that are not already reported as forbidden or surplus."""
     reported = calls_of(issues)
     for issue in duplicates:
         if issue.call not in reported:
@@ -556,7 +551,6 @@ def _other_duplicates(duplicates: Iterable[Issue], issues: Iterable[Issue]) -> I
 
 
 def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, context: CheckContext) -> bool:
-    """Return whether a call has the forbidden tool and meets all argument checks of the prohibition."""
     if not prohibition.means(record.tool):
         return False
     if prohibition.unwanted(record.arguments):
@@ -678,7 +672,6 @@ def _answer_issues(
 
 
 def _answer_check(check: Check, answer: str, context: CheckContext) -> str | None:
-    """Return the reason why the final answer does not meet its check; `None` when it does."""
     # Models may end answers with blank lines, so a plain text is compared with the trimmed answer.
     if isinstance(check.bare_value, str):
         if check.bare_value.strip() == answer.strip():

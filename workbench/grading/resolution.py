@@ -158,16 +158,12 @@ def expected_errors(case: Case, trajectory: Trajectory, context: CheckContext) -
 
 
 class _Fit(NamedTuple):
-    """The alternative of an expected call that an actual call matches or is nearest to."""
-
     alternative: int
     returned: bool
     """Whether the result is as expected."""
 
 
 class _Calls:
-    """The calls of a run as one grader compares them."""
-
     def __init__(self, by: GraderName, trajectory: Trajectory, equal: EqualsRule, context: CheckContext) -> None:
         self.records = trajectory.calls
         self.name: Callable[[str], str] = _NAME_OF.get(by, str)
@@ -184,7 +180,6 @@ class _Calls:
             self._of_tool.setdefault(self.name(record.tool), []).append(index)
 
     def of_tool(self, call: ExpectedCall) -> Sequence[int]:
-        """Return the calls of an expected call's tool."""
         if call.is_any:
             return range(len(self.records))
         return self._of_tool.get(self.name(call.tool), ())
@@ -226,7 +221,6 @@ class _Calls:
         return nearest
 
     def why_wrong_result(self, expected: ExpectedCall, record: CallRecord) -> str | None:
-        """Return the reason why a call's result is wrong; `None` if it is right."""
         return why_wrong_result(expected, record, self._context)
 
     def _checks(self, expected: ExpectedCall) -> Mapping[str, Check]:
@@ -358,7 +352,6 @@ class _Resolution:
         self._all_compared = True
 
     def resolved(self, by: GraderName) -> ResolvedCase:
-        """Return the case with only plain calls."""
         taken = self._best()
         tried = self._tried(taken)
         written: list[int] = []
@@ -397,7 +390,6 @@ class _Resolution:
     # The choice of calls
 
     def _best(self) -> list[list[int]]:
-        """Return the indices of the calls taken by each expected call."""
         first = [self._none() for _ in range(3)]
         self._take_in_order(first[0], True, ())
         self._take_unordered(first[0], _union(first[0]))
@@ -496,7 +488,6 @@ class _Resolution:
                     break
 
     def _filled(self, position: Sequence[int], calls: Sequence[int], optional: bool) -> dict[int, list[int]]:
-        """Return the calls of a window taken by each expected call of a position."""
         slots = _Slots(position, self._wanted, self._fitting, optional)
         return slots.filled(calls, calls)
 
@@ -581,7 +572,6 @@ class _Resolution:
                 )
 
     def _apart(self, taken: Sequence[Sequence[int]]) -> Iterator[Issue]:
-        """Yield an issue for each parallel group whose calls were made in several answers."""
         for item, position in zip(
             (*self._case.ordered, *self._case.unordered), (*self._ordered, *self._unordered), strict=True
         ):
@@ -695,7 +685,6 @@ class _Slots:
         self.all = range(len(self._owners))
 
     def pairing(self, slots: Sequence[int], paired: Mapping[int, int] | None = None) -> GrowingPairing:
-        """Return a pairing of some slots with calls; `paired` are the initial pairs."""
         return GrowingPairing(slots, lambda slot, call: True, self, paired)
 
     def filled(self, for_required: Iterable[int], for_optional: Iterable[int]) -> dict[int, list[int]]:

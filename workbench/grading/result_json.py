@@ -53,7 +53,6 @@ class Outcome:
 
 
 def outcome_of(result: RunResult) -> Outcome:
-    """Return the outcome of a run."""
     return Outcome(
         status=result.status,
         error=result.error,
@@ -138,7 +137,6 @@ def _as_dictionary(value: Any) -> dict[str, Any]:
 
 
 def _by_names(item: Any) -> dict[str, Any]:
-    """Return a named tuple and the named tuples in its fields as dictionaries."""
     found: dict[str, Any] = item._asdict()
     for name in _HOLDERS[type(item)]:
         found[name] = list(map(_by_names, found[name]))
@@ -177,7 +175,6 @@ def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
 
 
 def _check_quantities(grade: Grade | PublishedGrade, grader: str) -> None:
-    """Raise ValueError if a quantity of a grade is not a number."""
     for quantities in (grade.numbers, *[pairing.parts for pairing in grade.pairings]):
         for name, value in quantities.items():
             if type(value) is float and -_MAX_NUMBER <= value <= _MAX_NUMBER:
@@ -189,7 +186,6 @@ def _check_quantities(grade: Grade | PublishedGrade, grader: str) -> None:
 
 
 def _is_infinite(score: float | None) -> bool:
-    """Return whether a score was infinite before it was written."""
     return score is not None and abs(score) >= _MAX_NUMBER
 
 

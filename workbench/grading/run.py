@@ -137,8 +137,6 @@ def graded_whole(
 
 
 def _weighted_case(case: Case, weights: Mapping[str, float | str]) -> Case:
-    """Return the case with the grader's weights for each check without a weight of its own."""
-
     def call(each: ExpectedCall) -> ExpectedCall:
         args = each.args
         if args is not None:
@@ -184,7 +182,6 @@ def _graded_plainly(
     context: CheckContext,
     of_any_grader: Sequence[Issue] | None,
 ) -> Grade:
-    """Return the grade of a case that expects only plain calls."""
     grader = GRADER_OF[name]
     grade = graded_without_free_calls(
         *(name, case, settings.grading, trajectory),
@@ -228,7 +225,6 @@ def _graded_plainly(
 
 
 def _early_calls(case: Case, grade: Grade, trajectory: Trajectory) -> Iterator[Issue]:
-    """Yield an issue for each expected call made before the user's message that must come first."""
     expected = case.expected_calls()
     for line in grade.pairings:
         if line.expected_call is None or line.call is None or not line.same_tool:
@@ -423,7 +419,6 @@ def _how_good(grade: Grade) -> tuple[int, float]:
 
 
 def _in_the_run(issue: Issue, first_call: int, calls_before: int) -> Issue:
-    """Return an issue of a step with indices of the whole run."""
     if issue.call is not None:
         issue = issue._replace(call=issue.call + first_call)
     if issue.expected_call is not None:
@@ -598,13 +593,11 @@ def graded_by_deciding(
 
 
 def _raise_if_done(case: Case, trajectory: Trajectory, context: CheckContext) -> None:
-    """Raise UserFaultError if a conversation used up its turns although everything in `final` was done."""
     if not any(issue.decides for issue in final_issues(case, trajectory, context)):
         raise UserFaultError("the simulated user went on after everything was done: `final` holds after all turns")
 
 
 def _raise_if_user_at_fault(user: UserTable, trajectory: Trajectory, context: CheckContext) -> None:
-    """Raise UserFaultError if a judge finds that a simulated user seriously broke its instructions in a failed run."""
     if user.review != "failed":
         return
     told: dict[str, JsonValue] = {"goal": user.goal, "style": user.style, "opening": user.opening}
@@ -653,7 +646,6 @@ def source_metrics(trajectory: Trajectory) -> tuple[Metric, ...]:
 
 
 def _without_too_much(trajectory: Trajectory) -> Trajectory:
-    """Return a trajectory without the partial answer that exceeded the limits."""
     finish = trajectory.finish
     if finish is None or finish.reason != "sent too much" or not trajectory.rounds:
         return trajectory
@@ -679,8 +671,6 @@ def graded_by(
 
 @dataclass(frozen=True, slots=True)
 class _Graded:
-    """A run to be graded by several graders, and the issues that are the same for all graders."""
-
     case: Case
     settings: CaseSettings
     trajectory: Trajectory

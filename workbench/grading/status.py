@@ -213,8 +213,6 @@ def passed_if(holds: bool) -> Literal[Status.PASSED, Status.FAILED]:
 
 
 class _Count:
-    """A descriptor that reads the number of one status from `StatusCounts.counts`."""
-
     def __init__(self, status: Status) -> None:
         self._status = status
 
@@ -235,12 +233,10 @@ class StatusCounts:
 
     @property
     def graded(self) -> int:
-        """The number of graded runs or cases."""
         return sum(map(self.counts.__getitem__, GRADED))
 
     @property
     def good(self) -> int:
-        """The number of runs or cases that passed or were warned."""
         return number_of_good(self.counts)
 
     @property
@@ -251,7 +247,6 @@ class StatusCounts:
 
 
 def number_of_good(counts: Mapping[Status, int]) -> int:
-    """Return the number of runs or cases that passed or were warned."""
     return sum(count for status, count in counts.items() if status.good)
 
 

@@ -46,8 +46,6 @@ class GraderTraits:
 
 
 def _numbers(**words: str) -> Callable[[Grade], list[str]]:
-    """Return a function for `parts` that labels each quantity of a formula with the given words."""
-
     def parts(grade: Grade) -> list[str]:
         return [f"{words[name]} {figure(grade.numbers[name])}" for name in words if name in grade.numbers]
 

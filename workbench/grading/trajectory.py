@@ -117,7 +117,6 @@ class _Reading:
         self._unexpected = dict.fromkeys(remaining(suspects, accounted))
 
     def grade(self) -> Grade:
-        """Return the result of the comparison as a grade."""
         # A prohibition is one expectation, no matter how many calls violate it (A13). Each unexpected call is an
         # expectation that is never met (A15). Without expectations, the score is 1 (A16).
         matched = len(self._call_of) + self._offenders.count([])
@@ -176,7 +175,6 @@ class _Reading:
         return {}
 
     def _calls_for(self, members: range, cursor: int) -> Iterator[int]:
-        """Return the calls from `cursor` on that may fit some member, in order."""
         lists = {self._among.bucket(member): self._among.calls(member) for member in members}
         later = []
         for bucket, calls in lists.items():
@@ -185,7 +183,6 @@ class _Reading:
         return (call for call, _ in groupby(heapq.merge(*later)))
 
     def _in_any_order(self) -> dict[int, int]:
-        """Return the call of each met expectation of the unordered list."""
         members = range(self._number_ordered, len(self._expected))
         if not members:
             return {}
@@ -225,7 +222,6 @@ class _Reading:
                 yield CallPairing(index, None, False, 0.0, 0.0, outcome="unmet")
 
     def _too_early(self) -> dict[int, int]:
-        """Return the calls that would meet unmet expectations of the ordered list if they came later."""
         unmet = remaining(range(self._number_ordered), self._call_of)
         if not unmet:
             return {}
@@ -406,7 +402,6 @@ _wanted: ByIdentity[ExpectedCall, _Wanted] = ByIdentity(_made_ready)
 
 
 def _meets(expected: ExpectedCall, record: CallRecord, *, context: CheckContext) -> bool:
-    """Return whether the tool and the arguments of a call are as expected."""
     same = expected.is_any or _wanted(expected).tool == canonical_text(record.tool)
     # A prohibition without `args` is about the call with any arguments.
     return same and ((record.is_broken and expected.args is None) or arguments_hold(expected, record, {}, context))

@@ -112,7 +112,6 @@ class CheckedCall(NamedTuple):
 
 
 def check_calls(trajectory: Trajectory) -> tuple[CheckedCall, ...]:
-    """Check the calls of a run, in the order of `Trajectory.calls`."""
     calls = trajectory.calls
     if not calls:
         return ()
@@ -144,7 +143,6 @@ def _checked(record: CallRecord, tool: ToolDefinition | None) -> CheckedCall:
 
 
 def _corrected(calls: Sequence[CallRecord], checked: Sequence[CheckedCall]) -> Iterator[int]:
-    """Yield the indices of the invalid calls that the model corrected."""
     # All calls of an answer are made before any of them is refused, so they are separate attempts. A call of a later
     # answer is a retry of the earliest open attempt of its tool. If the retry is valid, it closes the attempt.
     open_attempts: dict[str, deque[list[int]]] = {}
@@ -170,7 +168,6 @@ def _corrected(calls: Sequence[CallRecord], checked: Sequence[CheckedCall]) -> I
 
 
 def why_unchecked(trajectory: Trajectory) -> dict[str, str]:
-    """Return the reasons why calls could not be checked, by tool name."""
     reasons = {}
     for record, check in zip(trajectory.calls, check_calls(trajectory), strict=True):
         if check.valid is None:

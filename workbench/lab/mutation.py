@@ -82,8 +82,6 @@ def _schema(parameters: Mapping[str, JsonValue]) -> Table:
 
 
 def _without(parameters: Mapping[str, JsonValue], key: str, inside: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """Return a schema without a keyword in its parameters, at every depth."""
-
     # The keys under `properties` are names of parameters, not keywords: a parameter may be called `enum`.
     def dropped(value: JsonValue, *, is_schema: bool) -> JsonValue:
         if isinstance(value, dict):
@@ -102,7 +100,6 @@ def _without(parameters: Mapping[str, JsonValue], key: str, inside: Mapping[str,
 
 
 def _swapped(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
-    """Yield mutants that swap the descriptions of two tools with similar names, each pair once."""
     seen: set[frozenset[str]] = set()
     for tool in tools:
         others = [other for other in tools if other is not tool and other.description != tool.description]
@@ -122,7 +119,6 @@ def _swapped(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
 
 
 def _decoys(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
-    """Yield mutants with an increasing number of decoys, which are named and described like real tools."""
     taken = set(names_of_tools(tools))
     made = []
     for pattern in _DECOY_NAMES:
@@ -146,7 +142,6 @@ def _decoys(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
 
 
 def expects(case: Case, tools: Iterable[str]) -> bool:
-    """Return whether a case expects a call of one of the tools."""
     names = set(tools)
     return not names.isdisjoint(tools_of(case.alternatives))
 
@@ -279,7 +274,6 @@ class Mutation:
         )
 
     def take(self, results: Iterable[RunResult]) -> None:
-        """Record the results of the runs of the last wave."""
         repeats: dict[tuple[tuple[Path, str, str], CaseOf], list[RunResult]] = {}
         for result in results:
             if result.run_id in self._of_run:
@@ -289,7 +283,6 @@ class Mutation:
             self._noticed.setdefault(key, {})[case] = "" if status.good else status
 
     def report(self) -> MutationReport:
-        """Return the report on all waves so far."""
         return MutationReport(tuple(self._results()), self._left_out, self._spared)
 
     def _results(self) -> Iterable[MutantResult]:

@@ -99,7 +99,6 @@ def _fails_with(document: Document, put: _Put, fails: Callable[[Document], bool]
 
 
 def _least(pieces: Sequence[Any], fails: Callable[[list[Any]], bool]) -> tuple[list[Any], bool]:
-    """Return pieces that still fail, and whether the removal of each single piece was tried."""
     kept = list(pieces)
     size = max(1, (len(kept) + 1) // 2)
     try:
@@ -183,7 +182,6 @@ def _with_messages(document: Document, messages: Sequence[Any]) -> Document:
 
 
 def _without_nothing(document: Document) -> Document:
-    """Remove empty lists from a document, and an empty system prompt of the suite."""
     # An empty `offer` stays because it means no tools. A case's empty prompt stays because it overrides the suite's
     # prompt.
     if document.get("system") == "":

@@ -65,7 +65,6 @@ def _shared_state(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding
 
 
 def _mock_of(suite: Suite, case: Case, index: int, tool: str) -> tuple[Place, Mock | None]:
-    """Return the first mock of a tool with its place. Ignore the mock's condition."""
     for place, mocks in ((("cases", index, "mocks"), case.mocks), (("mocks",), suite.mocks)):
         for number, mock in enumerate(mocks):
             if mock.tool == tool:
@@ -142,7 +141,6 @@ def _blank_keywords(case: Case, place: Place) -> Iterator[Finding]:
 def _says_nothing(
     grading: Grading, case: Case, place: Place, calls: list[tuple[Place, ExpectedCall]]
 ) -> Iterator[Finding]:
-    """Find expectations that the deciding grader ignores: the order of calls, and arguments without weight."""
     grader = f"`{grading.by}`"
     flexible = grading.by == "accuracy" and grading.accuracy.mode == "flexible"
     if flexible:
@@ -159,7 +157,6 @@ def _says_nothing(
 
 
 def _written(suite: Suite, case: Case, option: str) -> bool | None:
-    """Return an option of `critics` as written in the case, else in the suite, else `None`."""
     written: bool | None = getattr(case.grading.critics, option)
     if written is None:
         written = getattr(suite.grading.critics, option)
@@ -192,7 +189,6 @@ def _first(*values: float | None) -> float:
 def _contradictions(
     suite: Suite, case: Case, place: Place, calls: list[tuple[Place, ExpectedCall]]
 ) -> Iterator[Finding]:
-    """Find settings in the text of a case that contradict each other."""
     if case.steps and case.limits.max_rounds is not None:
         message = "`max_rounds` does not limit a chain: each of its steps is one request"
         yield warning((*place, "limits", "max_rounds"), message, "remove it")
@@ -234,7 +230,6 @@ def _contradictions(
 
 
 def _extra_calls(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
-    """Find rules of extra calls in a case's text that have no effect or contradict the case."""
     own, of_table = case.extra_calls, case.grading.extra_calls
     rule, at = own, (*place, "extra_calls")
     if own is None:
@@ -333,7 +328,6 @@ def _check_advice(check: Check, place: Place, has_clock: bool) -> Iterator[Findi
 
 
 def _type_advice(value: dict[str, JsonValue], place: Place) -> Iterator[Finding]:
-    """Find a value that looks like a misspelt check `type`."""
     name, others = value.get("type"), [key for key in value if key != "type"]
     if isinstance(name, str) and not others and name not in JSON_TYPES and (hint := did_you_mean(name, JSON_TYPES)):
         yield warning(

@@ -197,7 +197,6 @@ def _cases_of(
 
 
 def _ids(rows: Rows, place: Place) -> tuple[list[str], list[Finding]]:
-    """Return the ids of rows: the values of the column `id`, or the rows' numbers."""
     if ID_COLUMN not in rows.columns:
         return [str(number) for number in range(1, len(rows.rows) + 1)], []
     ids: dict[str, int] = {}
@@ -215,7 +214,6 @@ def _ids(rows: Rows, place: Place) -> tuple[list[str], list[Finding]]:
 
 
 def _missing(rows: Rows, template: _Template, place: Place) -> Iterator[Finding]:
-    """Find the first row without a column that the case names."""
     if rows.file.lower().endswith(".csv"):
         return
     for at, row in enumerate(rows.rows):
@@ -226,7 +224,6 @@ def _missing(rows: Rows, template: _Template, place: Place) -> Iterator[Finding]
 
 
 def _outside_checks(rows: Rows, template: _Template) -> Iterator[Finding]:
-    """Find the first row whose value would be a check that imports code or needs a judge."""
     for name, place in template.of_checks.items():
         for at, row in enumerate(rows.rows):
             kind = _outside_check(row[name])
@@ -238,7 +235,6 @@ def _outside_checks(rows: Rows, template: _Template) -> Iterator[Finding]:
 
 
 def _outside_check(value: JsonValue) -> str | None:
-    """Return the kind of the first check in a value's tables that imports code or needs a judge."""
     waiting = [value]
     while waiting:
         one = waiting.pop()
@@ -430,7 +426,6 @@ class _Template:
         return lambda row: with_columns(text, row)
 
     def _warn_of_columns(self, value: object, place: Place) -> None:
-        """Warn about the first column in each text of a value that takes no columns."""
         if isinstance(value, str):
             key = next(part for part in reversed(place) if isinstance(part, str))
             for match in _BRACES.finditer(value):
@@ -442,7 +437,6 @@ class _Template:
             self._warn_of_columns(inner, (*place, at))
 
     def _leave(self, check: Table, place: Place) -> None:
-        """Warn about columns in a check that rows cannot change."""
         for kind in _OUTSIDE:
             written = check.get(kind)
             for match in _BRACES.finditer(written) if isinstance(written, str) else ():
@@ -519,7 +513,6 @@ def filled_table(case: Case) -> Table:
 
 
 def _columns_of_mocks(mocks: object) -> frozenset[str]:
-    """Return the columns that mocks of the whole suite name."""
     names: set[str] = set()
     waiting: list[object] = [mocks]
     while waiting:
@@ -568,7 +561,6 @@ _MARK: Final = "rows of this case \u241e"
 
 
 def _around_rows(parts: SuiteText, at: int) -> tuple[str, str] | None:
-    """Return the text of a case before and after the value of `each`, or `None` if its layout prevents that."""
     block = parts.with_case(at, {**parts.cases[at], "each": _MARK}).blocks[at]
     before, mark, after = block.partition(one_line(_MARK))
     if not mark or _MARK in after:
@@ -577,7 +569,6 @@ def _around_rows(parts: SuiteText, at: int) -> tuple[str, str] | None:
 
 
 def _row_text(row: Row) -> Table:
-    """Return a row as a table that TOML can hold."""
     from workbench.suite.row_files import AS_JSON
 
     written: Table = {}

@@ -141,7 +141,6 @@ def given_rules(check: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _options_elsewhere(part: object, place: Place, options: Iterable[str], outer: str) -> Iterator[Finding]:
-    """Find options of a nested check, such as the weight, that are written beside the outer check."""
     for option in options:
         if is_check(part) and option in table(part):
             yield Finding((*place, option), f"`{option}` inside `{outer}`", f"write it next to `{outer}`")
@@ -162,7 +161,6 @@ def _fields_rules(fields: dict[str, object], place: Place, of_answer: bool) -> I
 
 
 def _plain_fields_rules(written: dict[str, object], place: Place, of_answer: bool) -> Iterator[Finding]:
-    """Check a plain table inside `has_fields`."""
     if (mixed := mixed_check(written)) is not None:
         yield from mixed_rules(*mixed, place)
     else:

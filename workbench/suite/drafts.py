@@ -32,7 +32,6 @@ def changed_part(old: str, new: str) -> tuple[int, int, int]:
 
 
 def _common(old: str, new: str, most: int, *, from_end: bool) -> int:
-    """Return how many characters, up to `most`, two texts have in common at their start or end."""
     # Bisection is used because Python compares slices far faster than a loop compares characters.
     low, high = 0, most
     while low < high:
@@ -180,7 +179,6 @@ class Drafts:
             raise self._refusal("unsaved changes cannot be backed up", error) from error
 
     def forget(self, path: Path) -> None:
-        """Delete the journal of a suite that no longer has unsaved changes."""
         journal = self._journals.pop(self.known_as(path), None)
         if journal is not None:
             self._end(journal)
@@ -218,7 +216,6 @@ class Drafts:
         )
 
     def throw_away(self, draft: LeftDraft) -> None:
-        """Delete a draft of an ended program."""
         descriptor = self._offered.pop(draft.journal)
         draft.journal.unlink(missing_ok=True)
         os.close(descriptor)

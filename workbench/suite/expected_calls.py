@@ -124,7 +124,6 @@ class ExpectedCall(Frozen):
 
     @property
     def is_any(self) -> bool:
-        """Whether a call of any tool is the expected one."""
         return self.tool == ANY_TOOL
 
     def means(self, tool: str) -> bool:
@@ -156,7 +155,6 @@ class ExpectedCall(Frozen):
         return unwanted
 
     def reason_for(self, argument: str) -> str | None:
-        """Return the suite's reason for the check of an argument, or `None`."""
         check = (self.args or {}).get(argument)
         return check.because if check is not None else None
 

@@ -136,7 +136,6 @@ class Annotations(Frozen):
 
 
 def _json_schema(value: Any) -> Any:
-    """Parse a schema that is written as JSON text."""
     # TOML has no null, so a schema with a null must be text.
     if not isinstance(value, str):
         return value
@@ -179,7 +178,6 @@ class ProviderTool(Frozen):
 
     @property
     def forms(self) -> dict[str, JsonValue]:
-        """The forms in requests by the name of the API."""
         return {name: form for name in API_NAMES if (form := getattr(self, name)) is not None}
 
 
@@ -277,7 +275,6 @@ class FinalTable(Frozen):
 
     @property
     def texts(self) -> tuple[SaidText, ...]:
-        """The texts of `says`, each with its condition."""
         return tuple(map(said_text, self.says))
 
 
@@ -505,7 +502,6 @@ class Case(Frozen):
             yield from _placed(self.final.changes or (), ("final", "changes"))
 
     def checked_results(self) -> Iterator[tuple[Place, Check]]:
-        """Yield the checks of the results of expected calls, with their places."""
         for place, call in self._whole_calls():
             if call.result is not None:
                 yield (*place, "result"), call.result
@@ -548,7 +544,6 @@ class Case(Frozen):
 
     @property
     def final_states(self) -> tuple[FinalState, ...]:
-        """The states that are read after the run."""
         if self.final is None:
             return ()
         return self.final.state
@@ -563,7 +558,6 @@ class Case(Frozen):
         return bool(self.response_contains) or self.response is not None
 
     def missing_keywords(self, answer: str) -> list[str]:
-        """Return the keywords of `response_contains` that the final answer lacks."""
         text = keyword_text(answer)
         return [keyword for keyword in self.response_contains if keyword_text(keyword) not in text]
 

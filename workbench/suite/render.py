@@ -115,7 +115,6 @@ def one_line(value: object) -> str:
 
 
 def key_text(key: str) -> str:
-    """Return a key, quoted if necessary."""
     if _BARE_KEY.fullmatch(key):
         return key
     return f'"{_escaped(key)}"'
@@ -136,7 +135,6 @@ def fits_one_line(keys: Keys, value: object) -> bool:
 
 
 def is_list_of_tables(value: object) -> TypeGuard[list[Table]]:
-    """Return whether a value can be written as blocks `[[…]]`."""
     return isinstance(value, list) and bool(value) and all(isinstance(element, dict) for element in value)
 
 
@@ -212,7 +210,6 @@ def _long_text(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a text with the escapes that double quotes require."""
     # JSON's escapes are also valid in TOML. Invisible characters are escaped, so that a review shows them.
     escaped = json.dumps(text, ensure_ascii=False)[1:-1]
     if escaped.isprintable():

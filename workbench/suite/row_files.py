@@ -51,7 +51,6 @@ class Rows:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of all rows, in the order of first use."""
         names: dict[str, None] = {}
         for row in self.rows:
             names.update(dict.fromkeys(row))
@@ -179,7 +178,6 @@ def _header(name: str, line: int, cells: list[str]) -> list[str]:
 
 
 def _json_lines(name: str, text: str) -> Iterator[tuple[int, Row]]:
-    """Yield the objects of JSON Lines with their lines. Blank lines are skipped."""
     # `splitlines` also ends a line at characters that JSON allows inside a text.
     for line, written in enumerate(text.split("\n"), 1):
         if not written.strip():
@@ -199,7 +197,6 @@ _READERS = {".csv": _csv_rows, ".jsonl": _json_lines}
 
 
 def _row_of(cells: Any) -> Row:
-    """Return a row, parsing the values of JSON columns. Raise ValueError if that fails."""
     row = {}
     for name, value in cells:
         if not isinstance(name, str):

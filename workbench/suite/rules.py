@@ -165,7 +165,6 @@ def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
 
 
 def _provider_tools_rules(raw: dict[str, object]) -> Iterator[Finding]:
-    """Check the names of provider tools, and the keys that must not name these tools."""
     yield from twice(raw.get("provider_tools"), "name", ("provider_tools",), "provider_tools")
     names = {tool.get("name") for _, tool in tables(raw.get("provider_tools"))}
     if not names:
@@ -260,7 +259,6 @@ def _tool_rules(tool: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _schema_findings(schema: dict[str, object]) -> Iterable[Finding]:
-    """Return the findings on a schema, with places inside it."""
     # The app reads a suite again after each key typed in a case, and checking schemas takes longest. Results are
     # therefore cached by the text of the schema. A schema with dates or with too deep nesting has no such text.
     try:
@@ -339,7 +337,6 @@ def mock_rules(mocks: object, place: Place) -> Iterator[Finding]:
 
 
 def _state_rules(raw: dict[str, object]) -> Iterator[Finding]:
-    """Check that all mocks of a module agree on the owner of the module's state."""
     lists: list[tuple[object, Place]] = [(raw.get("mocks"), ("mocks",))]
     for key in ("variants", "cases"):
         for index, owner in tables(raw.get(key)):
@@ -459,7 +456,6 @@ def _no_calls_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _calls_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Check the calls that a case, or one of its variants, expects or forbids."""
     for call, at in _calls(case, place):
         yield from call_rules(call, at)
         yield from checks_rules(call.get("args"), (*at, "args"))
@@ -591,7 +587,6 @@ def _final_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _named_rules(checks: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Check the named checks of an answer."""
     # A misspelt check looks like a name: `contians = "text"`. Names must therefore have tables as values, and cannot be
     # words of checks.
     if not checks:
@@ -609,7 +604,6 @@ def _named_rules(checks: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _without_check(name: str, value: object, place: Place) -> Iterator[Finding]:
-    """Find a name in `response` whose value is not a check, and suggest the check that the name probably means."""
     # Either the name is a misspelt check, or the table has a misspelt check among its keys.
     words = (name, *islice(table(value), 4))
     for word in words:

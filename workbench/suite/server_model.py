@@ -68,7 +68,6 @@ class Server(Frozen):
 
 
 def secret_texts(server: Server) -> tuple[str, ...]:
-    """Return the texts of a server whose variables hold secrets."""
     texts = [*server.env.values(), *server.headers.values()]
     if server.client_secret is not None:
         texts.append(server.client_secret)
@@ -76,7 +75,6 @@ def secret_texts(server: Server) -> tuple[str, ...]:
 
 
 def texts_with_variables(server: Server) -> tuple[str, ...]:
-    """Return the texts of a server that may contain variables."""
     if server.client_id is None:
         return secret_texts(server)
     return (*secret_texts(server), server.client_id)

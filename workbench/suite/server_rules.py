@@ -92,7 +92,6 @@ def server_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _request_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Check the keys that concern the server's own requests."""
     answers, roots = server.get("answers"), server.get("roots")
     answered = answers if isinstance(answers, list) else []
     if "roots" in server and "roots" not in answered:

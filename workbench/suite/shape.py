@@ -245,7 +245,6 @@ def shape_findings(raw: dict[str, object], error: ValidationError) -> Iterator[F
 
 
 def _is_consequence(place: Place, detail: ErrorDetails) -> bool:
-    """Return whether an error only follows from another error."""
     # For pydantic, a list without valid elements is too short, and an id is missing if there is no name.
     if detail["type"] == "too_short":
         return bool(detail["input"])
@@ -307,7 +306,6 @@ def _finding(raw: dict[str, object], detail: ErrorDetails) -> Finding:
 
 
 def _place_of(raw: dict[str, object], location: tuple[int | str, ...]) -> tuple[Place, object]:
-    """Return the place in the file for a pydantic location, and the value there."""
     # A location also contains tags of unions, which are not keys of the file. Its last part may be a missing key.
     place: Place = ()
     value: object = raw
@@ -377,7 +375,6 @@ def _is_pair(place: Place) -> bool:
 
 @cache
 def _pairs() -> frozenset[str]:
-    """Return the fields of checks that hold two numbers."""
     pairs = set()
     for kind in CHECK_CLASSES.values():
         for name in (kind.kind, *kind.options):
@@ -402,7 +399,6 @@ def _table_keys(place: Place) -> tuple[str, ...]:
 
 
 def _unknown_key(place: Place, in_group: bool) -> Finding:
-    """Return the finding for an unknown key. The key may be misspelt or be under the wrong header."""
     key = str(place[-1])
     if in_group:
         hint = "beside `any_order`, a group takes only `parallel`: write other keys into its calls"
@@ -432,7 +428,6 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
 
 
 def _form_hint(key: str, keys: tuple[str, ...]) -> str:
-    """Return a hint if `key` belongs to a provider tool's form in an API, else ""."""
     if keys != ("provider_tools",):
         return ""
     form = f"{{ {key} = … }}"
@@ -440,7 +435,6 @@ def _form_hint(key: str, keys: tuple[str, ...]) -> str:
 
 
 def _inner_table_hint(key: str, keys: tuple[str, ...]) -> str:
-    """Return a hint if a list of tables of this name belongs one level deeper, else ""."""
     for array in ARRAYS_OF_TABLES:
         if len(array) == len(keys) + 2 and (*keys, array[-2], key) == array:
             return f"write `[[{'.'.join(array)}]]`"
@@ -456,7 +450,6 @@ _OTHER_WORDS = {
 
 
 def _other_word_hint(key: str, known: Iterable[str]) -> str:
-    """Return a hint if `key` is another program's name for one of the `known` keys, else ""."""
     for name, words in _OTHER_WORDS.items():
         if name in known and key.lower() in words:
             return f"did you mean `{name}`?"
@@ -464,7 +457,6 @@ def _other_word_hint(key: str, known: Iterable[str]) -> str:
 
 
 def _limit_hint(key: str, keys: tuple[str, ...]) -> str:
-    """Return a hint if the key is a limit outside the table of limits, else ""."""
     if key not in SuiteLimitsTable.model_fields:
         return ""
     if key not in LimitsTable.model_fields:
@@ -475,7 +467,6 @@ def _limit_hint(key: str, keys: tuple[str, ...]) -> str:
 
 
 def _home_of(key: str, keys: tuple[str, ...]) -> str | None:
-    """Return the name of the nearest enclosing table with such a key, or `None`."""
     for length in range(len(keys) - 1, -1, -1):
         entry = TABLES.get(keys[:length])
         if entry is not None and key in entry[1].model_fields:

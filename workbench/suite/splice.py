@@ -63,12 +63,10 @@ class SuiteText:
 
     @cached_property
     def text(self) -> str:
-        """The whole text, ready to be saved."""
         return "".join(_interleaved(self.between, self.blocks))
 
     @property
     def document(self) -> Table:
-        """The content of the text, as `tomllib` reads it."""
         if self.cases:
             return {**self.header, "cases": list(self.cases)}
         return self.header
@@ -275,7 +273,6 @@ class SuiteText:
         return replace(changed, kept_formatting=changed.kept_formatting and keeps)
 
     def _rewritten(self, document: Table) -> SuiteText:
-        """Edit the whole file so that it holds another document."""
         from workbench.suite.toml_edit import CannotEditError, edited
 
         mark = self._mark

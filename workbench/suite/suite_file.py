@@ -312,10 +312,6 @@ def _parsed(text: str) -> dict[str, object] | None:
 
 
 def _read(raw: dict[str, object], folder: Path) -> tuple[Suite | None, list[Finding], tuple[int, ...]]:
-    """Return the suite of a text, its findings, and the templates of its cases.
-
-    The suite is `None` if there are errors.
-    """
     format_problem = _format_problem(raw)
     # Another format, or a file that is not a suite at all, would only cause misleading problems.
     if format_problem is not None and ("format" in raw or not {"name", "cases"} & raw.keys()):
@@ -537,7 +533,6 @@ def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | No
 
 
 def _by_table(cases: Iterable[Case], templates: Sequence[int]) -> Sequence[Sequence[Case]]:
-    """Return the cases of each table of a suite's text. Without `templates`, each table is one case."""
     if not templates:
         return [(case,) for case in cases]
     found: list[list[Case]] = [[] for _ in range(max(templates) + 1)]
@@ -589,7 +584,6 @@ def _ids_differ(file: SuiteFile, now: SuiteText, reused: _Reused) -> bool:
 
 
 def _names_differ(now: SuiteText, reused: _Reused) -> bool:
-    """Return whether no changed case has the name of another case."""
     fresh = [name for at in reused.fresh if isinstance(name := now.cases[at].get("name"), str)]
     others = [case.get("name") for case in now.cases] if fresh else []
     return all(others.count(name) == 1 for name in fresh)
@@ -654,7 +648,6 @@ def _alone(
 
 
 def _moved(problems: Sequence[Problem], before: SuiteText, now: SuiteText, reused: _Reused) -> list[Problem]:
-    """Return the problems of reused cases and of places outside cases, with their new lines and indices."""
     if not problems:
         return []
     starts_before, starts_now = _starts(before), _starts(now)
@@ -682,7 +675,6 @@ def _starts(text: SuiteText) -> list[int]:
 
 
 def _shift_outside(line: int | None, before: Sequence[int], now: Sequence[int]) -> int:
-    """Return the number of lines by which a line between cases has moved."""
     # If the number of cases differs, there are only blank lines between the cases, and no problems there.
     if line is None or len(before) != len(now):
         return 0
@@ -702,7 +694,6 @@ LineOf = Callable[[str, str], int | None]
 
 
 def suites_of(files: Iterable[SuiteFile]) -> dict[str, Suite]:
-    """Return the readable suites by the paths of their files."""
     suites = {}
     for file in files:
         if file.suite is not None:
@@ -743,7 +734,6 @@ def lines_of(files: Iterable[SuiteFile]) -> LineOf:
 
 
 def _lines_of_cases(file: SuiteFile) -> Iterator[int]:
-    """Yield the line of each case's table, or nothing if the lines of the text are not known."""
     if not file.case_places:
         # `file.positions` would keep the lines of all tables and keys in memory.
         positions = scan(file.text)

@@ -291,7 +291,6 @@ class _Editor:
         return groups
 
     def _elements(self, unit: _Unit, key: str, old: object, new: object, keys: Keys) -> list[list[_Piece]]:
-        """Return the replacement for each element in an array of tables."""
         units = [table for (name, _), table in unit.below.items() if name == key]
         if not isinstance(old, list) or len(old) != len(units):
             raise CannotEditError(f"`{key}` is written in more than one way")
@@ -328,7 +327,6 @@ class _Editor:
 
 
 def _fits(unit: _Unit, key: str, value: object) -> bool:
-    """Return whether a new value can stay under the headers of the old value."""
     if (key, None) in unit.below:
         return isinstance(value, dict)
     return is_list_of_tables(value)
@@ -356,7 +354,6 @@ def _dropped(unit: _Unit) -> list[_Piece]:
 
 
 def _place_for(wanted: int, groups: list[tuple[str, list[_Piece]]], keys: Keys) -> int:
-    """Return the index after the last group of tables that precedes a table of the rank `wanted`."""
     place = 0
     for number, (key, _) in enumerate(groups, 1):
         if rank((*keys, key)) <= wanted:

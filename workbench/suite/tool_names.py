@@ -91,7 +91,6 @@ def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Findi
 
 
 def _unknown_free(rule: ExtraCalls | None, place: Place, known: KnownNames) -> Iterator[Finding]:
-    """Find names in `extra_calls` that belong to no tool."""
     if not isinstance(rule, tuple):
         return
     for index, name in enumerate(rule):
@@ -100,7 +99,6 @@ def _unknown_free(rule: ExtraCalls | None, place: Place, known: KnownNames) -> I
 
 
 def unknown_mocks(mocks: Iterable[Mock], known: KnownNames) -> Iterator[Finding]:
-    """Find mocks of tools that do not exist. Places begin with `mocks`."""
     for index, mock in enumerate(mocks):
         if not mock.unlisted and not known.has(mock.tool):
             hint = known.hint(mock.tool)

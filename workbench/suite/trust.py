@@ -111,7 +111,6 @@ class Address:
         return " ".join(words) + self._login_text()
 
     def _login_text(self) -> str:
-        """Return a login in words with its authorization server, or "" without a login."""
         keys = {key: shlex.quote(value) for key, value in self.auth}
         if not keys:
             return ""
@@ -494,7 +493,6 @@ def server_need(server: Server, folder: Path) -> Command | Module | Address | No
 
 
 def agent_need(agent: Subject, folder: Path) -> Command:
-    """Return the trust that an agent needs, for a suite in `folder`."""
     command = agent.started_command
     assert command is not None
     known = KNOWN_AGENTS.get(agent.agent or "")
@@ -670,9 +668,6 @@ class TrustStore:
             return {}
 
     def _load(self) -> dict[str, _Entry]:
-        """Read the store.
-
-        Raises ValueError for a file that is not a trust store."""
         try:
             content = self._file.read_bytes()
         except FileNotFoundError:
@@ -746,9 +741,6 @@ def _document(entries: Mapping[str, _Entry]) -> str:
 
 
 def _trusted_in(document: object) -> dict[str, _Entry]:
-    """Return the entries of a parsed store by path.
-
-    Raises ValueError if the document is not a store."""
     if isinstance(document, dict) and document.get("format") == _STORE_FORMAT:
         trusted, files, passed = document.get("trusted"), document.get("files", {}), document.get("passed", {})
         of_files = isinstance(files, dict) and all(map(_is_texts, files.values()))

@@ -41,7 +41,6 @@ class ScriptedMessage(Frozen):
 
     @property
     def expects(self) -> bool:
-        """Whether the turn has expectations."""
         return bool(self.ordered or self.unordered or self.disallowed or self.response is not None)
 
     def placed_calls(self) -> Iterator[tuple[tuple[str | int, ...], ExpectedCall]]:
@@ -99,7 +98,6 @@ class UserTable(Frozen):
 
     @property
     def is_played(self) -> bool:
-        """Whether a model plays the user."""
         return self.goal is not None
 
     @property
@@ -168,7 +166,6 @@ WrittenSaid = Annotated[
 
 
 def said_text(written: str | SaidText) -> SaidText:
-    """Return a text of `says` with its condition."""
     if isinstance(written, str):
         return SaidText.model_construct(text=written)
     return written

@@ -100,7 +100,6 @@ def after_message_rules(case: dict[str, object], place: Place) -> Iterator[Findi
 
 
 def _with_after_message(owner: dict[str, object], place: Place) -> Iterator[tuple[dict[str, object], Place]]:
-    """Yield the calls with `after_message` in the lists of a case, of its messages and of `final`."""
     for key in ("ordered", "unordered", "changes", "any_order"):
         for index, call in tables(owner.get(key)):
             at: Place = (*place, key, index)

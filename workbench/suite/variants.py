@@ -63,7 +63,6 @@ def contender(model: str, variant: Variant | None) -> str:
 
 
 def model_of(contender: str) -> str:
-    """Return the name of the model in the name of a run's target."""
     return contender.partition(SEPARATOR)[0]
 
 
@@ -93,7 +92,6 @@ def has_variant_of(suite: Suite, contender: str) -> bool:
 
 
 def changed_tools(variant: Variant | None) -> tuple[ToolChange, ...]:
-    """Return a variant's changes to the definitions of tools."""
     if variant is None:
         return ()
     changes = []

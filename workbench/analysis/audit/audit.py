@@ -132,7 +132,6 @@ def _values(tool: ToolDefinition, checks: Sequence[tuple[str, Check]]) -> Iterat
 
 
 def _share(found: Sequence[tuple[str, bool]]) -> Share:
-    """Return the share of covered names; each entry is a name and whether it is covered."""
     missing = []
     for name, covered in found:
         if not covered:
@@ -223,7 +222,6 @@ def unreported(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[Audit
 
 
 def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
-    """Yield a finding if a run that does exactly as expected does not pass."""
     for way in (FIRST_WAY, *other_ways(case)):
         grade = _best(case, settings, table, way=way)
         if grade is not None and grade.status not in (Status.PASSED, Status.ERROR):
@@ -238,7 +236,6 @@ def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolT
 
 
 def _missed(case: Case, place: Place, grade: Grade, way: Way) -> AuditFinding:
-    """Return the finding that no run passes when it meets the expectations in the given way."""
     none, one = "no run can pass", f"one {way.name}"
     if way is not FIRST_WAY:
         none, one = "an expected run cannot pass", f"a run {way.name}"
@@ -258,9 +255,6 @@ def _missed(case: Case, place: Place, grade: Grade, way: Way) -> AuditFinding:
 def _best(
     case: Case, settings: CaseSettings, table: ToolTable, by: GraderName | None = None, *, way: Way = FIRST_WAY
 ) -> Grade | None:
-    """Return the grade of a run that does exactly as expected, by the deciding grader or by `by`.
-
-    Returns `None` if such a run cannot be constructed or graded."""
     agent = _exact(case, settings, table, way)
     if agent is None:
         return None
@@ -282,7 +276,6 @@ def _graded(agent: ExactAgent, settings: CaseSettings, run: Trajectory, by: Grad
 
 
 def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
-    """Yield a finding for each expected call whose wrong variants pass, too."""
     if case.final_states:
         return
     passing: dict[tuple[Place, Weight, str], dict[str, list[str]]] = {}
@@ -324,7 +317,6 @@ def _mutants(case: Case, settings: CaseSettings, table: ToolTable) -> Iterator[t
 
 
 def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
-    """Yield a finding on the first agent without understanding that passes, if any."""
     # An imagined run has no state for a check of the final state.
     if case.final_states:
         return
@@ -367,7 +359,6 @@ def _check_that_notices(changes: Mapping[str, Collection[str]]) -> str:
 
 
 def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
-    """Yield a finding if runs that do exactly as expected miss the suite's gate on the mean score."""
     if suite.gate.min_score is None:
         return
     scores = []
@@ -383,7 +374,6 @@ def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
 
 
 def _aggregates(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
-    """Yield a finding for each gate of an aggregate that runs miss although they do exactly as expected."""
     for index, aggregate in enumerate(suite.aggregates):
         if not measure_of(aggregate.of).by_grader:
             continue
@@ -399,7 +389,6 @@ def _aggregates(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
 
 
 def _best_values(suite: Suite, aggregate: Aggregate, table: ToolTable) -> Iterator[float]:
-    """Yield the values of an aggregate over runs that do exactly as expected."""
     name, _, number = aggregate.of.partition(".")
     by: GraderName | None = None
     # Any other name is that of a grader, as `_aggregates` has checked.

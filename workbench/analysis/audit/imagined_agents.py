@@ -217,7 +217,6 @@ def _with_conditions(
 
 
 def _first_that_meets(expected: ExpectedCall, made: Sequence[Made]) -> int | None:
-    """Return the index of the first call that is an alternative of the expected call."""
     for index, each in enumerate(made):
         if any(_meets(alternative, each) for alternative in expected.alternatives):
             return index
@@ -280,7 +279,6 @@ def _with_changes(case: Case, rounds: list[list[Made]], found: list[_Written], t
 
 
 def _are_made(changes: Sequence[ExpectedCall], case: Case, made: list[Made], table: ToolTable) -> bool:
-    """Return whether these calls are exactly the expected changes."""
     assert case.final is not None
     readers = Readers(case.final.readers, table.tools)
     left = [call for call in made if not readers.has(call[0])]
@@ -342,7 +340,6 @@ def _with_values(
 
 
 def _tool_of(name: str, tools: Sequence[ToolDefinition]) -> str:
-    """Return the tool to call for an expectation of `name`."""
     # If any tool will do, the last tool offered is the least likely to be expected elsewhere in the case.
     return tools[-1].name if name == ANY_TOOL and tools else name
 
@@ -544,14 +541,12 @@ def mutants_of(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iter
 
 
 def _made_by(agent: ExactAgent, written: _Written) -> str:
-    """Return the exact agent's tool for an expected call."""
     return agent.calls[written.round][written.index][0]
 
 
 def _with_other_arguments(
     agent: ExactAgent, written: _Written, tool: ToolDefinition | None, table: ToolTable
 ) -> Iterator[Mutant]:
-    """Yield mutants without an expected argument, and mutants with a wrong value of an argument."""
     checks = written.call.args or {}
     _, made = agent.calls[written.round][written.index]
     dropped = [name for name, check in checks.items() if _must_be_given(check, name, tool)]
@@ -571,7 +566,6 @@ def _with_other_arguments(
 def _with_other_parts(
     agent: ExactAgent, written: _Written, check: Check, name: str, tool: ToolDefinition | None, table: ToolTable
 ) -> Iterator[Mutant]:
-    """Yield mutants with a changed part in an object or a list; the part's check does not hold."""
     _, made = agent.calls[written.round][written.index]
     schema = (parameter_schema(tool, name) if tool is not None else None) or {}
     seen: set[str] = set()
@@ -646,7 +640,6 @@ def _other_value(check: Check, name: str, tool: ToolDefinition | None, table: To
 
 
 def _with_other_order(agent: ExactAgent) -> Iterator[Mutant]:
-    """Yield mutants with the calls of two neighbours of the ordered list swapped."""
     for first, second in pairwise(agent.written):
         if (first.place[0], second.place[0]) != ("ordered", "ordered") or first.place[1] == second.place[1]:
             continue
@@ -661,7 +654,6 @@ def _with_other_order(agent: ExactAgent) -> Iterator[Mutant]:
 
 
 def _too_often(agent: ExactAgent) -> Iterator[Mutant]:
-    """Yield mutants with one more call than `times` allows."""
     for number, each in enumerate(agent.written):
         is_last = number + 1 == len(agent.written) or agent.written[number + 1].whole is not each.whole
         if each.whole.times is None or math.isinf(each.whole.most) or not is_last:
@@ -673,7 +665,6 @@ def _too_often(agent: ExactAgent) -> Iterator[Mutant]:
 
 
 def _split(agent: ExactAgent) -> Iterator[Mutant]:
-    """Yield mutants that make the calls of a parallel group in two answers."""
     for first, second in pairwise(agent.written):
         key, number = first.place[:2]
         if "any_order" not in first.place or first.place[:2] != second.place[:2]:
@@ -687,7 +678,6 @@ def _split(agent: ExactAgent) -> Iterator[Mutant]:
 
 
 def _against_conditions(agent: ExactAgent) -> Iterator[Mutant]:
-    """Yield mutants that make a call too early for `before` or too late for `after`."""
     # A case with steps forbids no calls.
     calls = agent.calls[0]
     for number, prohibition in enumerate(agent.case.disallowed):
@@ -705,7 +695,6 @@ def _against_conditions(agent: ExactAgent) -> Iterator[Mutant]:
 
 
 def _without_change(agent: ExactAgent) -> Iterator[Mutant]:
-    """Yield mutants that leave out a change expected by `final`."""
     if agent.case.final is None or agent.case.final.changes is None:
         return
     *before, last = agent.calls

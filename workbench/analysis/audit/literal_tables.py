@@ -38,13 +38,11 @@ class _Spot(NamedTuple):
     names_fields: bool = False
 
     def written(self, text: str) -> str:
-        """Return the written argument with a text at this place."""
         if self.path:
             text = f"{'.'.join(map(key_text, self.path))} = {text}"
         return self.around(text)
 
     def at_field(self, name: str) -> _Spot:
-        """Return the place of a field of the table at this place."""
         if self.names_fields and self.path:
             return _Spot(self.around, (*self.path, name), True)
         if self.names_fields:
@@ -52,7 +50,6 @@ class _Spot(NamedTuple):
         return _Spot(lambda text: self.written(f"{{ has_fields = {{ {text} }} }}"), (name,), True)
 
     def in_list(self, kind: str, options: str = "") -> _Spot:
-        """Return the place of a nested check in a list of checks."""
         return _Spot(lambda text: self.written(f"{{ {kind} = [{text}, …]{options} }}"), (), self.names_fields)
 
     def inside(self, place: Place) -> _Spot:
@@ -87,7 +84,6 @@ def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, pla
 def _literal_tables(
     check: Check, spot: _Spot, schema: Schema | None, tool: ToolDefinition | None, place: Place
 ) -> Iterator[Finding]:
-    """Yield the findings of `literal_tables` on the check of an argument, a field or an element."""
     root: Schema = tool.parameters if tool is not None else {}
     for at, part in check.placed_parts():
         inner = schema
@@ -123,7 +119,6 @@ def _literal_tables(
 
 
 def _without_shape(value: Mapping[str, JsonValue]) -> type[CheckBase] | None:
-    """Return the check that a table names with an expected value of the wrong shape; `None` if there is none."""
     for name in value:
         cls = CHECK_CLASSES.get(name)
         if (
@@ -193,7 +188,6 @@ def _looks_like_check(value: Mapping[str, JsonValue], *, any_name: bool) -> bool
 
 
 def _fields_as_option(value: Mapping[str, JsonValue]) -> JsonValue:
-    """Return the fields of a table that has them in the option `only_fields`; `None` for any other table."""
     fields = value.get("only_fields")
     return fields if isinstance(fields, dict) and len(value) == 1 else None
 
@@ -221,7 +215,6 @@ def _check_of_alias(key: str) -> str | None:
 
 
 def _property(schema: Schema | None, name: str, root: Schema) -> Schema | None:
-    """Return the schema of a property; `None` if it is unknown."""
     if schema is None:
         return None
     properties = properties_of(schema)
@@ -234,19 +227,16 @@ def _property(schema: Schema | None, name: str, root: Schema) -> Schema | None:
 
 
 def _items(schema: Schema | None, root: Schema) -> Schema | None:
-    """Return the schema of the elements of a list; `None` if it is unknown."""
     if schema is not None and "items" in schema:
         return resolved(schema["items"], root)
     return None
 
 
 def _options_take_object(options: Iterable[JsonValue], root: Schema, depth: int) -> set[bool | None]:
-    """Return the answers of `_takes_object` for the options of a union or an `allOf`."""
     return {_takes_object(resolved(option, root), root, depth + 1) for option in options}
 
 
 def _names_properties(schema: Schema | None, root: Schema, depth: int = 0) -> bool:
-    """Return whether a schema or one of its options lists properties of objects."""
     if schema is None or depth > _MAX_REFERENCES:
         return False
     if properties_of(schema):

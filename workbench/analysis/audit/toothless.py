@@ -111,7 +111,6 @@ def candidates_of(schema: Schema, root: Schema, depth: int = 0) -> Iterator[Json
 
 
 def _merged(schema: Schema, root: Schema, depth: int) -> Schema:
-    """Return a schema merged with the keywords of its `allOf`."""
     merged: dict[str, JsonValue] = dict(schema)
     if depth < _DEEPEST:
         for option in chain.from_iterable(alternatives_of(schema, "allOf")):
@@ -123,7 +122,6 @@ def _merged(schema: Schema, root: Schema, depth: int) -> Schema:
 
 
 def _implied_types(schema: Schema) -> Sequence[str]:
-    """Return the type implied by the keywords of a schema without `type`."""
     if "properties" in schema or "required" in schema:
         return ("object",)
     if "items" in schema or "minItems" in schema:

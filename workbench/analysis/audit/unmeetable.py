@@ -157,7 +157,6 @@ class ToolTable:
 
 
 def _problem_text(problem: ValidationError) -> str:
-    """Return the message of a validator's error, with values as JSON instead of Python."""
     instance: Any = problem.instance
     allowed: Any = problem.validator_value
     value = describe_value(instance)
@@ -190,7 +189,6 @@ _OPEN_ENDED = frozenset(("patternProperties", "$ref", "anyOf", "oneOf", "allOf",
 
 
 def required(tool: ToolDefinition) -> tuple[str, ...]:
-    """Return the required parameters of a tool."""
     return required_names(tool.parameters)
 
 
@@ -235,7 +233,6 @@ def _unknown(case: Case, name: str, where: Place, table: ToolTable) -> AuditFind
 
 
 def _checks_alone(case: Case, call: ExpectedCall | Step, where: Place) -> Iterator[AuditFinding]:
-    """Yield a finding for each check that no value meets, in a call of a tool with an unknown schema."""
     for name, check in (call.args or {}).items():
         if check.forbids:
             continue
@@ -274,7 +271,6 @@ def _argument(
 
 
 def _values_in(check: Check, where: Place) -> Iterator[tuple[Place, JsonValue]]:
-    """Yield the values listed by a check or its parts, each with its place."""
     # Values of fields and elements are not values of the argument. Their own check compares them with the schema in
     # `fits`.
     if not check.looks_inside:
@@ -285,7 +281,6 @@ def _values_in(check: Check, where: Place) -> Iterator[tuple[Place, JsonValue]]:
 
 
 def _parameter(case: Case, tool: ToolDefinition, name: str, where: Place) -> Iterator[AuditFinding]:
-    """Yield a finding if the tool has no parameter of this name."""
     if parameter_schema(tool, name) is not None or not closed(tool):
         return
     known = list(properties_of(tool.parameters))

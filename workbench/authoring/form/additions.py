@@ -40,7 +40,6 @@ class Search:
     must_choose: bool = True
 
     def suggest(self, typed: str) -> tuple[Completion, ...]:
-        """Return the possible additions that fit the typed text."""
         return tuple(ranked((addition.line for addition in additions(self.source, self.place)), typed))
 
     def choose(self, text: str) -> Edit | Adding | Place:
@@ -94,7 +93,6 @@ _USUAL: dict[str | int, int] = {key: at for at, key in enumerate(_FIRST)}
 
 
 def _may_have_alternatives(source: FormSource, row: FormRow) -> bool:
-    """Return whether a row is an expected call that has no alternatives yet."""
     is_expected = row.kind == "item" and row.place[0] in ("ordered", "unordered", "steps")
     return is_expected and "any_of" not in row.place and "tool" in _keys(source, row.place)
 
@@ -105,7 +103,6 @@ def _keys(source: FormSource, place: Place) -> Iterable[str]:
 
 
 def _is_open(source: FormSource, row: FormRow) -> bool:
-    """Return whether a row stands for a key that is not written, or for a list."""
     if row.kind == "section":
         return has_elements(row.place) and not isinstance(adding(source, row), str)
     return row.kind == "field" and row.absent
@@ -126,7 +123,6 @@ def _line(source: FormSource, row: FormRow, owner: Place) -> Completion:
 
 
 def _element(source: FormSource, place: Place) -> str:
-    """Return the name of an element of a list: its tool, its own name, or its list and number."""
     for key in ("tool", "name", "role"):
         name = value_at(source.table, (*place, key))
         if isinstance(name, str) and name:
@@ -135,7 +131,6 @@ def _element(source: FormSource, place: Place) -> str:
 
 
 def _calls(source: FormSource) -> Iterator[Addition]:
-    """Yield a call of each tool, found by the tool's name alone."""
     if not source.is_case or source.is_chain:
         return
     row = FormRow("section", ("ordered",), 0, "ordered")

@@ -31,7 +31,6 @@ _ACTIONS: tuple[str, ...] = get_args(AnswerAction)
 
 
 def answers_section(source: FormSource) -> Iterator[FormRow]:
-    """Yield the rows of the answers of a case or suite."""
     yield from section(source, "answers", _answer_rows, rare=True)
 
 

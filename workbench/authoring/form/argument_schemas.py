@@ -110,7 +110,6 @@ def tool_named(tools: Iterable[ToolDefinition], name: str) -> ToolDefinition | N
 
 
 def arguments_of(tool: ToolDefinition) -> tuple[ArgumentInfo, ...]:
-    """Return the arguments in a tool's schema, required ones first."""
     return tuple(_arguments.of(tool).values())
 
 
@@ -203,7 +202,6 @@ def _read_arguments(tool: ToolDefinition) -> Mapping[str, ArgumentInfo]:
 
 
 def _validator_of(schema: Schema) -> Draft202012Validator | None:
-    """Return a validator for a schema; `None` if the schema is invalid."""
     from jsonschema.exceptions import SchemaError
 
     try:
@@ -217,7 +215,6 @@ _validators = _IdentityCache(_validator_of)
 
 
 def _refused(value: object, schema: Schema) -> str | None:
-    """Return the reason why the schema refuses a plain value; `None` if none is known."""
     if plainly_accepts(schema, value):
         return None
     from referencing.exceptions import Unresolvable

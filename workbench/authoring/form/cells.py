@@ -89,7 +89,6 @@ def class_named(name: str) -> type[CheckBase] | None:
 
 
 def lists_values(name: str | None) -> bool:
-    """Return whether a check, by its name in the form, has several values."""
     cls = class_named(name or "")
     return cls is not None and cls.editor().reads == "values"
 
@@ -105,7 +104,6 @@ def kind_of(value: object) -> str:
 
 
 def expected_of(value: object) -> object:
-    """Return the value that the check expects."""
     name = check_name(value)
     if name is None:
         return value
@@ -229,12 +227,10 @@ def with_weight(value: object, text: str | None) -> object:
 
 
 def is_optional(value: object) -> bool:
-    """Return whether the argument may be left out."""
     return _table(value).get("optional") is True
 
 
 def with_optional(value: object, optional: bool) -> object:
-    """Set whether the argument may be left out."""
     if not optional:
         return _without(value, "optional")
     return _with(value, "optional", True)
@@ -271,7 +267,6 @@ def as_argument(name: str, value: object) -> object:
 
 
 def _table(value: object) -> Table:
-    """Return a copy of the check's table, empty for a plain value."""
     if not isinstance(value, dict) or check_name(value) is None:
         return {}
     return dict(value)
@@ -299,7 +294,6 @@ def _alone(value: object) -> object:
 
 
 def _with_check(value: object, check: Mapping[str, object]) -> object:
-    """Replace the check and drop the options of the old one."""
     table = _table(value)
     return _plain({**check, **only_keys(table, OF_EVERY_CHECK)})
 

@@ -165,7 +165,6 @@ def _values_with_details(schema: Schema | None) -> Iterator[tuple[str, object]]:
 
 
 def _listed_values(schema: Schema | None, *, of_items: bool, several: bool) -> Iterator[Completion]:
-    """Yield each value in a schema's list, its default and its examples once."""
     own = items_of(schema) if of_items else schema
     default = keyword(own, "default")
     # A value may be an enum member, the default and an example at once. It is offered once, with its first detail.
@@ -192,7 +191,6 @@ def _options(kind: str) -> Iterator[Completion]:
 
 
 def without_links(markdown: str) -> str:
-    """Return a line of Markdown as plain text."""
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", markdown).replace("`", "")
 
 

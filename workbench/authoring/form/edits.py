@@ -155,7 +155,6 @@ _ITEMS = {
 
 
 def _read(source: FormSource, cell: Cell, text: str) -> object:
-    """Return the value of the text in a cell; `ABSENT` to remove the key."""
     value = value_at(source.table, cell.place)
     match cell.kind:
         case "check":
@@ -292,7 +291,6 @@ def _under_other_key(table: Table, cell: Cell, text: str) -> Table:
 
 
 def _converted(key: str, value: object) -> object:
-    """Return the part of a value that fits under a different key of a mock or server."""
     text = value if isinstance(value, str) else ""
     match key:
         case "result":

@@ -30,12 +30,10 @@ _READERS = Field("readers", "names", rare=True)
 
 
 def setup_section(source: FormSource) -> Iterator[FormRow]:
-    """Yield the rows of the calls before a run."""
     yield from section(source, "setup", _setup_rows, rare=True)
 
 
 def final_section(source: FormSource) -> Iterator[FormRow]:
-    """Yield the rows of the conditions after a run."""
     written = source.table.get("final", {})
     place: Place = ("final",)
     if not isinstance(written, dict):

@@ -223,7 +223,6 @@ def _field_rows(table: Table, owner: Place, fields: Iterable[Field], indent: int
 
 
 def field_row(table: Table, owner: Place, field: Field, indent: int = 0) -> FormRow:
-    """Return the row of one key of the table at `owner`."""
     place = (*owner, field.key)
     # `ABSENT`, because null, false and empty text are values of their own.
     value = table.get(field.key, ABSENT)
@@ -341,7 +340,6 @@ def calls_section(source: FormSource, key: str) -> Iterator[FormRow]:
 
 
 def call_rows(source: FormSource, place: Place, call: object, indent: int, label: str) -> Iterator[FormRow]:
-    """Yield the rows of one expected call."""
     if not isinstance(call, dict):
         yield raw_row(place, indent, call, label)
         return
@@ -366,7 +364,6 @@ def call_rows(source: FormSource, place: Place, call: object, indent: int, label
 
 
 def alternative_rows(source: FormSource, place: Place, call: Table, indent: int, label: str) -> Iterator[FormRow]:
-    """Yield the rows of the alternatives of an expected call or a step."""
     for number, alternative in enumerate(items_at(call, ("any_of",))):
         yield from call_rows(source, (*place, "any_of", number), alternative, indent, f"{label}.{number + 1}")
 
@@ -415,7 +412,6 @@ def result_rows(
 
 
 def _condition_rows(source: FormSource, place: Place, call: Table, indent: int) -> Iterator[FormRow]:
-    """Yield the rows of the calls before or after which a call is forbidden."""
     for key in ("before", "after"):
         at = (*place, key)
         if key in call:
@@ -493,7 +489,6 @@ def argument_rows(source: FormSource, place: Place, args: object, indent: int, c
 
 
 def _inner_rows(field: InnerField, indent: int) -> Iterator[FormRow]:
-    """Yield the rows for the check of a part: the check and its options. A part has no weight."""
     kind, expected, _ = check_cells(field.place, field.value, field.schema)
     cells = (kind, replace(expected, summary=field.summary))
     marks = _marks(mark(field.value, field.schema))
@@ -597,12 +592,10 @@ ItemRows = Callable[[FormSource, Place, Table], Iterator[FormRow]]
 
 
 def mocks_section(source: FormSource) -> Iterator[FormRow]:
-    """Yield the rows of the mocks of a case or suite."""
     yield from section(source, "mocks", _mock_rows)
 
 
 def messages_section(source: FormSource) -> Iterator[FormRow]:
-    """Yield the rows of the messages before the request."""
     yield from section(source, "messages", _message_rows)
 
 

@@ -75,14 +75,12 @@ def _given_call(tool: ToolDefinition | str) -> Table:
 
 
 def new_message(role: Literal["user", "assistant", "tool"] = "user") -> Table:
-    """Return a message before the request. A tool's result names the answered call."""
     if role == "tool":
         return {"role": role, "call": "", "content": ""}
     return {"role": role, "content": ""}
 
 
 def new_mock(tool: ToolDefinition | str) -> Table:
-    """Return a mock of a tool that reports success."""
     return {"tool": _tool_name(tool), "result": {"ok": True}}
 
 
@@ -301,7 +299,6 @@ def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
 
 
 def _ordered_item(source: FormSource, row: FormRow) -> Place | None:
-    """Return the place in `ordered` to which a row or its `any_of` belongs: a call, a group, or a call of a group."""
     place = item_of(source, row.place)
     if place is None or place[0] != "ordered":
         return None
@@ -309,7 +306,6 @@ def _ordered_item(source: FormSource, row: FormRow) -> Place | None:
 
 
 def is_group(table: Table, place: Place) -> bool:
-    """Return whether there is an any-order group at a place."""
     return isinstance(value_at(table, (*place, "any_order")), list)
 
 
@@ -322,7 +318,6 @@ def item_of(source: FormSource, place: Place) -> Place | None:
 
 
 def _is_list(place: Place) -> bool:
-    """Return whether the value at a place is a list whose elements can be added, moved and removed."""
     key = place[-1]
     if key == "state":
         return place[0] == "final"
@@ -340,7 +335,6 @@ _OF_VALUES = frozenset({"args", "result", "response", "when", "message"})
 
 
 def _are_parts(source: FormSource, place: Place) -> bool:
-    """Return whether the place holds the checks of the parts of a value."""
     key = place[-1]
     if key not in LISTS_OF_CHECKS and key != "has_fields":
         return False
@@ -349,7 +343,6 @@ def _are_parts(source: FormSource, place: Place) -> bool:
 
 
 def _part(source: FormSource, place: Place, beside: str | int) -> Adding:
-    """Return the addition of a part next to the parts at `place`: an element of a list, or a field."""
     if isinstance(beside, int):
         schema = schema_of(source, (*place, beside))
         at = (*place, beside + 1)

@@ -266,7 +266,6 @@ def _image_rows(source: FormSource, place: Place, image: Table) -> Iterator[Form
 
 
 def _own_variant_rows(_: FormSource, place: Place, variant: Table) -> Iterator[FormRow]:
-    """Yield the rows for what a case expects in one variant: a row with the variant's name, then a row per key."""
     yield named_row(place, variant)
     indent = 1 + DETAIL
     for key in ("ordered", "unordered", "disallowed"):
@@ -276,7 +275,6 @@ def _own_variant_rows(_: FormSource, place: Place, variant: Table) -> Iterator[F
 
 
 def _of_suite(header: Table, key: str, default: str) -> str:
-    """Return the text of a case's default, which is the suite's value if it has one."""
     value = header.get(key, ABSENT)
     if value is ABSENT:
         return default
@@ -348,7 +346,6 @@ _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
 def tool_rows(_: FormSource, place: Place, tool: Table) -> Iterator[FormRow]:
-    """Yield the rows of one tool: name, description, parameters and MCP's hints."""
     yield named_row(place, tool)
     indent = 1 + DETAIL
     fields = (Field("description", "lines"), Field("parameters", "json", "no arguments"))
@@ -368,7 +365,6 @@ def tool_rows(_: FormSource, place: Place, tool: Table) -> Iterator[FormRow]:
 
 
 def _provider_tool_rows(_: FormSource, place: Place, tool: Table) -> Iterator[FormRow]:
-    """Yield the rows of a providers' tool: its name, and its form for each API."""
     yield named_row(place, tool)
     for api in API_NAMES:
         yield field_row(tool, place, Field(api, "json", "not offered there"), 1 + DETAIL)
@@ -376,7 +372,6 @@ def _provider_tool_rows(_: FormSource, place: Place, tool: Table) -> Iterator[Fo
 
 
 def named_row(place: Place, table: Table) -> FormRow:
-    """Return the row of an element that has a name."""
     index = place[-1]
     assert isinstance(index, int)
     name = table.get("name", ABSENT)
@@ -487,7 +482,6 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
 
 
 def _map_rows(table: Table, place: Place, indent: int) -> Iterator[FormRow]:
-    """Yield the rows of a table with free names and text values, such as environment variables or headers."""
     written = table.get(str(place[-1]), {})
     if not isinstance(written, dict):
         yield raw_row(place, indent, written)
@@ -536,7 +530,6 @@ def _variant_rows(source: FormSource, place: Place, variant: Table) -> Iterator[
 
 
 def _change_rows(source: FormSource, place: Place, change: object, indent: int) -> Iterator[FormRow]:
-    """Yield the rows of a variant's changes to one tool."""
     label = str(int(place[-1]) + 1)
     if not isinstance(change, dict):
         yield raw_row(place, indent, change, label)
@@ -608,7 +601,6 @@ def form_rows(source: FormSource) -> list[FormRow]:
 
 
 def _unfolded(rows: Sequence[FormRow], revealed: Place | None) -> Iterator[FormRow]:
-    """Yield the visible rows, with the headings of their tables."""
     wanted = {row.place for row in rows if row.absent and (row.place == revealed or _shows_expectation(row))}
     for row in rows:
         is_heading = row.kind == "section" and any(place[: len(row.place)] == row.place for place in wanted)
@@ -624,7 +616,6 @@ def _with_invalid_texts(source: FormSource, row: FormRow) -> FormRow:
 
 
 def _shows_expectation(row: FormRow) -> bool:
-    """Return whether a row without a written key shows more than a default."""
     # "Any arguments" is an expectation too, and arguments are added at this row.
     if row.problems or row.kind == "pair" or row.place[-1] in ("args", "when"):
         return True

@@ -46,7 +46,6 @@ CellKey = tuple[str | None, CellId]
 
 
 def without_keys(table: Table, *keys: object) -> Table:
-    """Return a table without some of its keys."""
     return {key: value for key, value in table.items() if key not in keys}
 
 
@@ -495,7 +494,6 @@ def _toml(text: str) -> tuple[object] | None:
 
 
 def _sendable(value: object) -> object:
-    """Return a value that an argument can have. Raises CellError for any other."""
     match value:
         case dict():
             return {key: _sendable(inner) for key, inner in value.items()}

@@ -21,7 +21,6 @@ def files_of_atif(runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterator[s
 
 
 def atif_of(run: ExportedRun) -> dict[str, JsonValue]:
-    """Return a run as an ATIF trajectory."""
     agent: dict[str, JsonValue] = {
         "name": "toolcall-workbench",
         "version": __version__,

@@ -81,7 +81,6 @@ def _make(folder: Path) -> None:
 
 
 def _free(folder: Path, name: str) -> Path:
-    """Return the path of a new file in a folder: `name`, shortened and numbered where necessary."""
     stem, dot, ending = name.rpartition(".")
     # This extension has two parts, which stay together.
     if ".atif." in name:

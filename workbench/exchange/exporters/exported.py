@@ -70,7 +70,6 @@ class ExportedRun:
 
     @property
     def suite(self) -> str:
-        """The name of the suite's file."""
         return self.header.suite.path
 
     @cached_property
@@ -83,7 +82,6 @@ class ExportedRun:
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
-        """The tools that the model was offered."""
         start = self.result.trajectory.start
         return () if start is None else start.tools
 
@@ -126,7 +124,6 @@ class ExportedRun:
 
 
 def conversation(result: RunResult, rounds: int) -> Iterator[Entry]:
-    """Yield the messages of the first rounds of a run."""
     start = result.trajectory.start
     if start is None:
         return
@@ -158,14 +155,12 @@ def _before(done: Round, start: RunStarted, system: str | None) -> Iterator[Entr
 
 
 def _prompt_of(done: Round, start: RunStarted) -> str | None:
-    """Return the system prompt of the step with which a round begins; `None` if there is none."""
     if done.step is None or done.step.system is None:
         return None
     return prompt_of(start, done.step.system)
 
 
 def question(result: RunResult, round_: Round) -> list[Entry]:
-    """Return the messages of a round's request."""
     start = result.trajectory.start
     if start is None:
         return []
@@ -258,7 +253,6 @@ def arguments_text(call: ToolCall) -> str:
 
 
 def function_of(tool: ToolDefinition) -> dict[str, JsonValue]:
-    """Return the definition of a tool in OpenAI's form."""
     function: dict[str, JsonValue] = {"name": tool.name}
     if tool.description:
         function["description"] = tool.description

@@ -69,7 +69,6 @@ def _add(log: _Log, run: ExportedRun) -> None:
 
 
 def _name(run: ExportedRun) -> str:
-    """Return a file name as Inspect expects it: the time, the task and an id."""
     when = re.sub(r"[:+]", "-", run.started.isoformat(timespec="seconds"))
     task = re.sub(r"[^A-Za-z0-9-]+", "-", run.suite.removesuffix(".toml")).strip("-") or "suite"
     return f"{when}_{task}_{run.key[:22]}.json"

@@ -223,7 +223,6 @@ class _Trace:
 
 
 def _named(issue: Issue) -> str:
-    """Return the kind of an issue with the names of its tool and argument, and without values."""
     where = ".".join(filter(None, (issue.tool, issue.argument)))
     if where:
         return f"{issue.kind}: {where}"
@@ -439,7 +438,6 @@ async def _deliver(client: Client, body: bytes, collector: Collector) -> None:
 
 
 def _wait_s(error: Exception, attempt: int, retries: RetryPolicy) -> float | None:
-    """Return the seconds to wait before the next attempt; `None` if another attempt is useless."""
     if isinstance(error, Refused):
         if error.status not in _RETRYABLE:
             return None
@@ -450,7 +448,6 @@ def _wait_s(error: Exception, attempt: int, retries: RetryPolicy) -> float | Non
 
 
 def _must_be_whole(answer: bytes, collector: Collector) -> None:
-    """Raise ExportError if a collector accepted only a part of the spans."""
     from google.protobuf.message import DecodeError
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
@@ -499,7 +496,6 @@ def _why(error: Exception, secrets: Secrets) -> str:
 
 
 def _request_of(traces: Sequence[Json]) -> Any:
-    """Return the request with some traces as protobuf. Raises ImportError."""
     # Not every collector takes OTLP/JSON: Phoenix refuses it with 415.
     from google.protobuf.json_format import ParseDict
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest

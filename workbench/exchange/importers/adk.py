@@ -110,8 +110,6 @@ def _left_out(node: Node, keys: tuple[str, ...], notes: list[Note]) -> None:
 
 
 class _Criteria(NamedTuple):
-    """ADK's criteria: the match for calls, and the threshold for the score of the answer."""
-
     match: Match | None = Match("exact")
     answers: float | None = _THRESHOLD
 
@@ -120,7 +118,6 @@ _MATCH_TYPES = ("exact", "in_order", "any_order")
 
 
 def _criteria(source: Source, notes: list[Note]) -> _Criteria:
-    """Return the criteria in the `test_config.json` next to a set, or ADK's defaults without one."""
     beside = source.path.parent / "test_config.json"
     written = Node(None)
     if beside != source.path and beside.is_file():
@@ -212,7 +209,6 @@ def _answer_of(turn: Node) -> str:
 
 
 def _messages(turn: Node, notes: list[Note]) -> Iterator[JsonValue]:
-    """Yield a turn as messages of OpenAI: the request, and the expected answer, if any."""
     asked = _at(turn, "user_content")
     request = turn.need("query").text() if asked.value is None else _text(asked, notes)
     yield {"role": "user", "content": request}

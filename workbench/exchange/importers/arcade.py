@@ -157,7 +157,6 @@ def _servers(root: Node, added: Iterable[Node], notes: list[Note]) -> dict[str |
 
 
 def _server_name(entry: Table, taken: set[str]) -> str:
-    """Return a unique name for a server: its gateway, program or host, with a number if that name is taken."""
     name = entry.pop("name", None)
     if not isinstance(name, str) or not name:
         args = entry.get("args")
@@ -191,7 +190,6 @@ def _variant(name: str, servers: list[Table], tools: list[Table]) -> Table:
 
 
 def _dotted_names(tools: Iterable[Node]) -> dict[str, str]:
-    """Map the names in expected calls, with `_` in place of dots, to the names of tools."""
     names = {}
     for tool in tools:
         name = tool.text_of("name")
@@ -213,7 +211,6 @@ def _rubric(case: Node) -> dict[str, JsonValue]:
 
 
 def _grading(rubric: dict[str, JsonValue], usual: dict[str, JsonValue], critics: Table) -> Table:
-    """Return the keys of a rubric that differ from the default, as a suite's `grading`."""
     grading: Table = {}
     critics = dict(critics)
     for key, value in rubric.items():
@@ -273,7 +270,6 @@ def _weights_of(calls: Iterable[Table]) -> Table:
 
 
 def _expectation(case: Node, names: dict[str, str], notes: list[Note]) -> tuple[Table, list[Mapped]]:
-    """Return the expected calls of a case or of a track of it, with the critics as checks."""
     calls = case.need("calls").items()
     critics = {}
     for critic in case.need("critics").items():
@@ -309,7 +305,6 @@ def _expectation(case: Node, names: dict[str, str], notes: list[Note]) -> tuple[
 
 
 def _check(name: str, critic: Node | None, value: Node, notes: list[Note]) -> Table | None:
-    """Return the check for a critic of an argument; `None` if no check corresponds."""
     kind = "NoneCritic"
     weight: object = 0
     if critic is not None:

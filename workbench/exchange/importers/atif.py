@@ -55,7 +55,6 @@ def _case(record: Node) -> ImportedCase:
 
 
 def _messages(step: Node, has_begun: bool, notes: list[Note]) -> list[JsonValue]:
-    """Return a step as messages of OpenAI: the message, and the results of its calls."""
     content = step.value_of("message")
     match step.need("source").text():
         case "user":

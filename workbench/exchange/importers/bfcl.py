@@ -168,7 +168,6 @@ def _call(functions: dict[str, Node], answer: Node) -> Table:
 
 
 def _declared(function: Node, *keys: str) -> JsonValue:
-    """Return the declaration of a function's parameters at some keys; `None` without one."""
     found = function.at("parameters")
     for key in keys:
         found = found.at(key)
@@ -176,7 +175,6 @@ def _declared(function: Node, *keys: str) -> JsonValue:
 
 
 def _checks(accepted: list[Node], *, in_table: bool = False) -> list[Table]:
-    """Return a check for each accepted value, without the mark of an optional parameter."""
     return [_check(each, in_table=in_table) for each in accepted if each.value != _LEAVE_OUT]
 
 

@@ -58,7 +58,6 @@ def _last_branch(lines: list[Node]) -> list[Node]:
 
 
 def _turns(lines: list[Node], notes: list[Note]) -> list[list[Node]]:
-    """Return each request of the user with the lines before the next request."""
     turns: list[list[Node]] = []
     before = 0
     for line in lines:

@@ -77,7 +77,6 @@ def without_tool_note(notes: Iterable[Note]) -> tuple[Note, ...]:
 
 
 def tool_names(tools: Iterable[Table]) -> list[str]:
-    """Return the names of tools in the form of a suite."""
     return [str(tool["name"]) for tool in tools]
 
 
@@ -126,7 +125,6 @@ class ImportedRun:
 
     @property
     def call_count(self) -> int:
-        """The number of calls in the run."""
         return sum(len(each.calls) for each in self.rounds)
 
     @property
@@ -307,7 +305,6 @@ class Calls:
 
 
 def indices_of(role: Role, messages: Iterable[Message]) -> Iterator[int]:
-    """Yield the indices of the messages of a role."""
     for index, message in enumerate(messages):
         if message.role == role:
             yield index
@@ -319,7 +316,6 @@ def last_request(messages: Sequence[Message]) -> int | None:
 
 
 def calls_in(messages: Iterable[Message]) -> Iterator[ToolCall]:
-    """Yield the calls of messages, in their order."""
     for message in messages:
         yield from message.tool_calls
 
@@ -475,7 +471,6 @@ def _add_result(rounds: list[ExternalRound], call_id: str, result: ExternalResul
 def _expecting(
     table: Table, rounds: tuple[ExternalRound, ...], place: str
 ) -> tuple[Table, tuple[Mapped, ...], tuple[Note, ...]]:
-    """Return a case that expects the calls of a run and mocks their results, with the mapped parts and the notes."""
     notes: list[Note] = []
     mapped: list[Mapped] = []
     ordered: list[Table] = []
@@ -603,7 +598,6 @@ def _by_answer(answers: Iterable[Sequence[ToolCall]], expected: Mapping[str, Tab
 
 
 def expected_call(call: ToolCall) -> Table:
-    """Return an expected call with all arguments of a call."""
     (expected,) = items_at(case_expecting({}, call.tool, call.arguments), ("ordered",))
     assert isinstance(expected, dict)
     return expected

@@ -141,7 +141,6 @@ def _list(test: Node, names: tuple[str, ...], used: set[str], kind: type) -> Nod
 
 
 def _expected(call: Node, notes: list[Note]) -> Table:
-    """Return an expected call, with checks for required values and validators."""
     tool = call.first(*_TOOL)
     if tool is None:
         raise call.refused("is an expected call without a tool")
@@ -174,7 +173,6 @@ def _expected(call: Node, notes: list[Note]) -> Table:
 
 
 def _value_checks(name: str, required: dict[str, JsonValue], call: Node, notes: list[Note]) -> Iterator[object]:
-    """Yield the check of a required value; nothing without a value or a fitting check."""
     if name not in required:
         return
     value = required[name]

@@ -90,7 +90,6 @@ def _case(suite: Node, result: Node) -> ImportedCase:
 
 
 def _request(given: Node) -> str:
-    """Return the request of an eval: its input text, or the text in its input's table or last message."""
     if isinstance(given.value, str):
         return given.value
     if (messages := given.get("messages")) is not None:
@@ -107,7 +106,6 @@ def _request(given: Node) -> str:
 
 
 def _expecting(case: ImportedCase, result: Node) -> ImportedCase:
-    """Return a case with an eval's expectations: its calls, and its scorers as checks of the answer."""
     table, notes, mapped = dict(case.table), list(case.notes), list(case.mapped)
     scores = {score.text_of("name").lower(): score for score in result.items_of("scores")}
     metadata = scores.get(_CALLS_SCORER, Node({})).at("metadata")
@@ -162,7 +160,6 @@ def _expected_calls(expected: Node, metadata: Node) -> list[Node] | None:
 
 
 def _expected(call: Node) -> Table:
-    """Return an expected call; one without input takes any arguments."""
     tool = call.need("toolName").text()
     given = call.first("input", "args")
     if given is None:

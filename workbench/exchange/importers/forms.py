@@ -49,7 +49,6 @@ FORMS_WITH_MATCH = ("agentevals", "adk", "langsmith", "deepeval")
 
 
 def format_of(name: str) -> Format:
-    """Return the reader of a form."""
     # Lazy import: the command line needs only the names and descriptions of the forms.
     form = FORMS[name]
     found: Format = getattr(import_module(f"workbench.exchange.importers.{form.module}"), form.attribute)

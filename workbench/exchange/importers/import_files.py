@@ -291,7 +291,6 @@ def _payloads(planned: PlannedRun, run: ImportedRun) -> Iterator[EventPayload]:
 
 
 def _conversation(rounds: tuple[ExternalRound, ...], user: ImportedUser) -> Iterator[EventPayload]:
-    """Yield the events of a whole conversation. Each message of the user precedes its request."""
     turn = 0
     for payload in external_payloads(rounds):
         if isinstance(payload, RequestStarted) and (text := user.said.get(payload.round - 1)) is not None:
@@ -430,7 +429,6 @@ class ImportReport:
 
     @property
     def lines(self) -> list[str]:
-        """The report as text: the findings, then the files."""
         made, options, found = self.made, self.options, self.findings
         verb = "would become" if options.dry else "became"
         summary = f"{options.file} ({self.form}) {verb} {options.output}: {counted(len(made.cases), 'case')}"
@@ -480,7 +478,6 @@ def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
 
 
 def _imported(form: str, source: Source) -> Imported:
-    """Read a file in a form, with the grading of the file's own system."""
     found = format_of(form)
     grading = dict(found.grading)
     if source.match is not None:
@@ -497,8 +494,6 @@ def _imported(form: str, source: Source) -> Imported:
 
 @dataclass(frozen=True)
 class _Read:
-    """The content of a file or folder: its form, its cases, and all values in it."""
-
     form: str
     imported: Imported
     values: list[JsonValue]

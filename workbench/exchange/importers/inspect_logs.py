@@ -99,7 +99,6 @@ _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 
 
 def _number(value: JsonValue) -> float | None:
-    """Return a score as a number from 0 to 1; `None` for any other."""
     if isinstance(value, str):
         return _LETTERS.get(value)
     if not isinstance(value, int | float) or not 0 <= value <= 1:
@@ -115,7 +114,6 @@ def _id_of_answer(event: Node) -> str:
 
 
 def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
-    """Return a message in OpenAI's form, with the tokens and the time of its request."""
     parts = []
     for part in message.listed_of("content"):
         parts.append(_resolved(part, attached))

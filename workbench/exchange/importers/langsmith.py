@@ -35,7 +35,6 @@ _KEYS = ("inputs", "outputs", "reference_outputs")
 
 
 def _agentevals_messages(node: Node | None) -> Node | None:
-    """Return the messages of an input or output: a list, or a table with `messages`."""
     if node is None or is_list_of_messages(node):
         return node
     inner = node.get("messages")
@@ -43,7 +42,6 @@ def _agentevals_messages(node: Node | None) -> Node | None:
 
 
 def is_trajectory(record: Node) -> bool:
-    """Return whether the outputs or the reference outputs of a record are messages."""
     return any(_agentevals_messages(record.get(key)) is not None for key in _KEYS[1:])
 
 
@@ -194,7 +192,6 @@ def _case(record: Node, match: Match | None) -> ImportedCase:
 
 
 def _messages(table: Node) -> list[Node]:
-    """Return the messages of inputs or outputs: a list, or the only value if that is one message."""
     table.table()
     listed = table.get("messages")
     if listed is None and len(table.table()) == 1:
@@ -211,7 +208,6 @@ def _messages(table: Node) -> list[Node]:
 
 
 def _message(node: Node) -> Node | None:
-    """Return a message in OpenAI's form; `None` for a value that is not a message."""
     if is_message(node):
         return node
     kind, inner = node.text_of("type"), node

@@ -91,8 +91,6 @@ def conversation_of(node: Node, messages: list[Node] | None = None) -> Conversat
 
 
 class _Reading:
-    """The state of reading one conversation: the content of the messages so far."""
-
     def __init__(self) -> None:
         self.calls = Calls()
         self.messages: list[Message] = []
@@ -187,7 +185,6 @@ def number_of(node: Node | None) -> float | None:
 
 
 def _usage(node: Node | None) -> Usage | None:
-    """Return the token counts of an answer in one of the three wire formats; `None` if it has none."""
     if node is None or not isinstance(node.value, dict):
         return None
     count = UsageCount()
@@ -215,7 +212,6 @@ def result_written(given_id: str, content: JsonValue, is_error: bool = False) ->
 
 
 def _text(node: Node | None, reading: _Reading) -> str:
-    """Return the text of a message's content, which is a text or a list of parts."""
     if node is None:
         return ""
     if isinstance(node.value, str):

@@ -136,7 +136,6 @@ class Files:
         return (self._folder / text).is_file()
 
     def _contents(self, text: str, node: Node, *, tests: bool = False) -> list[JsonValue]:
-        """Return the contents of the files that a pattern names; empty if one cannot be read."""
         found: list[JsonValue] = []
         try:
             for path in self._paths(text.removeprefix(_SCHEME)):
@@ -283,8 +282,6 @@ def case_of_test(
 
 
 def _conversation(prompt: Node, values: dict[str, JsonValue], test: Node) -> Conversation:
-    """Return a prompt with its variables filled in. Raises RefusedError for a template with more than variables."""
-
     def filled(text: str) -> str:
         return _VARIABLE.sub(lambda match: _value(match[1], values, test), text)
 
@@ -351,7 +348,6 @@ _CALLS = ("tool_use", "function_call")
 
 
 def results_in(root: Node) -> list[Node]:
-    """Return the results in a file of results; empty for any other file."""
     listed = root.at("results").at("results")
     if not isinstance(listed.value, list):
         return []
@@ -442,7 +438,6 @@ def _run(
 
 
 def _message(output: Node) -> dict[str, JsonValue]:
-    """Return an output as an answer: a text, or calls in the form of OpenAI, Anthropic or Responses."""
     if isinstance(output.value, str):
         return _message_of_text(output.value, output.place)
     calls = _calls(output)
@@ -481,7 +476,6 @@ def _parsed(text: str) -> JsonValue:
 
 
 def _calls(output: Node) -> list[JsonValue] | None:
-    """Return the calls of an output; `None` where it is not made of calls."""
     listed = output.get("tool_calls") or output
     made: list[JsonValue] = []
     for each in listed.listed():
@@ -506,7 +500,6 @@ _READ = {"prompts", "providers", "targets", "tests", "defaultTest", "description
 
 
 def _config(source: Source) -> Node:
-    """Return the configuration: the file itself, or its part of a file of results."""
     root = source.root
     if root.has("results", "config"):
         return root.at("config")

@@ -132,7 +132,6 @@ class Expectations:
             self._calls.append(self._call(tool) | {"times": [least, most - known]})
 
     def _call(self, name: str) -> Table:
-        """Return a call of a tool, or of any offered tool that fits a pattern with `*` and `?`."""
         if not set("*?") & set(name):
             return {"tool": name}
         fitting: list[Table] = [{"tool": tool} for tool in self._tools if fnmatchcase(tool, name)]
@@ -190,7 +189,6 @@ class Expectations:
         self.notes.append(Note(node.place, f"{node.text_of('type')}: {why}"))
 
     def _filled(self, node: Node) -> str:
-        """Return a text with the variables of the test filled in. Raises RefusedError for other templates."""
         # promptfoo's templates are those of Nunjucks; only plain variables are supported here.
         text = str(node.value) if isinstance(node.value, int | float) else node.text()
         for name, value in self._values.items():
@@ -383,7 +381,6 @@ def _pattern(text: str, node: Node) -> Table:
 
 
 def _fields(given: Mapping[str, JsonValue]) -> Table:
-    """Return the checks of a table that allows further fields at any depth."""
     fields: Table = {}
     for name, value in given.items():
         fields[name] = {"has_fields": _fields(value)} if isinstance(value, dict) else value

@@ -385,7 +385,6 @@ def raise_asked(*_: Any, **__: Any) -> Any:
 
 
 def named(names: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return positional and named arguments by their parameters' names."""
     return {**dict(zip(names, args)), **kwargs}  # noqa: B905 - `strict` is newer than some Pythons that run this
 
 

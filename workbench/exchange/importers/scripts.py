@@ -150,7 +150,6 @@ def gathered_sources(
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process and the processes that it started."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -180,7 +180,6 @@ class Node:
         return self.value
 
     def items(self) -> list[Node]:
-        """Return the elements of a list."""
         if not isinstance(self.value, list):
             raise self.refused(f"must be a list, not {kind_of(self.value)}")
         return [Node(value, f"{self.place}[{index}]") for index, value in enumerate(self.value)]
@@ -235,7 +234,6 @@ class Node:
 
 
 def bare_values(nodes: Iterable[Node]) -> list[JsonValue]:
-    """Return the values of nodes without their places."""
     return [node.value for node in nodes]
 
 
@@ -250,12 +248,10 @@ def placed_at(place: str, values: Iterable[JsonValue]) -> list[Node]:
 
 
 def has_type(nodes: Iterable[Node], types: Collection[str]) -> bool:
-    """Return whether the `type` of any table is one of these texts."""
     return any(node.text_of("type") in types for node in nodes)
 
 
 def holds_table(values: Iterable[JsonValue]) -> bool:
-    """Return whether any of the values is a table."""
     return any(isinstance(value, dict) for value in values)
 
 
@@ -267,7 +263,6 @@ def as_text(value: JsonValue) -> str:
 
 
 def kind_of(value: JsonValue) -> str:
-    """Return the kind of a value in words, for messages."""
     match value:
         case None:
             return "nothing"
@@ -395,7 +390,6 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
 def _error_line(text: str) -> int:
-    """Return the line on which a text stops being JSON."""
     try:
         parsed_json(text)
     except json.JSONDecodeError as error:

@@ -129,7 +129,6 @@ def is_of_whole_run(span: Attributes) -> bool:
 
 
 def usage_of(span: Attributes) -> Usage | None:
-    """Return the token counts of a span, if any."""
     counts: dict[str, int] = {}
     for name, keys in _TOKENS.items():
         value = next(filter(lambda number: number is not None, map(whole_number, map(span.values.get, keys))), None)
@@ -159,7 +158,6 @@ def tool_result_of(span: Attributes) -> tuple[str, str] | None:
 
 
 def tools_of(span: Attributes) -> list[JsonValue]:
-    """Return the definitions of tools that a span holds."""
     for key in ("gen_ai.tool.definitions", "ai.prompt.tools"):
         if (given := span.node(key)) is not None:
             return [each.parsed().value for each in given.listed()]
@@ -402,7 +400,6 @@ def _numbered(span: Attributes, match_of: Callable[[str], Match[str] | None], la
 
 
 def _parts_in(value: JsonValue) -> JsonValue:
-    """Return a content that is a JSON text of parts as these parts; any other content stays as it is."""
     if not isinstance(value, str) or not value.startswith("[{"):
         return value
     try:
@@ -474,7 +471,6 @@ def _table_of(pairs: list[Node]) -> dict[str, JsonValue]:
 
 
 def _any_value(node: Node) -> JsonValue:
-    """Return a value of OTLP in JSON's types."""
     if (array := node.get("arrayValue")) is not None:
         return [_any_value(each) for each in array.items_of("values")]
     if (table := node.get("kvlistValue")) is not None:
@@ -553,7 +549,6 @@ def _roles(messages: list[JsonValue]) -> list[JsonValue]:
 
 
 def _spoken(roles: list[JsonValue]) -> list[JsonValue]:
-    """Return the roles of messages without the roles of system prompts."""
     return [role for role in roles if role not in ("system", "developer")]
 
 
@@ -583,7 +578,6 @@ def _measured(
 
 
 def _same(messages: list[JsonValue], others: list[JsonValue]) -> bool:
-    """Return whether two conversations begin with the same request."""
     return _first_request(messages) == _first_request(others)
 
 

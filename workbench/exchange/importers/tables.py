@@ -46,7 +46,6 @@ def fields_of(words: str) -> dict[str, str]:
 
 
 def _records(source: Source) -> list[Node]:
-    """Return the rows of a file: the elements of its list, or of the only list in its one object."""
     if source.kind in ("lines", "csv") or isinstance(source.root.value, list):
         return source.records
     lists: list[Node] = []
@@ -131,7 +130,6 @@ def _joined(row: Node, field: str) -> Node | None:
 
 
 def _text(node: Node) -> str:
-    """Return the text of a field, or the texts of several fields with an empty line between them."""
     if isinstance(node.value, list):
         return "\n\n".join(filter(None, (each.text().strip() for each in node.items())))
     return node.text()

@@ -69,7 +69,6 @@ class _Action(NamedTuple):
 
     @property
     def change(self) -> Table:
-        """The call as a change of the database."""
         call = expected_call(self.call)
         args = call["args"]
         assert isinstance(args, dict)
@@ -107,7 +106,6 @@ class _Task(NamedTuple):
 
     @property
     def changes(self) -> list[Table]:
-        """The changes of the database that the actions make."""
         return [action.change for action in self.actions if action.writes]
 
 
@@ -155,8 +153,6 @@ def _read(source: Source) -> Imported:
 
 
 class _Trial(NamedTuple):
-    """One conversation of a file, its reward, and its task if the file has it."""
-
     record: Node
     name: str
     conversation: Conversation
@@ -167,7 +163,6 @@ class _Trial(NamedTuple):
 
 
 def _trial(record: Node, results: Node | None) -> _Trial:
-    """Read one conversation. Raises RefusedError."""
     name = f"Task {record.table().get('task_id')}"
     number = number_of(record.get("trial")) or 0
     trial = name
@@ -216,7 +211,6 @@ _STOP, _OTHER_STOPS = "###STOP###", ("###TRANSFER###", "###OUT-OF-SCOPE###")
 
 
 def _whole(trial: _Trial, task: _Task) -> ImportedCase:
-    """Return a task as a case with one run. Raises RefusedError for a conversation without a user's message."""
     conversation, record = trial.conversation, trial.record
     entries = conversation.messages
     begins = next(indices_of("user", entries), None)
@@ -254,7 +248,6 @@ def _whole(trial: _Trial, task: _Task) -> ImportedCase:
 
 
 def _user(entries: Sequence[Message], rounds: Sequence[ExternalRound]) -> ImportedUser:
-    """Return the user of a conversation, with the reason for its end."""
     said: dict[int, str] = {}
     answered = 0
     waiting: list[str] = []
@@ -277,7 +270,6 @@ def _user(entries: Sequence[Message], rounds: Sequence[ExternalRound]) -> Import
 
 
 def _joined(known: ImportedCase | None, case: ImportedCase) -> ImportedCase:
-    """Return a case with the run of another trial of its task."""
     if known is None:
         return case
     return replace(known, runs=(*known.runs, *case.runs))
@@ -322,7 +314,6 @@ def _turns(trial: _Trial, notes: list[Note]) -> Iterator[ImportedCase]:
 
 
 def _expecting(case: ImportedCase, actions: list[_Action], task: _Task) -> ImportedCase:
-    """Return a case that expects the actions of a turn and exactly their changes."""
     case = without_expectations(case)
     notes: list[Note] = []
     if task.all_actions and actions:
@@ -369,7 +360,6 @@ def _is_made(action: ToolCall, call: ToolCall, *, exactly: bool) -> bool:
 
 
 def _task(record: Node, results: Node | None) -> _Task | None:
-    """Return the task of a conversation; `None` if the file lacks it."""
     # tau-bench repeats the task in each record; tau2 lists the tasks separately.
     task = record.at("info").at("task")
     goal = task.text_of("instruction")
@@ -410,7 +400,6 @@ def _task(record: Node, results: Node | None) -> _Task | None:
 
 
 def _goal(scenario: Node) -> str:
-    """Return the goal, the knowledge and the character of a tau2 task's user; empty without them."""
     instructions = scenario.at("instructions")
     if isinstance(instructions.value, str):
         return instructions.value

@@ -76,7 +76,6 @@ def _top() -> Table:
 
 
 def _server(server: Node, root: Node) -> Table:
-    """Return the server of a module, started by the Python that runs the script."""
     module, variable = server.need("module").text(), server.need("object").text()
     name = module.rpartition(".")[2]
     if not root.has("python"):
@@ -125,7 +124,6 @@ def _example(example: Node, served: tuple[Table, ...], system: str) -> ImportedC
 
 
 def _arguments(arguments: Node | None, notes: list[Note]) -> Table | None:
-    """Return the checks of expected arguments; `None` if the arguments do not matter."""
     if arguments is None or arguments.value is None:
         return None
     args: Table = {}

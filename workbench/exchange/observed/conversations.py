@@ -200,7 +200,6 @@ class ObservedConversation:
 
 
 def _deviations(read: Conversation, answers: Mapping[int, Answer]) -> Iterator[tuple[int, tuple[Deviation, ...]]]:
-    """Yield the index and the deviations of each answer, with the ids of the conversation's calls."""
     for index, answer in answers.items():
         calls = read.messages[index].tool_calls if index < len(read.messages) else ()
         ids = {}
@@ -635,7 +634,6 @@ class Merger:
         return replace(case, runs=as_read.runs, mapped=tuple(mapped))
 
     def _answers(self, observed: ObservedConversation, messages: tuple[Message, ...]) -> dict[str, ToolAnswer]:
-        """Return the servers' answers by the ids of calls."""
         # The answer to a request is the message after the request's own messages.
         ended: dict[int, float] = {}
         began: list[tuple[int, float]] = []
@@ -668,7 +666,6 @@ class Merger:
         return min(fitting, key=lambda each: each.began_s, default=None)
 
     def _tools(self, offered: tuple[Table, ...], place: str) -> tuple[tuple[Table, ...], list[Note]]:
-        """Return the tools on offer with missing descriptions and schemas from the server, and notes on differences."""
         listed: dict[str, Table] = {}
         for log in self._logs:
             listed |= log.tools

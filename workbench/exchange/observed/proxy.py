@@ -251,7 +251,6 @@ class RecordingProxy:
             self._observer.answered(step)
 
     def _url(self, path: str) -> str:
-        """Return the address of a path at the endpoint, without repeating the base URL's path."""
         base = self._parts.path
         if base and not (path == base or path.startswith((f"{base}/", f"{base}?"))):
             path = base + path

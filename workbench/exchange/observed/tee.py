@@ -55,7 +55,6 @@ class ServerLogWriter:
         self._write({"seen": "start", "at": _iso(time()), "command": Path(command[0]).name})
 
     def said(self, line: bytes, *, by_client: bool) -> None:
-        """Log a forwarded line if it concerns tools."""
         now_s = time()
         try:
             message = parsed_json(line.decode("utf-8"))
@@ -183,8 +182,6 @@ def _pump(source: int, target: int, log: ServerLogWriter, by_client: bool, at_en
 
 
 class _Lines:
-    """Cuts bytes into lines, and drops lines that are too long."""
-
     def __init__(self) -> None:
         self._rest = bytearray()
         self._too_long = False

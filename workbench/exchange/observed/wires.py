@@ -173,7 +173,6 @@ class AnswerReading:
             self._guarded(lambda: self._take(chunk))
 
     def end(self) -> None:
-        """Read the end of the body."""
         if self.answer is None:
             self._guarded(self._finish)
 
