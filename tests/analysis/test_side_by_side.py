@@ -74,9 +74,12 @@ def test_models_are_held_against_each_other_on_the_cases_that_all_of_them_have()
         ({"a": "", "b": "", "c": ""}, "every case passes with all 3"),
         ({"a": "0", "b": "0", "c": "0"}, "with all 3, the same 1 of 4 cases failed"),
         ({"a": "0", "b": "1", "c": "2"}, "with all 3, 1 of 4 cases failed, but not the same ones"),
-        ({"a": "", "b": "012", "c": "0"}, "most failures with b: 3 of 4 cases, only there 1, 2; fewest with a: 0"),
-        ({"a": "", "b": "0", "c": "1"}, "most failures with b and c: 1 of 4 cases, only there 0, 1; fewest with a: 0"),
-        ({"a": "0", "b": "0123", "c": "01"}, "most failures with b: 4 of 4 cases, only there 2, 3; fewest with a: 1"),
+        ({"a": "", "b": "012", "c": "0"}, "most failures with b (3 of 4 cases), only there 1, 2; fewest with a (0)"),
+        (
+            {"a": "", "b": "0", "c": "1"},
+            "most failures with b and c (1 of 4 cases), only there 0, 1; fewest with a (0)",
+        ),
+        ({"a": "0", "b": "0123", "c": "01"}, "most failures with b (4 of 4 cases), only there 2, 3; fewest with a (1)"),
     ],
 )
 def test_a_sentence_names_the_model_that_fails_most_and_where(failing: dict[str, str], text: str | None) -> None:

@@ -103,7 +103,7 @@ def test_one_table_compares_agents_with_models(program: Program) -> None:
     rows = [line.split() for line in done.stdout.splitlines()]
     assert ["case", "offline", "agent:gemini"] in rows
     assert ["pass", "rate", "0.0%", "100.0%"] in rows
-    assert "agent:gemini: valid arguments cover forwarded calls" in done.stdout
+    assert "agent:gemini is tests-agent 1.2.3; valid arguments cover forwarded calls" in done.stdout
 
 
 def test_reports_name_the_version_of_an_agent_and_what_was_not_graded(program: Program) -> None:
@@ -134,6 +134,23 @@ def test_reports_name_the_version_of_an_agent_and_what_was_not_graded(program: P
     assert "tests-agent 1.2.3" in shown.stdout
 
 
+def test_stored_batches_name_the_version_command_and_settings_of_an_agent(program: Program) -> None:
+    for version in ("1.2.3", "1.3.0"):
+        subject = {"acp": ["python", str(AGENT), version], "name": "mine", "env": {"MODE": "fast"}}
+        program.write("weather.toml", suite_text({**SUITE, "subject": subject, "cases": [CASE]}))
+        assert program.run("run", "weather.toml", "--trust").returncode == OK
+    shown = program.run("history", "show").stdout
+    settings = f"python {AGENT} 1.3.0, own tools off, with MODE"
+    assert f"mine: tests-agent 1.3.0 · {settings}" in " ".join(shown.split())
+    report = json.loads(program.run("history", "show", "--format", "json").stdout)
+    fits(report, "history")
+    command = ["python", str(AGENT), "1.3.0"]
+    stored = {"agent": None, "command": command, "mode": "", "builtin": "off", "folder": None, "env": ["MODE"]}
+    assert report["settings"]["models"] == {"mine": {"provider": "subject", **stored}}
+    assert [run["agent"] for run in report["runs"]] == ["tests-agent 1.3.0"]
+    assert "mine was tests-agent 1.2.3, and is tests-agent 1.3.0" in program.run("history", "diff", "1", "2").stdout
+
+
 def test_the_last_words_of_an_agent_are_in_the_report_without_keys(program: Program) -> None:
     program = Program(program.folder, {**program.variables, "GEMINI_API_KEY": "key-4711-of-gemini"})
     case = {"name": "Oslo", "user": f"Do {json.dumps([['words', 'GEMINI_API_KEY'], ['hang']])}"}
@@ -142,7 +159,8 @@ def test_the_last_words_of_an_agent_are_in_the_report_without_keys(program: Prog
     assert done.returncode == INFRASTRUCTURE
     [run] = json.loads((program.folder / "r.json").read_text("utf-8"))["runs"]
     [output] = run["server_outputs"]
-    assert (output["server"], output["lines"]) == ("agent:gemini", ["my key is $GEMINI_API_KEY"])
+    assert (output["server"], output["lines"]) == ("gemini", ["my key is $GEMINI_API_KEY"])
+    assert "standard error of agent gemini, 1 line:\n" in done.stdout
     assert "my key is $GEMINI_API_KEY" in done.stdout
 
 

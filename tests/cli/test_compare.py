@@ -276,7 +276,7 @@ def test_hosts_put_other_prompts_and_tools_around_those_of_the_suite(program: Pr
     hosts = ["no prompt", "concise assistant", "coding agent", "forty tools"]
     assert report["models"] == ["distracted", *(f"distracted × {name}" for name in hosts)]
     assert report["most_failures"]["models"] == ["distracted × forty tools"]
-    assert "most failures with distracted × forty tools: 1 of 2 cases, only there Right; fewest with" in " ".join(
+    assert "most failures with distracted × forty tools (1 of 2 cases), only there Right; fewest with" in " ".join(
         text.split()
     )
     assert asked == {("Written.", 1), ("", 1), ("You are a ", 1), ("You work i", 13), ("You are a ", 41)}

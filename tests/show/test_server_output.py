@@ -20,3 +20,9 @@ def test_each_server_of_a_suite_is_told_once() -> None:
     assert list(told.lines("a.toml", [OUTPUT], 4)) == []
     silent = ServerOutput("shop", ())
     assert list(told.lines("b.toml", [silent], 0)) == ["server shop wrote nothing to standard error"]
+
+
+def test_an_agent_is_called_an_agent() -> None:
+    agent = ServerOutput("codex", ("no key",), is_agent=True)
+    lines = ["standard error of agent codex, 1 line:", "  no key"]
+    assert list(ServerOutputs(Paint(enabled=False)).lines("a.toml", [agent], 0)) == lines

@@ -12,6 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.config.agents import KNOWN_AGENTS
 from workbench.config.folders import path_in, project_folder
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.secrets import Secrets
@@ -22,7 +23,7 @@ from workbench.engine.redaction import RunRedaction, SuiteParts, redacted_suite_
 from workbench.history.records import CONFIRMS, DoneRun, Kind, NewBatch, NewRun, NewShard, what_is_asked
 from workbench.history.writer import MAX_AT_ONCE, BatchHandle, HistoryWriter
 from workbench.suite.case_images import images_hash
-from workbench.suite.model import Case
+from workbench.suite.model import Case, Subject
 from workbench.suite.settings import judged_checks
 from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.trajectory.events import Event, JsonValue
@@ -197,8 +198,23 @@ OWN_MODEL_SETTINGS: dict[str, JsonValue] = {"provider": "python"}
 def brought_settings(run: PlannedRun) -> dict[str, JsonValue]:
     """Return the settings of a caller's own model or of a suite's subject; empty for other models."""
     if run.subject is not None:
-        return {"provider": "subject"}
+        return {"provider": "subject", **_agent_settings(run.subject)}
     return OWN_MODEL_SETTINGS if run.own_model is not None else {}
+
+
+def _agent_settings(subject: Subject) -> dict[str, JsonValue]:
+    """Return the settings of an agent, with the names of its variables; empty for other subjects."""
+    if not subject.is_agent:
+        return {}
+    known = KNOWN_AGENTS.get(subject.agent or "")
+    return {
+        "agent": subject.agent,
+        "command": [*(subject.started_command or ())],
+        "mode": subject.mode or (known.mode if known else ""),
+        "builtin": subject.builtin,
+        "folder": subject.folder,
+        "env": [*subject.env],
+    }
 
 
 def model_settings(find: Callable[[], ModelSpec | None]) -> dict[str, JsonValue]:

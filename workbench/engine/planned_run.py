@@ -310,10 +310,10 @@ def _agent(planned: PlannedRun, subject: Subject, context: RunContext, request: 
     if planned.fork is not None:
         raise ToolsError(NOT_FORKED)
     if planned.case.messages:
-        raise ToolsError(f"the agent {subject.name} cannot be given an earlier conversation: the case has `messages`")
+        raise ToolsError(f"the agent {subject.called} cannot be given an earlier conversation: the case has `messages`")
     if any(step.system is not None for step in planned.case.steps[1:]):
         why = "cannot change its system prompt between steps: remove `system` from the later steps"
-        raise ToolsError(f"the agent {subject.name} {why}")
+        raise ToolsError(f"the agent {subject.called} {why}")
     environment, passed = _given_to(planned, subject, context)
     system = request.settings.system
     if request.clock is not None:

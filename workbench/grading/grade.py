@@ -428,6 +428,11 @@ class AgentFacts:
     refused: int
     own_calls: int
 
+    @property
+    def title(self) -> str:
+        """The name and version of the agent."""
+        return f"{self.name} {self.version}".strip()
+
 
 @dataclass(frozen=True, slots=True)
 class RunResult:

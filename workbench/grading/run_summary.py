@@ -52,6 +52,8 @@ class RunSummary:
     """The numbers of valid, checked and unknown calls of each tool."""
     repaired: tuple[str, ...] = ()
     """The kinds of the endpoint's deviations that were repaired."""
+    agent: str | None = None
+    """The name and version of the agent that made the run; `None` for a model and in old histories."""
 
     @property
     def limited_ms(self) -> float:
@@ -96,6 +98,7 @@ def summary_of(
         metrics=tuple([(metric.name, metric.value) for metric in result.metrics]),
         tool_arguments=valid_arguments_of(result).tools,
         repaired=result.repaired,
+        agent=None if result.agent is None else result.agent.title,
     )
 
 

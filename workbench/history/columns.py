@@ -236,6 +236,7 @@ RUN: Mapping[str, Reader] = {
     "metrics": optional(metrics),
     "arguments": optional(tool_arguments),
     "repaired": optional(kinds),
+    "agent": optional(text),
 }
 _OF_OUTLINES = ("place", "suite", "case_id", "case_name", "model", "status")
 OUTLINE: Mapping[str, Reader] = {name: RUN[name] for name in _OF_OUTLINES}

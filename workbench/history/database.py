@@ -179,9 +179,12 @@ _REPAIRED = "ALTER TABLE runs ADD COLUMN repaired TEXT"
 # empty. Runs of earlier versions are compressed one by one, and have NULL here.
 _BLOCKS = "ALTER TABLE details ADD COLUMN block INTEGER;\nALTER TABLE details ADD COLUMN nth INTEGER"
 
+# Name and version of the agent that made a run; NULL for models and in runs of earlier versions.
+_AGENTS = "ALTER TABLE runs ADD COLUMN agent TEXT"
+
 MIGRATIONS: tuple[str, ...] = (
     *(_FIRST, _GRADINGS, _LOOP_TIME, _SHARED, _NOT_GRADED, _METRICS, _SHARDS, _LISTING),
-    *(_ARGUMENTS, _REPAIRED, _BLOCKS),
+    *(_ARGUMENTS, _REPAIRED, _BLOCKS, _AGENTS),
 )
 """The migrations, each from the previous version to the next. The first creates the tables.
 

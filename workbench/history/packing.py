@@ -508,6 +508,7 @@ def figure_values(figures: RunSummary) -> Mapping[str, object]:
         "metrics": metrics_text(figures),
         "arguments": arguments_text(figures),
         "repaired": repaired,
+        "agent": stored(figures.agent),
     }
 
 

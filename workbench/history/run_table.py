@@ -50,7 +50,7 @@ class RunTable(Lazy[RunRow]):
                 counts.append(_NO_COUNT)
             return
         self._finished += 1
-        of_grading = (figures.grading, figures.metrics, figures.tool_arguments, figures.repaired)
+        of_grading = (figures.grading, figures.metrics, figures.tool_arguments, figures.repaired, figures.agent)
         kind = (figures.suite, figures.status, figures.asked, figures.is_broken, *of_grading)
         self._kinds.append((*of_run, kind))
         self._reasons.append(figures.reason)
@@ -74,13 +74,13 @@ class RunTable(Lazy[RunRow]):
         _, _, model, _, repeat, _, is_fork, kind = self._kinds[index]
         if kind is None:
             return None
-        key, status, asked, is_broken, grading, metrics, arguments, repaired = kind
+        key, status, asked, is_broken, grading, metrics, arguments, repaired, agent = kind
         score, latency, first, cost, began, ended, loop = [_number(column[index]) for column in self._numbers]
         sent, got = [_count(column[index]) for column in self._counts]
         assert latency is not None
         of_case = (key, *self._cases[index], model, repeat, status, score, self._reasons[index])
         of_model = (latency, first, sent, got, cost, asked, is_broken, grading)
-        return RunSummary(*of_case, *of_model, began, ended, is_fork, loop, metrics, arguments, repaired)
+        return RunSummary(*of_case, *of_model, began, ended, is_fork, loop, metrics, arguments, repaired, agent)
 
     @property
     def figures(self) -> Sequence[RunSummary]:

@@ -216,7 +216,7 @@ def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
         "model": first.model,
         "status": result.status.value,
         "score": result.score,
-        "agent": first.agent and f"{first.agent.name} {first.agent.version}".strip(),
+        "agent": first.agent and first.agent.title,
         "grader": result.grader,
     }
     if len(result.runs) > 1:

@@ -101,6 +101,11 @@ class Subject(Frozen):
         return self.agent is not None or self.acp is not None
 
     @property
+    def called(self) -> str:
+        """The subject's name without the prefix `agent:`."""
+        return self.name.removeprefix(AGENT)
+
+    @property
     def has_own_tools(self) -> bool:
         """Whether the case may name tools that only the subject has. An agent's own tools must be allowed for that."""
         return not self.is_agent or self.builtin == "allow"

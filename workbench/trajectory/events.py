@@ -190,13 +190,15 @@ whether a call may be executed."""
 class ServerOutput:
     """The last lines of a server's standard error before the server failed, without secrets.
 
-    `earlier` is the number of lines before `lines`, `log` the path of the file with all lines.
+    `earlier` is the number of lines before `lines`, `log` the path of the file with all lines. `is_agent` is true if
+    `server` names an agent.
     """
 
     server: str
     lines: tuple[str, ...]
     earlier: int = 0
     log: str | None = None
+    is_agent: bool = field(default=False, metadata=_SPARSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +312,11 @@ class AgentStarted:
     version: str
     mode: str
     builtin: str
+
+    @property
+    def title(self) -> str:
+        """The name and version of the agent."""
+        return f"{self.name} {self.version}".strip()
 
 
 AgentNoteKind = Literal["plan", "permission", "not forwarded", "message"]

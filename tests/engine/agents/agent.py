@@ -18,7 +18,7 @@ A prompt holds a JSON list of actions, each a list whose first word names it:
 
 Options on the command line: `--no-list` lists no tools, `--login` demands a login, `--deaf` ignores SIGTERM,
 cancelling and the end of its input, `--slow-start` never answers `initialize`, `--late` starts its servers only after
-the session was opened, and `--gone` ends then.
+the session was opened, and `--gone` ends then. `1.3.0` or the like is its version.
 """
 
 from __future__ import annotations
@@ -280,7 +280,8 @@ def main() -> None:
                 pass
             case "initialize":
                 capabilities = {"promptCapabilities": {"image": True}}
-                info = {"name": "tests-agent", "version": "1.2.3"}
+                version = next((word for word in OPTIONS if word[0].isdigit()), "1.2.3")
+                info = {"name": "tests-agent", "version": version}
                 result = {"protocolVersion": 1, "agentCapabilities": capabilities, "agentInfo": info}
                 send(id=number, result=result)
             case "session/new" if "--login" in OPTIONS:

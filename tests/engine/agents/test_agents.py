@@ -268,7 +268,7 @@ def test_an_agent_that_is_not_installed_is_named_with_the_command_that_installs_
     report = workbench.evaluate(path, models=["agent:gemini", "offline"])
     assert [result.model for result in report.results] == ["agent:gemini", "offline"]
     expected = (
-        "the agent agent:gemini is not installed: there is no program 'gemini'; "
+        "the agent gemini is not installed: there is no program 'gemini'; "
         "install it with `npm install -g @google/gemini-cli`"
     )
     assert report.results[0].error == expected
@@ -497,6 +497,17 @@ def test_opencode_sends_nothing_to_models_that_the_user_has_not_chosen(tmp_path:
     assert config_of(ANTHROPIC_API_KEY="sk-1")["disabled_providers"] == ["opencode"]
     chosen = json.dumps({"model": "opencode/big-pickle"})
     assert "disabled_providers" not in config_of(OPENCODE_CONFIG_CONTENT=chosen)
+
+
+def test_opencode_reads_no_instructions_above_its_folder(tmp_path: Path) -> None:
+    """In an empty folder it reads none; a copied folder, whose instructions count, is the root of a repository."""
+    for copied in (None, "shop"):
+        work = tmp_path / str(copied) / "work"
+        work.mkdir(parents=True)
+        wanted = Wanted(Subject(agent="opencode", folder=copied), None, (), tmp_path)
+        made = set_up(wanted, work.parent / "home", {"OPENAI_API_KEY": "sk-1"}, (), Secrets())
+        assert ("OPENCODE_DISABLE_PROJECT_CONFIG" in made.environment) == (copied is None)
+        assert (work / ".git" / "HEAD").exists() == (copied is not None)
 
 
 def test_keys_are_secret_and_models_and_addresses_are_not(tmp_path: Path) -> None:

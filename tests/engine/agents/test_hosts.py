@@ -144,12 +144,13 @@ class Desk:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "user"
         self.home = self.folder / "home"
-        # Beside the user's folder: OpenCode reads `AGENTS.md` in all folders above its working folder.
         self.temporary = folder / "t"
         self.temporary.mkdir()
         for place in (
             *(".claude/CLAUDE.md", ".codex/AGENTS.md", ".gemini/GEMINI.md", ".qwen/QWEN.md", "AGENTS.md"),
             *(".config/opencode/AGENTS.md", "../AGENTS.md", "../CLAUDE.md", "../GEMINI.md", "../QWEN.md"),
+            # Above the folder of temporary files: OpenCode reads the files in all folders above its working folder.
+            *("../../AGENTS.md", "../../CLAUDE.md", "../../GEMINI.md", "../../QWEN.md"),
         ):
             file = self.home / place
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -278,10 +279,26 @@ def test_an_agent_that_waits_for_its_model_is_ended(host: Host, desk: Desk, how:
     assert desk.is_as_before()
 
 
-def test_one_table_compares_an_agent_with_a_model(desk: Desk) -> None:
-    [host] = [each for each in HOSTS if each.name == "opencode"]
+@pytest.fixture
+def opencode() -> Host:
     if shutil.which("opencode") is None:
         pytest.skip(f"opencode is not on the path: {KNOWN_AGENTS['opencode'].install}")
+    return next(each for each in HOSTS if each.name == "opencode")
+
+
+def test_opencode_reads_the_instructions_of_a_copied_folder_and_none_above_it(opencode: Host, desk: Desk) -> None:
+    project = desk.folder / "project"
+    project.mkdir()
+    (project / "AGENTS.md").write_text("Say PROJECT.", encoding="utf-8")
+    desk.write({"name": "Hi", "user": "Hi."}, subject={"agent": "opencode", "folder": "project"})
+    with Server(Script(())) as server:
+        desk.run(opencode, server, "run")
+    asked = b"".join(request.body for request in server.requests)
+    assert (b"Say PROJECT." in asked, CANARY.encode() in asked) == (True, False)
+
+
+def test_one_table_compares_an_agent_with_a_model(opencode: Host, desk: Desk) -> None:
+    host = opencode
     desk.write(case_of("Oslo", "Weather in Oslo, please."))
     with Server(Script(CALLS)) as server:
         code, output = desk.run(host, server, "compare", "--model", "offline,agent:opencode")

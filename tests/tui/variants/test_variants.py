@@ -217,6 +217,6 @@ async def test_the_comparison_in_hosts_names_the_host_that_fails_most(tmp_path: 
         await app.settle()
         screen = app.app.screen
         assert isinstance(screen, CompareScreen) and screen.state.models == ("one", *hosts)
-        await app.until(lambda: "most failures with one × forty tools: " in app.screen)
+        await app.until(lambda: "most failures with one × forty tools (" in app.screen)
         suite = app.app.main.selection.open_suites.suites[0]
         assert suite.document.text == SMART_HOME, "the library changes no file"

@@ -125,7 +125,7 @@ class AgentModel:
         self._passed = passed
         self._secrets = secrets
         self._queue: asyncio.Queue[Incoming | ForwardedCall] = asyncio.Queue(_QUEUE)
-        self._connection = AgentConnection(subject.name, self._queue.put, secrets)
+        self._connection = AgentConnection(subject.called, self._queue.put, secrets)
         self._folders: RunFolders | None = None
         self._tools: ToolServer | None = None
         self._servers: tuple[OfferedServer, ...] = ()
@@ -187,7 +187,7 @@ class AgentModel:
 
     @property
     def _who(self) -> str:
-        return f"the agent {self.name}"
+        return f"the agent {self._subject.called}"
 
     async def _begin(self, tools: Toolbox) -> None:
         if (why := not_supported()) is not None:

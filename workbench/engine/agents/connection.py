@@ -179,7 +179,8 @@ class AgentConnection:
         lines = self._error_lines
         if not lines:
             return None
-        return ServerOutput(self._name, lines[-LAST_LINES:], self._earlier_lines + len(lines[:-LAST_LINES]))
+        earlier = self._earlier_lines + len(lines[:-LAST_LINES])
+        return ServerOutput(self._name, lines[-LAST_LINES:], earlier, is_agent=True)
 
     @property
     def _said(self) -> str:

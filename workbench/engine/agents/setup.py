@@ -101,7 +101,7 @@ def set_up(
 
     Raises AgentError if the agent does not support what the run needs, and OSError."""
     subject = wanted.subject
-    who = f"the agent {subject.name}"
+    who = f"the agent {subject.called}"
     variables = inherited_variables(environment, passed, secrets)
     for name in _LOCALE:
         if name in environment:
@@ -180,7 +180,7 @@ def _with_files(command: Sequence[str], folder: Path) -> tuple[str, ...]:
 def _set_up_unknown(wanted: Wanted, setup: Setup) -> None:
     if wanted.system is not None:
         raise AgentError(
-            f"the agent {wanted.subject.name} cannot be given a system prompt: ACP has none; remove `system` and "
+            f"the agent {wanted.subject.called} cannot be given a system prompt: ACP has none; remove `system` and "
             "`clock`, or name its preset with `agent`"
         )
     if wanted.builtin == "off":
@@ -275,7 +275,7 @@ def _set_up_opencode(wanted: Wanted, home: Path, setup: Setup) -> None:
         config["permission"] = {"*": "ask"}
     if not any(map(names_a_secret, setup.environment)) and not config.get("provider") and not config.get("model"):
         raise AgentError(
-            f"the agent {wanted.subject.name} has no model: set the key of a provider, such as ANTHROPIC_API_KEY, or "
+            f"the agent {wanted.subject.called} has no model: set the key of a provider, such as ANTHROPIC_API_KEY, or "
             "name a provider and a model in OPENCODE_CONFIG_CONTENT"
         )
     # Without this setting, OpenCode sends prompts to its own free models, which the user has not chosen.
@@ -288,6 +288,21 @@ def _set_up_opencode(wanted: Wanted, home: Path, setup: Setup) -> None:
         "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
         "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
     }
+    # OpenCode reads the instructions in all folders above its working folder, up to the root of a repository.
+    if wanted.subject.folder is None:
+        setup.environment["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1"
+    else:
+        _mark_as_repository(home.parent / "work")
+
+
+def _mark_as_repository(folder: Path) -> None:
+    """Make a folder the root of an empty Git repository, unless it is one already."""
+    git = folder / ".git"
+    if git.exists():
+        return
+    for place in ("objects", "refs"):
+        (git / place).mkdir(parents=True)
+    _written(git / "HEAD", "ref: refs/heads/main\n")
 
 
 _QWEN_TOOLS = (
@@ -355,7 +370,7 @@ def not_installed(subject: Subject) -> str:
     """Return the message for a missing agent program, with the command that installs it."""
     command = subject.started_command
     assert command is not None
-    missing = f"the agent {subject.name} is not installed: there is no program {command[0]!r}"
+    missing = f"the agent {subject.called} is not installed: there is no program {command[0]!r}"
     if subject.agent is None or subject.acp is not None:
         return missing
     return f"{missing}; install it with `{KNOWN_AGENTS[subject.agent].install}`"

@@ -150,6 +150,9 @@ class HistoryRun(ReportModel):
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None = Field(description="US dollars; null if unknown")
+    agent: str | None = Field(
+        None, description="name and version of the agent that made the run; null for a model and in older histories"
+    )
     tool_arguments: tuple[ToolArgumentsReport, ...] | None = Field(
         None, description="numbers of checked and of valid calls, by tool; empty if unknown"
     )
@@ -454,5 +457,5 @@ def _run(run: RunRow) -> dict[str, object]:
 
 _FIGURES = (
     *("status", "score", "reason", "began_ms", "ended_ms", "latency_ms", "loop_ms", "first_token_ms"),
-    *("input_tokens", "output_tokens", "cost_usd", "tool_arguments"),
+    *("input_tokens", "output_tokens", "cost_usd", "agent", "tool_arguments"),
 )

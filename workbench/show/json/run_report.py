@@ -254,6 +254,7 @@ class ServerOutputReport(ReportModel):
     lines: tuple[str, ...]
     earlier: int = Field(description="number of earlier lines")
     log: str | None = Field(description="the file with all lines; null if there is none")
+    is_agent: bool = Field(False, description="whether `server` names an agent that failed in place of a server")
 
 
 class OwnCallReport(ReportModel):

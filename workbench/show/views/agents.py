@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.numerals import counted
@@ -11,7 +11,8 @@ from workbench.show.visible import one_line
 
 if TYPE_CHECKING:
     from workbench.grading.grade import AgentFacts, RunResult
-    from workbench.trajectory.events import AgentNoted, AgentStarted
+    from workbench.grading.run_summary import RunSummary
+    from workbench.trajectory.events import AgentNoted, AgentStarted, JsonValue
 
 _TOOLS = {"off": "own tools off", "forbid": "own tools forbidden"}
 
@@ -25,7 +26,7 @@ _NOTES = {
 
 def agent_text(agent: AgentStarted) -> str:
     """Return a line about a started agent: name and version, mode, its own tools, and command."""
-    parts = [f"{agent.name} {agent.version}".strip()]
+    parts = [agent.title]
     if agent.preset:
         parts.append(f"set up as {agent.preset}")
     if agent.mode:
@@ -35,6 +36,39 @@ def agent_text(agent: AgentStarted) -> str:
     return one_line(f"agent: {', '.join(parts)}")
 
 
+def settings_text(settings: Mapping[str, JsonValue]) -> str:
+    """Return the settings of an agent as a batch stores them: command, setup, mode, its own tools, folder, variables.
+
+    Empty for a model. A setting of an unexpected type is omitted."""
+    if not isinstance(builtin := settings.get("builtin"), str):
+        return ""
+    parts = []
+    if isinstance(command := settings.get("command"), list):
+        parts.append(shlex.join(map(str, command)))
+    for key, words in (("agent", "set up as"), ("mode", "mode"), ("folder", "with a copy of")):
+        if isinstance(value := settings.get(key), str) and value:
+            parts.append(f"{words} {value}")
+    parts.append(tools_text(builtin))
+    if isinstance(names := settings.get("env"), list) and names:
+        parts.append(f"with {', '.join(map(str, names))}")
+    return one_line(", ".join(parts))
+
+
+def agents_of(runs: Iterable[RunSummary]) -> dict[str, tuple[str, ...]]:
+    """Return the names and versions of agents by model, in the order of their first runs."""
+    found: dict[str, dict[str, None]] = {}
+    for run in runs:
+        if run.agent is not None:
+            found.setdefault(run.model, {})[run.agent] = None
+    return {model: tuple(agents) for model, agents in found.items()}
+
+
+def version_lines(runs: Iterable[RunSummary]) -> Iterator[str]:
+    """Yield a line for each agent among runs: its version, and the calls that its valid arguments cover."""
+    for model, agents in agents_of(runs).items():
+        yield one_line(f"{model} is {' and '.join(agents)}; {FORWARDED_ALONE}")
+
+
 def note_text(note: AgentNoted) -> str:
     """Return a line about an agent's note, which is separate from the agent's answer."""
     return one_line(f"{_NOTES[note.kind]}{note.text}")
@@ -42,12 +76,12 @@ def note_text(note: AgentNoted) -> str:
 
 def agent_lines(results: Sequence[RunResult]) -> Iterator[str]:
     """Yield a line for each agent among runs: its version, and the numbers of what was not graded."""
-    found: dict[tuple[str, str, str, str], list[AgentFacts]] = {}
+    found: dict[tuple[str, str, str], list[AgentFacts]] = {}
     for result in results:
         if (agent := result.agent) is not None:
-            found.setdefault((result.model, agent.name, agent.version, agent.builtin), []).append(agent)
-    for (model, name, version, builtin), runs in found.items():
-        parts = [f"{one_line(model)} is {one_line(f'{name} {version}'.strip())}, {tools_text(builtin)}"]
+            found.setdefault((result.model, agent.title, agent.builtin), []).append(agent)
+    for (model, title, builtin), runs in found.items():
+        parts = [f"{one_line(model)} is {one_line(title)}, {tools_text(builtin)}"]
         parts.append(FORWARDED_ALONE)
         if missing := sum(run.not_forwarded for run in runs):
             parts.append(f"{counted(missing, 'call')} not forwarded")
@@ -64,13 +98,3 @@ def tools_text(builtin: str) -> str:
 
 
 FORWARDED_ALONE = "valid arguments cover forwarded calls"
-
-
-def forwarded_line(models: Iterable[str]) -> str | None:
-    """Return a line on the valid arguments of agents, or `None` if no model is an agent."""
-    from workbench.config.agents import AGENT  # on use: reports on runs need none of it
-
-    agents = [one_line(model) for model in models if model.startswith(AGENT)]
-    if not agents:
-        return None
-    return f"{', '.join(agents)}: {FORWARDED_ALONE}"

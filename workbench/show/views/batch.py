@@ -13,7 +13,7 @@ from workbench.analysis.comparison import cells_of, model_totals
 from workbench.analysis.early_stop import stored_watch
 from workbench.analysis.gates import GateFold, GateResult, as_watched, gates_of
 from workbench.analysis.watched import GateWatched
-from workbench.grading.run_summary import RunSummary
+from workbench.grading.run_summary import RunSummary, finished_figures
 from workbench.grading.status import Status
 from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
 from workbench.numerals import count_text, counted, score_text
@@ -22,6 +22,7 @@ from workbench.show.forms import LINES_MAX
 from workbench.show.glyphs import GLYPHS
 from workbench.show.signs import FORK
 from workbench.show.text import Paint, table_lines
+from workbench.show.views.agents import agents_of
 from workbench.show.views.batch_list import called, kind_text, made_with, missing_text, times_text
 from workbench.show.views.cases import Title, cut_what
 from workbench.show.views.totals import case_totals
@@ -62,7 +63,7 @@ def head_lines(
         if each is shown:
             this = ", which this is"
         yield f"  regraded, grading {each.number}: {local_time(each.graded_at)}{this}"
-    for line in (*_graded_by(runs), *made_with(batch)):
+    for line in (*_graded_by(runs), *made_with(batch, agents_of(finished_figures(runs)))):
         yield paint(shortened(f"  {line}", max(width, _TITLE_MIN)), "muted")
 
 

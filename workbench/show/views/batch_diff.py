@@ -9,12 +9,14 @@ from typing import Protocol
 from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKind
 from workbench.analysis.measures import SCORE, SLOWER
 from workbench.analysis.paired import Paired
+from workbench.grading.run_summary import finished_figures
 from workbench.grading.status import GOOD_WORDS
 from workbench.history.records import BatchRow, Regrade, RunRow, SameSuites, SuiteRef
 from workbench.numerals import count_text, counted, counted_of, duration_text, figure, of_text
 from workbench.show.doc import Block, Column, Heading, Paragraph, Table, line_of, words
 from workbench.show.forms import LINES_MAX
 from workbench.show.spans import Line, Role, Span
+from workbench.show.views.agents import agents_of
 from workbench.show.views.batch import later_runs
 from workbench.show.views.batch_list import called
 from workbench.show.views.cases import Title
@@ -200,9 +202,21 @@ def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: Same
         for suite in side.batch.suites:
             suites[suite.key] = suite
     yield from notes_of(diff, *names_of(before, after), suites)
+    yield from _agents_between(before, after)
     yield from _what_else(before.batch, after.batch, same)
     for side in (before, after):
         yield from later_runs(side.batch, side.grading, side.runs, history)
+
+
+def _agents_between(before: DiffSide, after: DiffSide) -> Iterator[str]:
+    """Yield the versions of the agents that made runs in both batches."""
+    earlier, later = (agents_of(finished_figures(side.runs)) for side in (before, after))
+    for model, agents in later.items():
+        then, now = " and ".join(earlier.get(model, ())), " and ".join(agents)
+        if then and then != now:
+            yield one_line(f"{model} was {then}, and is {now}")
+        elif then:
+            yield one_line(f"{model} is {now} in both")
 
 
 def names_of(before: DiffSide, after: DiffSide) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from workbench.analysis.trends import MAX_TREND, TrendKey, rate_of
@@ -26,6 +27,7 @@ from workbench.show.doc import Column, Table, Value, age, joined, names, rate, s
 from workbench.show.glyphs import GLYPHS
 from workbench.show.signs import FORK, sparkline
 from workbench.show.spans import Role
+from workbench.show.views.agents import settings_text
 from workbench.show.visible import after, model_label, one_line
 from workbench.show.when import local_time, took_s
 
@@ -259,10 +261,11 @@ def times_text(batch: BatchRow) -> str:
     return text
 
 
-def made_with(batch: BatchRow) -> Iterator[str]:
+def made_with(batch: BatchRow, agents: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Iterator[str]:
     """Yield the program and settings of a batch, then the address and parameters of each model.
 
-    A foreign history may have a setting of an unexpected type, which is omitted.
+    `agents` are the names and versions of agents by model. A foreign history may have a setting of an unexpected type,
+    which is omitted.
     """
     settings = batch.settings
     how = [f"Workbench {one_line(batch.program)}", _executed(settings)]
@@ -281,7 +284,8 @@ def made_with(batch: BatchRow) -> Iterator[str]:
     if isinstance(models, Mapping):
         for name, model in models.items():
             if isinstance(model, Mapping):
-                yield f"{model_label(name)}: {one_line(_BETWEEN.join(_reached(model)))}"
+                parts = [*agents.get(name, ()), settings_text(model) or one_line(_BETWEEN.join(_reached(model)))]
+                yield f"{model_label(name)}: {one_line(_BETWEEN.join(parts))}"
 
 
 def _executed(settings: Mapping[str, JsonValue]) -> str:

@@ -51,7 +51,7 @@ from workbench.numerals import (
 from workbench.show.doc import NONE, Block, Column, Items, Matrix, Paragraph, Section, Value, line_of, words
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Span
-from workbench.show.views.agents import forwarded_line
+from workbench.show.views.agents import version_lines
 from workbench.show.views.cases import Title
 from workbench.show.views.totals import checked_text
 from workbench.show.visible import one_line, shortened
@@ -160,13 +160,13 @@ def weakest_text(columns: Mapping[str, Iterable[Cell]]) -> str | None:
         return f"with {everyone}, the same {failed} failed"
     if found.failed == found.best_failed:
         return f"with {everyone}, {failed} failed, but not the same ones"
-    text = f"most failures with {_names(found.models)}: {failed}"
+    text = f"most failures with {_names(found.models)} ({failed})"
     if found.only_there:
         named = [one_line(name) for name in found.only_there[:_MAX_ONLY_THERE]]
         if more := len(found.only_there) - len(named):
             named.append(f"{count_text(more)} more")
         text += f", only there {', '.join(named)}"
-    return f"{text}; fewest with {_names(found.best)}: {count_text(found.best_failed)}"
+    return f"{text}; fewest with {_names(found.best)} ({count_text(found.best_failed)})"
 
 
 _MAX_NAMES = 2
@@ -190,8 +190,8 @@ def tests_view(comparison: Comparison, titles: Titles | None = None) -> Iterator
             yield _pair(pair, titles)
     if BASELINE in comparison.models:
         yield Paragraph(line_of(f"{BASELINE} is a baseline, not a language model", "muted"))
-    if (forwarded := forwarded_line(comparison.models)) is not None:
-        yield Paragraph(line_of(forwarded, "muted"))
+    for line in version_lines(comparison.runs):
+        yield Paragraph(line_of(line, "muted"))
 
 
 def _titles(comparison: Comparison) -> Titles:

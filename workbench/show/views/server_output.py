@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 def output_title(output: ServerOutput) -> str:
     """Return a title for a server's last lines: `standard error of server weather, the last 10 of 25 lines`."""
-    name, shown = one_line(output.server), len(output.lines)
+    kind = "agent" if output.is_agent else "server"
+    name, shown = f"{kind} {one_line(output.server)}", len(output.lines)
     if not shown:
-        return f"server {name} wrote nothing to standard error"
+        return f"{name} wrote nothing to standard error"
     lines = counted(output.earlier + shown, "line")
     if output.earlier:
         lines = f"the last {shown} of {lines}"
-    return f"standard error of server {name}, {lines}"
+    return f"standard error of {name}, {lines}"
 
 
 def server_output_lines(output: ServerOutput, width: int, indent: int) -> list[Line]:
