@@ -52,7 +52,7 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.fold import fold
 from workbench.trajectory.trajectory import Trajectory
-from workbench.tui.kit.questions import AskScreen
+from workbench.tui.kit.questions import QuestionScreen
 from workbench.tui.runs.runner import AppRuntime
 from workbench.tui.shell.workbench import Workbench
 from workbench.tui.storage import watch
@@ -418,7 +418,7 @@ async def opened(
     # What an audit marks, it marks a second after everything else: no test of anything else is to wait for that.
     background_audit.REST_S = 0.01 if audits else 3600.0
     # A question of the app accepts keys at once, unless its own class says otherwise.
-    AskScreen.REST_S = 0.0
+    QuestionScreen.ANSWER_DELAY_S = 0.0
     # Nor is a test of anything else to be surprised by what it did to a file.
     watch.LOOK_S = 0.1 if watches else 3600.0
     async with app.run_test(size=size) as pilot:

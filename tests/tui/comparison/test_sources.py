@@ -47,11 +47,11 @@ def test_cells_fill_in_as_runs_go_on() -> None:
     assert state.models == ("offline", "other")
     assert set(stages(state).values()) == {"not run"}
     runs = started(book)
-    state.delivered([])
+    state.update_runs([])
     assert set(stages(state).values()) == {"waiting"}
     book.apply(RunEvent(Event(runs[0].run_id, 0, 0.0, RequestStarted(1))))
     book.apply(done(runs[1], Status.FAILED, 0.5))
-    state.delivered([ONE])
+    state.update_runs([ONE])
     assert stages(state) == {
         ("one", "offline"): "running",
         ("one", "other"): "failed",
@@ -95,14 +95,14 @@ def test_a_cell_whose_run_waits_for_its_endpoint_does_not_say_that_it_runs() -> 
     happenings: list[EventPayload] = [RequestStarted(1), RequestFailed(1, "busy"), RequestStarted(1)]
     for number, event in enumerate(happenings):
         book.apply(RunEvent(Event(runs[0].run_id, number, 0.0, event)))
-        state.delivered([ONE])
+        state.update_runs([ONE])
         assert stages(state)["one", "offline"] == book.summary(ONE).stage == "running"
         assert book.apply(RequestPutOff(runs[0].run_id, 8.0)) == ONE
-        state.delivered([ONE])
+        state.update_runs([ONE])
         assert stages(state)["one", "offline"] == book.summary(ONE).stage == "waiting"
     book.apply(done(runs[0], Status.STOPPED))
     assert book.apply(RequestPutOff(runs[0].run_id, 8.0)) is None
-    state.delivered([ONE])
+    state.update_runs([ONE])
     assert stages(state)["one", "offline"] == "stopped"
 
 
@@ -114,7 +114,7 @@ def test_a_cell_says_until_when_the_first_of_its_runs_waits() -> None:
     state = live(book)
 
     def later() -> str | None:
-        state.delivered([ONE])
+        state.update_runs([ONE])
         return state.at((str(PATH), "one", "a")).later
 
     def say(run: PlannedRun, *happenings: EventPayload) -> None:
@@ -147,7 +147,7 @@ def test_what_a_case_came_to_stays_when_it_is_run_on_another_model() -> None:
     assert state.models == ("offline", "other", "a", "b")
     assert stages(state)["one", "a"] == "passed"
     run_on(book, "a", Status.FAILED)
-    state.delivered([ONE])
+    state.update_runs([ONE])
     standing = state.at((str(PATH), "one", "a"))
     assert (standing.planned, stages(state)["one", "a"]) == (1, "failed")
 
@@ -171,10 +171,10 @@ def test_runs_that_were_stopped_are_missing_and_take_no_verdict_away() -> None:
     key = (str(PATH), "one", "a")
     assert (state.at(key).is_missing, state.repeats(key)) == (True, 2)
     run_on(book, "a", Status.FAILED, repeats=2)
-    state.delivered([ONE])
+    state.update_runs([ONE])
     assert (state.at(key).is_missing, stages(state)["one", "a"]) == (False, "failed")
     run_on(book, "a", Status.STOPPED)
-    state.delivered([ONE])
+    state.update_runs([ONE])
     assert (state.at(key).is_missing, stages(state)["one", "a"], state.at(key).planned) == (False, "failed", 2)
 
 
@@ -195,26 +195,26 @@ def test_the_repeats_that_were_graded_before_the_rest_was_stopped_stay_until_as_
     assert (half.is_missing, half.cell is not None and half.cell.graded) == (True, 1)
     for name in ("none", "none again"):
         stopped = batch(name)
-        state.delivered([ONE])
+        state.update_runs([ONE])
         going = state.at(key)
         assert (going.stage, going.cell, going.done) == ("waiting", half.cell, 0)
         assert list(state.cells("a")) == [half.cell]
         for run in stopped:
             book.apply(done(run, Status.STOPPED))
-            state.delivered([ONE])
+            state.update_runs([ONE])
             assert state.at(key).cell == half.cell
         assert state.at(key) == half
     first, second = batch("another half")
     book.apply(done(first, Status.FAILED, 0.0))
-    state.delivered([ONE])
+    state.update_runs([ONE])
     assert (state.at(key).done, stages(state)["one", "a"]) == (1, "failed")
     book.apply(done(second, Status.STOPPED))
-    state.delivered([ONE])
+    state.update_runs([ONE])
     assert (state.at(key).is_missing, stages(state)["one", "a"]) == (True, "failed")
     run_on(book, "a", Status.PASSED, repeats=2)
     for run, status in zip(batch("half of what there was"), (Status.FAILED, Status.STOPPED), strict=True):
         book.apply(done(run, status))
-    state.delivered([ONE])
+    state.update_runs([ONE])
     assert (state.at(key).is_missing, stages(state)["one", "a"]) == (False, "passed")
 
 
@@ -259,11 +259,11 @@ def test_of_runs_that_are_graded_anew_only_their_cases_are_looked_at_again(monke
         return standings(runs, case)
 
     monkeypatch.setattr(LiveRuns, "standings", counted)
-    state.delivered([])
+    state.update_runs([])
     assert looked_at == []
     (record,) = book.finished(ONE)
     book.regrade(record, first, done(first, Status.FAILED, 0.0).result)
-    state.delivered([])
+    state.update_runs([])
     assert looked_at == ["one"]
     state.follow()
     assert looked_at == ["one"]

@@ -219,10 +219,10 @@ def test_rows_stay_where_they_are_until_nothing_runs_any_more() -> None:
     state = CompareState(table)
     state.sort()
     table.of[first.on("a")] = over(figures(Status.PASSED, 1.0))
-    state.delivered([])
+    state.update_runs([])
     assert shown(state) == ["1", "2"]
     table.of[second.on("a")] = over(figures(Status.FAILED, 0.0))
-    assert state.delivered([])
+    assert state.update_runs([])
     assert shown(state) == ["2", "1"]
 
 
@@ -232,7 +232,7 @@ def test_what_differs_appears_as_soon_as_it_does() -> None:
     state.show_differences(True)
     assert shown(state) == []
     table.of[case("1").on("b")] = over(figures(Status.FAILED, 0.0))
-    assert state.delivered([])
+    assert state.update_runs([])
     assert shown(state) == ["1"]
 
 
@@ -247,7 +247,7 @@ def test_what_is_shown_after_news_is_what_would_be_shown_from_the_beginning(
         news = data.draw(st.sampled_from(table.rows))
         table.new, table.of[news.on("a")] = [news], data.draw(runs.map(over))
         before = list(state.rows)
-        assert state.delivered([]) == (state.rows != before)
+        assert state.update_runs([]) == (state.rows != before)
         anew = CompareState(table)
         anew.set_filter(words)
         anew.show_differences(only)
@@ -269,7 +269,7 @@ def test_news_of_one_case_look_at_no_other_one_whatever_is_filtered(monkeypatch:
         return True
 
     monkeypatch.setattr(state, "differs", differs)
-    assert state.delivered([(Path("s"), "7")])
+    assert state.update_runs([(Path("s"), "7")])
     assert (table.asked, differed, shown(state)) == (["7"], ["7"], ["7"])
 
 

@@ -377,7 +377,7 @@ async def test_a_batch_that_goes_on_is_read_again_when_something_happens_in_it(
         await app.press("c")
         assert "Its runs are under way" in app.screen
         before = screen.state.batches[0]
-        screen.delivered(set(), False)
+        screen.update_runs(set(), False)
         await app.settle()
         assert screen.state.batches[0] is not before
         app.app.action_stop_all()

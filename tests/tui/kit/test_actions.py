@@ -174,7 +174,7 @@ def test_what_cannot_be_done_says_why() -> None:
 
 
 def test_what_can_be_done_says_nothing() -> None:
-    ready = MainSituation(row="case", runnable=3, runs=2, has_file=True, has_text=True, not_editable=None)
+    ready = MainSituation(row="case", runnable=3, runs=2, has_file=True, has_text=True, why_row_not_editable=None)
     for action_id in ("run.case", "run.suite", "run.expand", "run.next", "copy", "edit"):
         assert ALL_ACTIONS[action_id].why_not(ready) is None, action_id
 
@@ -196,7 +196,9 @@ def test_the_bar_never_shows_more_keys_than_fit_and_always_the_one_for_help() ->
 
 
 def test_at_160_columns_the_tree_names_the_ways_to_the_other_screens() -> None:
-    ran = MainSituation(pane="suites", row="case", runnable=1, cases=1, failed=True, has_file=True, not_editable=None)
+    ran = MainSituation(
+        pane="suites", row="case", runnable=1, cases=1, failed=True, has_file=True, why_row_not_editable=None
+    )
     now = replace(ran, shown="a finished run", graded=True, shown_failed=True)
     line = plain(key_line(shown_keys(now), 160, DEFAULT_KEYS))
     assert all(key in line for key in ("t tools", "= grades", "f failures", "! audit"))

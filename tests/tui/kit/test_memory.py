@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
-from workbench.tui.kit.memory import MAX_PROJECTS, NOTHING, Memory, Place, Remembered
+from workbench.tui.kit.memory import MAX_PROJECTS, NOTHING, Memory, MemoryContent, Place
 
 HOME = Place("/suites/home.toml", "movie-night", (("folder", "/suites/old"),), ("offline", "fast"))
-ALL = Remembered("paper", "form", "run", True).with_place("/suites", HOME).with_command("zoom").with_command("copy")
+ALL = MemoryContent("paper", "form", "run", True).with_place("/suites", HOME).with_command("zoom").with_command("copy")
 ALL = replace(ALL, borders={"wide": (0.3, 0.6), "narrow": (0.4,)})
 
 JSON = st.recursive(
@@ -37,7 +37,7 @@ def test_two_programs_at_once_keep_what_the_other_did_not_touch(tmp_path: Path) 
     one.change(lambda known: replace(known, theme="paper"))
     other.change(lambda known: replace(known, zoomed=True))
     one.change(lambda known: replace(known, theme="ember"))
-    assert other.read() == Remembered("ember", zoomed=True)
+    assert other.read() == MemoryContent("ember", zoomed=True)
 
 
 def test_nothing_is_written_when_nothing_changed(tmp_path: Path) -> None:

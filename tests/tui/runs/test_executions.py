@@ -22,7 +22,7 @@ from workbench.trajectory.events import (
     ToolDefinition,
 )
 from workbench.trajectory.trajectory import Trajectory
-from workbench.tui.kit.dialogs import ReadLines
+from workbench.tui.kit.dialogs import TextView
 from workbench.tui.runs import start
 from workbench.tui.runs.dialogs import ExecutionScreen, HandExecutionScreen, TrustScreen
 from workbench.tui.shell.main_screen import MainScreen
@@ -158,7 +158,7 @@ async def test_a_yes_counts_only_after_the_end_of_the_arguments_was_shown(tmp_pa
         for answer in (["1"], ["up", "enter"]):
             await app.press(*answer)
             assert "Read to the end first" in app.screen
-        reading = app.app.screen.query_one("#reading", ReadLines)
+        reading = app.app.screen.query_one("#reading", TextView)
         while not reading.was_at_end:
             await app.press("pagedown")
         await app.press("1")

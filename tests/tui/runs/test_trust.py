@@ -10,7 +10,7 @@ from tests.tui.apps import NEEDY, SMART_HOME, conversation, opened, suites_in
 from workbench.suite.suite_file import load_suite
 from workbench.tools.listings import Listings
 from workbench.trajectory.events import ToolDefinition
-from workbench.tui.kit.dialogs import ReadLines
+from workbench.tui.kit.dialogs import TextView
 from workbench.tui.runs.dialogs import TrustScreen
 
 LONG = NEEDY.replace(
@@ -29,7 +29,7 @@ async def test_on_a_small_screen_a_yes_counts_only_after_the_end_was_shown(tmp_p
             await app.press(*answer)
             assert isinstance(app.app.screen, TrustScreen)
             assert "Read to the end first: PgDn" in app.screen
-        reading = app.app.screen.query_one("#reading", ReadLines)
+        reading = app.app.screen.query_one("#reading", TextView)
         seen = app.screen
         while not reading.was_at_end:
             before = reading.top

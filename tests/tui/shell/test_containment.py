@@ -16,7 +16,7 @@ from textual.widget import Widget
 
 from tests.tui.apps import SMART_HOME, Opened, conversation, opened, suites_in
 from workbench.suite.drafts import Drafts
-from workbench.tui.kit.dialogs import ReadLines
+from workbench.tui.kit.dialogs import TextView
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.kit.rows import RowsView
 from workbench.tui.shell.main_screen import MainScreen
@@ -114,7 +114,7 @@ async def test_a_pane_that_cannot_be_drawn_says_so_and_is_tried_again_at_the_nex
     ("key", "plants"),
     [
         ("question_mark", [(HelpScreen, "compose"), (HelpScreen, "on_mount"), (HelpScreen, "arrange")]),
-        ("question_mark", [(ReadLines, "render_line"), (ReadLines, "get_content_height")]),
+        ("question_mark", [(TextView, "render_line"), (TextView, "get_content_height")]),
         ("t", [(ToolsScreen, "compose"), (ToolsScreen, "on_mount"), (RowsView, "render_line"), (RowsView, "on_mount")]),
     ],
 )

@@ -29,7 +29,7 @@ from workbench.suite.model import Case, Suite
 from workbench.tui.acceptance.accept import pairings_of
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.dialogs import Option, PreviewScreen
-from workbench.tui.kit.questions import AskScreen
+from workbench.tui.kit.questions import QuestionScreen
 from workbench.tui.kit.stage import in_background
 from workbench.tui.run_book.record import RunRecord
 
@@ -254,7 +254,7 @@ def _why_not(result: RunResult) -> str | None:
     return why_left_out(result)
 
 
-class AcceptSeveralScreen(AskScreen[RunsToAccept]):
+class AcceptSeveralScreen(QuestionScreen[RunsToAccept]):
     """Asks whether to accept existing runs or to make new runs. Shows an estimate of the cost of new runs."""
 
     TITLE_LINE = "Accept what all runs share, for the cases that the filter shows"

@@ -27,7 +27,7 @@ from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.kit.side_screen import Varied
+from workbench.tui.kit.side_screen import ActionOverride
 from workbench.tui.kit.strips import Bar
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class AuditScreen(SearchedScreen[Target | None]):
 
     NAME = "audit"
     TITLE_IN_TEXT = "the audit"
-    VARIED = (Varied("back", keys="escape left"),)
+    ACTION_OVERRIDES = (ActionOverride("back", keys="escape left"),)
     AUTO_FOCUS = "#audit-list"
 
     def __init__(

@@ -31,11 +31,11 @@ from workbench.suite.render import one_line as toml_line
 from workbench.tui.breakpoints.project import Breakpoints
 from workbench.tui.kit.actions import Action, Situation, action, key_for, unless_read_only
 from workbench.tui.kit.bars import KeyBar
-from workbench.tui.kit.dialogs import ReadLines
+from workbench.tui.kit.dialogs import TextView
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.rows import RowsView
-from workbench.tui.kit.side_screen import Varied
+from workbench.tui.kit.side_screen import ActionOverride
 from workbench.tui.kit.strips import Bar
 from workbench.tui.kit.suggestions import CompletionList
 
@@ -241,9 +241,9 @@ class BreakpointsScreen(SearchedScreen[None]):
     BreakpointsScreen Input { height: 1; border: none; padding: 0 1; background: $panel; }
     """
     NAME = "breakpoints"
-    FIRST = ("switch", "add", "edit")
+    FIRST_ACTIONS = ("switch", "add", "edit")
     TITLE_IN_TEXT = "the breakpoints"
-    VARIED = (Varied("back", keys="escape left"),)
+    ACTION_OVERRIDES = (ActionOverride("back", keys="escape left"),)
     AUTO_FOCUS = "#breakpoints-list"
 
     def __init__(self, stage: Workbench, project: ProjectBreakpoints) -> None:
@@ -267,7 +267,7 @@ class BreakpointsScreen(SearchedScreen[None]):
         with Vertical(id="breakpoints-body"):
             yield RowsView(_Points(self._project), self._row_line, _nothing, "breakpoints-list")
             yield CompletionList()
-        yield ReadLines(self._message_lines, "breakpoints-said")
+        yield TextView(self._message_lines, "breakpoints-said")
         yield _LineField("breakpoints-line", self._step)
         yield KeyBar("breakpoints-keys")
 
@@ -324,8 +324,8 @@ class BreakpointsScreen(SearchedScreen[None]):
 
     def _show(self) -> None:
         self._list.move_cursor(self._list.cursor)
-        text = self.query_one("#breakpoints-said", ReadLines)
-        text.show_anew(from_top=True)
+        text = self.query_one("#breakpoints-said", TextView)
+        text.rebuild_lines(from_top=True)
         text.refresh(layout=True)
         self._show_bars()
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def _edit_held(now: MainSituation) -> str | None:
     if now.pane == "run" and now.held is not None:
         return why_not_edit_held(now)
-    return now.not_editable or now.of_row
+    return now.why_row_not_editable or now.why_case_not_editable
 
 
 def _undo(now: MainSituation) -> str | None:
@@ -49,7 +49,7 @@ def _open_in_editor(now: MainSituation) -> str | None:
         return f"this suite has unsaved changes: save it first ({key_for('save')}), or {part}"
     if now.editor:
         return None
-    return now.no_editor
+    return now.why_no_editor
 
 
 class EditActions(MainActions):

@@ -337,7 +337,7 @@ class CasePane(Vertical):
         """Close a field with invalid text. Return why the text was invalid."""
         return self.form.give_up_refused()
 
-    def form_refuses(self) -> dict[str, str]:
+    def form_refusals(self) -> dict[str, str]:
         """Return why actions on the form's rows are unavailable, by action id."""
         if self.view != "form":
             return {}

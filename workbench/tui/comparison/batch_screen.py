@@ -150,7 +150,7 @@ class ComparedBatchScreen(CompareScreen):
 
     # Reading
 
-    def delivered(self, cases: set[CaseKey], batches: bool) -> None:
+    def update_runs(self, cases: set[CaseKey], batches: bool) -> None:
         if batches or self._is_ours:
             self._read_soon()
         if (watched := self._watched) is None:

@@ -25,8 +25,8 @@ from workbench.tui.comparison.sources import to_look_at
 from workbench.tui.comparison.state import CompareState
 from workbench.tui.comparison.table import names_of
 from workbench.tui.kit.actions import action
-from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line
-from workbench.tui.kit.questions import AskScreen
+from workbench.tui.kit.dialogs import ChoiceList, Dialog, Option, keys_line
+from workbench.tui.kit.questions import QuestionScreen
 from workbench.tui.kit.side_screen import FilterScreen, SideScreen
 from workbench.tui.kit.stage import in_background
 from workbench.tui.models.chooser import ModelChooser
@@ -65,16 +65,16 @@ class RepeatChoiceScreen(Dialog[int]):
         self._first = self._repeats.index(min(going, default=to_look_at(cell.runs)))
 
     def body(self) -> ComposeResult:
-        yield ChooseLines(self._options, self._first, widget_id="repeats")
+        yield ChoiceList(self._options, self._first, widget_id="repeats")
 
     def on_mount(self) -> None:
-        repeats = self.query_one("#repeats", ChooseLines)
+        repeats = self.query_one("#repeats", ChoiceList)
         self.set_focus(repeats)
         # Scrolling to the cursor needs the height of the list. The height is known after the layout.
         self.call_after_refresh(repeats.move_cursor, self._first)
 
-    @on(ChooseLines.Chosen)
-    def _chosen(self, event: ChooseLines.Chosen) -> None:
+    @on(ChoiceList.Chosen)
+    def _chosen(self, event: ChoiceList.Chosen) -> None:
         self.dismiss(self._repeats[event.index])
 
 
@@ -358,7 +358,7 @@ def _key_of(cell: Cell) -> CellKey:
     return cell.suite, cell.case_id, cell.model
 
 
-class AgainScreen(AskScreen[Literal["run", "no"]]):
+class AgainScreen(QuestionScreen[Literal["run", "no"]]):
     """Asks before running cells again for money. `cells` is the number of cells that ran before."""
 
     TITLE_LINE = "Run again, for money?"

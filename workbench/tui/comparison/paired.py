@@ -128,7 +128,7 @@ class PairedScreen(SearchedScreen[None]):
     def situation(self) -> Situation:
         if self.state.rows:
             return Situation(has_text=True)
-        return Situation(has_text=True, refuses={"paired.open": "no case was graded with both"})
+        return Situation(has_text=True, refusals={"paired.open": "no case was graded with both"})
 
     def on_rows_view_opened(self) -> None:
         self.action_do("paired.open")

@@ -25,7 +25,7 @@ from workbench.tui.comparison.table import Columns, ComparedTotals, CompareHead,
 from workbench.tui.kit.actions import Action, Situation, action, key_for, unless_read_only
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField
-from workbench.tui.kit.side_screen import Varied
+from workbench.tui.kit.side_screen import ActionOverride
 from workbench.tui.kit.stage import in_background
 from workbench.tui.kit.strips import Bar
 from workbench.tui.runs.status_line import progress_ends
@@ -54,9 +54,9 @@ class CompareScreen(CellsScreen):
 
     DEFAULT_CSS = "CompareScreen { overflow: hidden; }"
     NAME = "compare"
-    FIRST = ("open", "run", "run_all", "models", "pair", "differences", "sort", "filter")
+    FIRST_ACTIONS = ("open", "run", "run_all", "models", "pair", "differences", "sort", "filter")
     TITLE_IN_TEXT = "the comparison"
-    VARIED = (Varied("filter", title="Filter as you type: name, tag, failed, model:failed"),)
+    ACTION_OVERRIDES = (ActionOverride("filter", title="Filter as you type: name, tag, failed, model:failed"),)
     AUTO_FOCUS = "#compare-table"
 
     def __init__(
@@ -176,11 +176,11 @@ class CompareScreen(CellsScreen):
 
     # News
 
-    def second_passed(self) -> None:
+    def update_times(self) -> None:
         self._show_bars()
 
-    def delivered(self, cases: set[CaseKey], batches: bool) -> None:
-        self._show_news(self.state.delivered(cases))
+    def update_runs(self, cases: set[CaseKey], batches: bool) -> None:
+        self._show_news(self.state.update_runs(cases))
 
     def _show_news(self, others: bool) -> None:
         """Show changed cells. `others` is whether other rows are displayed."""
@@ -216,7 +216,7 @@ class CompareScreen(CellsScreen):
         self.table.repaint()
         self._show_bars()
 
-    def follow_grades(self) -> None:
+    def update_grades(self) -> None:
         if self.state.source.live and not self.is_covered:
             self.follow()
 
@@ -248,15 +248,15 @@ class CompareScreen(CellsScreen):
     # Actions
 
     @property
-    def ways_out(self) -> tuple[tuple[str, str], ...]:
-        ways = (("stop_all", "stops all"), *super().ways_out)
+    def exit_actions(self) -> tuple[tuple[str, str], ...]:
+        ways = (("stop_all", "stops all"), *super().exit_actions)
         if self.state.source.live:
             return (("stop", "stops the cell"), *ways)
         return ways
 
     @property
     def situation(self) -> Situation:
-        return Situation(has_text=True, typing="a filter" if self._filtering else None, refuses=self._refusals())
+        return Situation(has_text=True, typing="a filter" if self._filtering else None, refusals=self._refusals())
 
     def _offered(self) -> list[tuple[Action, bool]]:
         offered = super()._offered()
@@ -380,7 +380,7 @@ class CompareScreen(CellsScreen):
         else:
             self.set_focus(self.table)
 
-    def _to_list(self) -> None:
+    def _focus_list(self) -> None:
         self.set_focus(self.table)
 
     @action("esc", "Leave the filter, the mark or the screen", label="back")

@@ -101,7 +101,7 @@ class CompareState:
 
     def follow(self) -> None:
         """Show all changes of the source. Sort again unless runs are active."""
-        self.delivered(())
+        self.update_runs(())
         if self.sorting is not None and not self._under_way:
             self._rebuild()
 
@@ -114,7 +114,7 @@ class CompareState:
             self._fit()
             self._rebuild(resort=False)
 
-    def delivered(self, cases: Iterable[CaseKey]) -> bool:
+    def update_runs(self, cases: Iterable[CaseKey]) -> bool:
         """Update these cases and all cases with new runs or grades. Return whether the displayed rows changed.
 
         The time depends on the number of updated cases, unless rows were added or removed."""

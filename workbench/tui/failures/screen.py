@@ -16,7 +16,7 @@ from workbench.tui.failures.state import FailureList, detail_lines, list_message
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.rows import Detail
-from workbench.tui.kit.side_screen import Varied
+from workbench.tui.kit.side_screen import ActionOverride
 
 if TYPE_CHECKING:
     from workbench.tui.run_book.record import RunRecord  # noqa: F401 (the base class names it)
@@ -47,10 +47,10 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
 
     LIST_SHARES = (0.3, 0.5)
     TWO_COLUMNS_CELLS = 76
-    STACKS = False
+    CAN_STACK = False
     NAME = "failures"
     TITLE_IN_TEXT = "the failures"
-    VARIED = (Varied("other", label="advice"),)
+    ACTION_OVERRIDES = (ActionOverride("other", label="advice"),)
     AUTO_FOCUS = "#failures-list"
 
     def __init__(self, stage: Workbench, state: FailureList, place: str) -> None:
@@ -126,7 +126,7 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
             self._go_to("list")
         else:
             self._first_column += step
-            self._detail.show_anew(from_top=False)
+            self._detail.rebuild_lines(from_top=False)
 
     def _fold(self, folded: bool) -> bool:
         changed = self.state.fold(folded)

@@ -29,7 +29,7 @@ from workbench.show.visible import model_label, one_line
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.rows import ListState
-from workbench.tui.kit.side_screen import Varied
+from workbench.tui.kit.side_screen import ActionOverride
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
@@ -142,8 +142,8 @@ class FaultsScreen(ListScreen[str, FaultTable]):
     LIST_SHARES = (0.35, 0.6)
     NAME = "faults"
     TITLE_IN_TEXT = "the faults"
-    VARIED = (Varied("other", title="Switch between the matrix and the runs", label="runs"),)
-    FILTERED_BY = "tool, fault, verdict"
+    ACTION_OVERRIDES = (ActionOverride("other", title="Switch between the matrix and the runs", label="runs"),)
+    FILTER_PLACEHOLDER = "tool, fault, verdict"
     AUTO_FOCUS = "#faults-list"
 
     def __init__(self, stage: Workbench, matrix: FaultMatrix, place: str) -> None:

@@ -25,7 +25,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, with_margin
 from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line
-from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
+from workbench.tui.kit.dialogs import ChoiceList, Dialog, Option, TextView, keys_line
 from workbench.tui.kit.stage import in_background
 from workbench.tui.run_book.record import RunRecord, results_of
 from workbench.tui.tree.selection import go_to_run
@@ -273,8 +273,8 @@ class FaultsDialog(Dialog[Choice]):
         self._lasting = 0
 
     def body(self) -> ComposeResult:
-        yield ReadLines(self._lines, "reading")
-        yield ChooseLines(self._options(), widget_id="choices")
+        yield TextView(self._lines, "reading")
+        yield ChoiceList(self._options(), widget_id="choices")
 
     def on_mount(self) -> None:
         self.set_focus(self.query_one("#choices"))
@@ -295,8 +295,8 @@ class FaultsDialog(Dialog[Choice]):
         options += [Option(fault, checked=fault in self._faults) for fault in FAULTS]
         return options
 
-    @on(ChooseLines.Chosen)
-    def _chosen(self, event: ChooseLines.Chosen) -> None:
+    @on(ChoiceList.Chosen)
+    def _chosen(self, event: ChoiceList.Chosen) -> None:
         # Row 0 runs the trials. In the other rows, `at` is 0 for the last matrix, 1 for the duration of faults, and 2
         # or more for the faults. Without a last matrix, `at` begins at 1.
         at = event.index - self._has_last
@@ -309,7 +309,7 @@ class FaultsDialog(Dialog[Choice]):
             self._lasting = (self._lasting + 1) % len(_LASTINGS)
         else:
             self._faults ^= {FAULTS[at - 2]}
-        choices = self.query_one("#choices", ChooseLines)
+        choices = self.query_one("#choices", ChoiceList)
         choices.options = self._options()
         choices.repaint()
-        self.query_one("#reading", ReadLines).show_anew(from_top=True)
+        self.query_one("#reading", TextView).rebuild_lines(from_top=True)

@@ -21,7 +21,7 @@ from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView, Motion
 from workbench.tui.kit.rows import Detail
-from workbench.tui.kit.side_screen import ColumnsScreen, Varied
+from workbench.tui.kit.side_screen import ActionOverride, ColumnsScreen
 from workbench.tui.kit.strips import Bar
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
     TWO_COLUMNS_CELLS = 80
     NAME = "grades"
     TITLE_IN_TEXT = "the grades"
-    VARIED = (Varied("back", keys="escape left"),)
+    ACTION_OVERRIDES = (ActionOverride("back", keys="escape left"),)
     AUTO_FOCUS = "#grades-list"
 
     def __init__(self, stage: Workbench, state: GradesState, other_run: OtherRun = _no_other_run) -> None:
@@ -152,7 +152,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
     @on(GradeList.Moved)
     def _moved(self) -> None:
         self._bad = -1
-        self._detail.show_anew(from_top=True)
+        self._detail.rebuild_lines(from_top=True)
 
     @on(GradeList.Opened)
     def _opened(self) -> None:
@@ -180,11 +180,11 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
     @action("enter", "Details: how the grader scores, values in full", label="more")
     def do_explain(self) -> None:
         """Toggle between full and short explanations. If only the graders are visible, show the calls."""
-        if self._one_column and self.column == "list":
+        if self._is_one_column and self.column == "list":
             self._go_to("detail")
             return
         self.state.more = not self.state.more
-        self._detail.show_anew(from_top=False)
+        self._detail.rebuild_lines(from_top=False)
         if self.state.more and self.state.explanation.more:
             self.announce(f"Values in full; at the end, how {self.state.explanation.system} scores")
 
@@ -195,7 +195,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
         if not bad:
             self.announce("All calls here are right")
             return
-        if self._one_column:
+        if self._is_one_column:
             self._go_to("detail")
         after = [line for line in bad if line > self._bad]
         self._bad = after[0] if after else bad[0]

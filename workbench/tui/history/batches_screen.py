@@ -36,11 +36,11 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     # The history is read in threads. A batch of this app that begins or ends reloads everything. Other events reload
     # only the batches with active runs, at most once in GOING_S. A covered screen reloads when it is uncovered.
     NAME = "history"
-    FIRST = ("open", "mark")
+    FIRST_ACTIONS = ("open", "mark")
     TITLE_IN_TEXT = "the history"
     AUTO_FOCUS = "#history-list"
-    MARKED = "space on another batch shows what changed between the two"
-    FILTERED_BY = "words of number, name, date, suite or model"
+    MARK_NOTICE = "space on another batch shows what changed between the two"
+    FILTER_PLACEHOLDER = "words of number, name, date, suite or model"
 
     def __init__(self, stage: Workbench, state: HistoryList) -> None:
         super().__init__(stage, state)
@@ -87,10 +87,10 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         self._show_read()
         self._want_gradings()
 
-    def second_passed(self) -> None:
+    def update_times(self) -> None:
         self._show_bars()
 
-    def delivered(self, cases: set[CaseKey], batches: bool) -> None:
+    def update_runs(self, cases: set[CaseKey], batches: bool) -> None:
         if batches or (self.state.going and self.is_covered):
             self.read_soon()
         elif self.state.going and not self._reading and self._loop_s() - self._read_at_s >= GOING_S:
@@ -217,7 +217,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         assert batch is not None, "actions on a batch are refused in an empty list"
         return batch
 
-    def _take_pair(self, earlier: BatchRow, later: BatchRow) -> None:
+    def _open_pair(self, earlier: BatchRow, later: BatchRow) -> None:
         wanted = []
         for batch in (earlier, later):
             grading = self.state.grading(batch)

@@ -295,7 +295,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
     NAME = "diff"
     TITLE_IN_TEXT = "what changed"
     AUTO_FOCUS = "#diff-list"
-    FILTERED_BY = "words of kind, suite, case, model or reason"
+    FILTER_PLACEHOLDER = "words of kind, suite, case, model or reason"
 
     def _row_line(self, index: int, width: int) -> Line:
         return row_line(self.state, self.state.rows[index], width)

@@ -14,7 +14,7 @@ from workbench.show.spans import EMPTY, Line, Span, with_margin, wrap
 from workbench.show.views.batch_list import called
 from workbench.show.visible import one_line
 from workbench.tui.kit.dialogs import BuildLines, Option
-from workbench.tui.kit.questions import AskScreen, NameScreen
+from workbench.tui.kit.questions import NameScreen, QuestionScreen
 
 
 class BatchNameScreen(NameScreen):
@@ -38,7 +38,7 @@ def _refusal(name: str) -> str | None:
     return None
 
 
-class ResumeScreen(AskScreen[Literal["resume", "no"]]):
+class ResumeScreen(QuestionScreen[Literal["resume", "no"]]):
     """Asks before resuming a batch if something changed since it ran. `today` is whether models or judges changed."""
 
     TITLE_LINE = "Something has changed: resume all the same?"
@@ -56,7 +56,7 @@ class ResumeScreen(AskScreen[Literal["resume", "no"]]):
         )
 
 
-class RemoveScreen(AskScreen[Literal["remove", "no"]]):
+class RemoveScreen(QuestionScreen[Literal["remove", "no"]]):
     """Asks before removing a batch from the history."""
 
     TITLE_LINE = "Remove the batch"
@@ -79,11 +79,11 @@ class RemoveScreen(AskScreen[Literal["remove", "no"]]):
         )
 
 
-class FormScreen(AskScreen[str]):
+class FormScreen(QuestionScreen[str]):
     """Asks for the form of an export. Closes with "" if the user declines."""
 
     TITLE_LINE = "Export the runs"
-    REST_S = 0.0
+    ANSWER_DELAY_S = 0.0
 
     def __init__(self, batch: BatchRow) -> None:
         def asked(width: int) -> list[Line]:

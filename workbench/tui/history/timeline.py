@@ -263,11 +263,11 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
     """Lists the stored runs of one case, newest first."""
 
     NAME = "timeline"
-    FIRST = ("open", "mark")
+    FIRST_ACTIONS = ("open", "mark")
     TITLE_IN_TEXT = "a case over time"
     AUTO_FOCUS = "#timeline-list"
-    MARKED = "space on another run puts both side by side"
-    FILTERED_BY = "words of batch, date, model or status"
+    MARK_NOTICE = "space on another run puts both side by side"
+    FILTER_PLACEHOLDER = "words of batch, date, model or status"
 
     def _row_line(self, index: int, width: int) -> Line:
         return row_line(self.state, self.state.rows[index], width)
@@ -298,7 +298,7 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
         if self.state.selected is not None:
             self._show_runs([self.state.selected])
 
-    def _take_pair(self, earlier: RunRow, later: RunRow) -> None:
+    def _open_pair(self, earlier: RunRow, later: RunRow) -> None:
         self._show_runs([earlier, later])
 
     def _show_runs(self, runs: Sequence[RunRow]) -> None:

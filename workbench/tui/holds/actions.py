@@ -11,8 +11,8 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.suite.splice import SpliceError
 from workbench.tui.kit.actions import (
-    ANSWERS,
-    HELD_AT,
+    ERROR_KINDS,
+    HOLD_PLACES,
     Action,
     MainActions,
     MainSituation,
@@ -42,7 +42,7 @@ def _step(now: MainSituation) -> str | None:
     if now.shown == "a run":
         return None
     if now.case_running:
-        return now.held_beside or _OVER
+        return now.other_held_run or _OVER
     return why_not_run(now)
 
 
@@ -50,9 +50,9 @@ def _continue(now: MainSituation) -> str | None:
     if now.held:
         return None
     if now.shown == "a run":
-        return now.held_beside or f"the run is not held: {key_for('step')} holds it at its next stop"
-    if now.held_beside or now.case_running:
-        return now.held_beside or _OVER
+        return now.other_held_run or f"the run is not held: {key_for('step')} holds it at its next stop"
+    if now.other_held_run or now.case_running:
+        return now.other_held_run or _OVER
     return f"this case is not running; {key_for('run.case')} runs it to the first breakpoint"
 
 
@@ -66,16 +66,16 @@ def _go(now: MainSituation) -> str | None:
 def _mock(now: MainSituation) -> str | None:
     if now.shown == "nothing":
         return why_no_run(now)
-    return now.not_mockable
+    return now.why_not_mockable
 
 
 def _expect(now: MainSituation) -> str | None:
     if now.shown == "nothing":
         return why_no_run(now)
-    return now.not_expectable
+    return now.why_not_expectable
 
 
-_anywhere = while_held(HELD_AT, "")
+_anywhere = while_held(HOLD_PLACES, "")
 _answer = while_held(
     ("call", "question", "user"), "a call can be answered before it is made, and a server while it asks", to_call=True
 )
@@ -92,7 +92,7 @@ def _back(now: MainSituation) -> str | None:
 
 
 def _error(now: MainSituation) -> str | None:
-    if now.typing in ANSWERS:
+    if now.typing in ERROR_KINDS:
         return None
     return "this is for results that are typed while a run is held"
 

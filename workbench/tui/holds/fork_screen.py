@@ -15,7 +15,7 @@ from workbench.show.highlight import PlainColours
 from workbench.show.spans import EMPTY, Line, Role, Span, wrap
 from workbench.show.visible import model_label, one_line
 from workbench.suite.settings import models_named_by
-from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, ReadLines, keys_line
+from workbench.tui.kit.dialogs import ChoiceList, Dialog, Option, TextView, keys_line
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.kit.typed_text import MAX_LINE_CHARS, MAX_SHOWN_LINES
 from workbench.tui.models.choices import model_choices
@@ -68,16 +68,16 @@ class ForkScreen(Dialog[bool]):
         super().__init__(self._keys_now())
 
     def body(self) -> ComposeResult:
-        yield ReadLines(self._explained, "reading")
-        yield ChooseLines(self._options(), widget_id="choices")
+        yield TextView(self._explained, "reading")
+        yield ChoiceList(self._options(), widget_id="choices")
         yield TextEditor(self._tell, PlainColours, "fork-text")
 
     def on_mount(self) -> None:
         self.set_focus(self._choices)
 
     @property
-    def _choices(self) -> ChooseLines:
-        return self.query_one("#choices", ChooseLines)
+    def _choices(self) -> ChoiceList:
+        return self.query_one("#choices", ChoiceList)
 
     @property
     def _editor(self) -> TextEditor:
@@ -116,7 +116,7 @@ class ForkScreen(Dialog[bool]):
     def _say(self) -> None:
         self._choices.options = self._options()
         self._choices.repaint()
-        self.say_keys(self._keys_now())
+        self.set_keys(self._keys_now())
 
     def _keys_now(self) -> Line:
         back = ("Esc", "back, kept as typed")
@@ -131,7 +131,7 @@ class ForkScreen(Dialog[bool]):
         return keys_line(*keys)
 
     def _announce(self, text: str, role: Role = "text", sign: str = "") -> None:
-        self.say_keys((Span(f" {sign} {one_line(text)}", role),))
+        self.set_keys((Span(f" {sign} {one_line(text)}", role),))
 
     @property
     def _under_cursor(self) -> TextName | None:
@@ -141,8 +141,8 @@ class ForkScreen(Dialog[bool]):
             return self._texts[min(at, len(self._texts) - 1)]
         return None
 
-    @on(ChooseLines.Chosen)
-    def _chosen(self, event: ChooseLines.Chosen) -> None:
+    @on(ChoiceList.Chosen)
+    def _chosen(self, event: ChoiceList.Chosen) -> None:
         if event.index == 0:
             self.dismiss(True)
         elif event.index == 1:
@@ -200,7 +200,7 @@ class ForkScreen(Dialog[bool]):
         self._editor.display = typing
         self._choices.display = not typing
         self.query_one("#reading").display = not typing
-        self.say_title(title)
+        self.set_title(title)
         self._fit()
         self._say()
 

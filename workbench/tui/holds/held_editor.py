@@ -35,7 +35,7 @@ from workbench.suite.problems import Problem
 from workbench.tools.questions import problem_of_reply, question_of
 from workbench.trajectory.events import JsonValue, ServerAsked, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord
-from workbench.tui.kit.actions import ANSWERS, HeldKind
+from workbench.tui.kit.actions import ERROR_KINDS, HeldKind
 from workbench.tui.kit.strips import Bar
 from workbench.tui.kit.suggestions import ProblemList
 from workbench.tui.kit.text_editor import TextEditor
@@ -475,7 +475,7 @@ class HeldEditor(Vertical):
 
     def _title(self, width: int) -> Line:
         switch: Line = EMPTY
-        if self.held.kind in ANSWERS:
+        if self.held.kind in ERROR_KINDS:
             switch = (Span("[x] tool error ", "failed") if self.is_error else Span("[ ] tool error ", "muted"),)
         return spread((Span(f" {self.held.title}", "strong"),), switch, width)
 
@@ -507,5 +507,5 @@ class HeldEditor(Vertical):
         self.editor.focus()
 
     def on_click(self, event: events.Click) -> None:
-        if event.widget is self.query_one("#held-title") and self.held.kind in ANSWERS:
+        if event.widget is self.query_one("#held-title") and self.held.kind in ERROR_KINDS:
             self.switch_error()

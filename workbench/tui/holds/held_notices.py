@@ -9,7 +9,7 @@ from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.trajectory.events import Paused
-from workbench.tui.kit.actions import HELD_AT
+from workbench.tui.kit.actions import HOLD_PLACES
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.tree.selection import Selection, go_to_run
 
@@ -77,7 +77,7 @@ def _where(run: RunRecord) -> str:
     name, paused = one_line(run.case_name), run.paused
     if paused is None:
         return f"{name} is held "
-    text = f"{name} is held {HELD_AT.get(paused.at, '')}"
+    text = f"{name} is held {HOLD_PLACES.get(paused.at, '')}"
     if paused.why != "step by step":
         text += f": {one_line(paused.why)}"
     return text

@@ -122,7 +122,7 @@ conversation's user, a `speech` replaces it."""
 
 HELD_KINDS: frozenset[HeldKind] = frozenset(get_args(HeldKind))
 
-ANSWERS: frozenset[HeldKind] = frozenset({"result", "answer"})
+ERROR_KINDS: frozenset[HeldKind] = frozenset({"result", "answer"})
 """Kinds of held text that can be marked as a tool error."""
 
 PANES: tuple[Pane, ...] = ("suites", "case", "run")
@@ -139,7 +139,7 @@ screen means that screen.
 View = Literal["form", "toml"]
 """The two views of a case."""
 
-Shown = Literal["nothing", "a run", "a finished run", "a recording"]
+RunPaneContent = Literal["nothing", "a run", "a finished run", "a recording"]
 """The content of the run pane; `a run` is still active."""
 
 
@@ -162,7 +162,7 @@ class Situation:
     disabled."""
     has_text: bool = False
     """Whether the cursor is on text that can be copied."""
-    refuses: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    refusals: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Why actions are unavailable at the cursor, by action id."""
 
 
@@ -189,10 +189,10 @@ class MainSituation(Situation):
     """Whether any run has the verdict failed."""
     cases: int = 0
     """The number of cases in the tree."""
-    shown: Shown = "nothing"
+    shown: RunPaneContent = "nothing"
     shown_failed: bool = False
     """Whether the displayed run has the verdict failed."""
-    ran_before: bool = False
+    has_stored_runs: bool = False
     """Whether the selected case has runs in the history, but none in this session."""
     graded: bool = False
     """Whether the displayed run has grades."""
@@ -200,7 +200,7 @@ class MainSituation(Situation):
     """Why a finished run has no grades."""
     held: Literal["user", "request", "call", "question", "result"] | None = None
     """The stop at which the displayed run is held, if it is."""
-    held_beside: str | None = None
+    other_held_run: str | None = None
     """The name and the stop of a held, undisplayed run of the selected case."""
     first_hold: bool = False
     """Whether this is the first stop of the displayed run."""
@@ -208,17 +208,17 @@ class MainSituation(Situation):
     """The message if the cursor is on another call than the held one."""
     held_runs: int = 0
     """The number of held runs, of any case."""
-    not_mockable: str | None = "put the cursor on a call or its result"
-    not_expectable: str | None = "put the cursor on a call or its result"
+    why_not_mockable: str | None = "put the cursor on a call or its result"
+    why_not_expectable: str | None = "put the cursor on a call or its result"
     """Why the selected item cannot become a mock or an expected call of the case."""
     broke_off: bool = False
     """Whether the displayed run broke off or never began."""
     has_file: bool = False
     editor: str | None = None
-    no_editor: str = NO_EDITOR
-    not_editable: str | None = "put the cursor on a suite or a case"
+    why_no_editor: str = NO_EDITOR
+    why_row_not_editable: str | None = "put the cursor on a suite or a case"
     """Why the selected row cannot be edited, `None` if it can."""
-    of_row: str | None = None
+    why_case_not_editable: str | None = None
     """Why the case of the selected row cannot be edited, `None` if it can."""
     undoable: str | None = None
     redoable: str | None = None
@@ -242,7 +242,7 @@ class MainSituation(Situation):
     """The view in the case pane."""
     refused: bool = False
     """Whether the text of the open field is invalid."""
-    form_refuses: Mapping[str, str] = field(default_factory=dict)
+    form_refusals: Mapping[str, str] = field(default_factory=dict)
     """Why actions on the form's row are unavailable, by action id."""
     line: Literal["ask", "run", "check", "failed", "change"] | None = None
     """The current use of the line for new cases, while the line has the focus."""
@@ -259,7 +259,7 @@ def key_for(action_id: str) -> str:
     return f"{{{_MARK}:{action_id}}}"
 
 
-Why = Callable[[Any], str | None]
+Condition = Callable[[Any], str | None]
 """A condition of an action. Returns why the action is unavailable in a situation, `None` if it is available."""
 
 
@@ -272,12 +272,12 @@ def why_no_run(now: MainSituation) -> str:
     """Return why no run is displayed."""
     if now.row != "case":
         return "put the cursor on a case that was run"
-    session = " in this session" if now.ran_before else ""
+    session = " in this session" if now.has_stored_runs else ""
     runs = unless_read_only(f"; {key_for('run.case')} runs it")
     return f"this case has not been run{session}{runs}"
 
 
-HELD_AT: Mapping[str, str] = {
+HOLD_PLACES: Mapping[str, str] = {
     "user": "before a message of the user",
     "request": "before a request",
     "call": "before a call",
@@ -286,7 +286,7 @@ HELD_AT: Mapping[str, str] = {
 }
 
 
-def while_held(places: Collection[str], otherwise: str, *, to_call: bool = False) -> Why:
+def while_held(places: Collection[str], otherwise: str, *, to_call: bool = False) -> Condition:
     """Return the condition of an action that needs a run held at one of `places`.
 
     `otherwise` is the message at any other place: it says where the action is possible. With `to_call`, the cursor must
@@ -299,7 +299,7 @@ def while_held(places: Collection[str], otherwise: str, *, to_call: bool = False
                 return f"the run is not held; {key_for('step')} holds it at its next stop"
             return not_held
         if now.held not in places:
-            return f"the run is held {HELD_AT[now.held]}: {otherwise}"
+            return f"the run is held {HOLD_PLACES[now.held]}: {otherwise}"
         if to_call:
             return now.other_call
         return None
@@ -326,7 +326,7 @@ class Action:
     keys: tuple[str, ...]
     where: Where = "everywhere"
     label: str = ""
-    why_not: Why = always
+    why_not: Condition = always
     priority: bool = False
     """Whether keys except letters also work while a field has the focus."""
     listed: bool = True
@@ -399,7 +399,7 @@ def action(
     name: str = "",
     where: Where = "everywhere",
     label: str = "",
-    needs: Why = always,
+    needs: Condition = always,
     changes: bool = False,
     listed: bool = True,
     priority: bool = False,
@@ -449,7 +449,7 @@ def why_unavailable(action: Action, now: Situation) -> str | None:
     """Return why an action is unavailable in a situation, `None` if it is available."""
     if action.changes and is_read_only():
         return WHY_NOT
-    return action.why_not(now) or now.refuses.get(action.id)
+    return action.why_not(now) or now.refusals.get(action.id)
 
 
 def is_offered(action: Action) -> bool:

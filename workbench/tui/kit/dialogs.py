@@ -40,7 +40,7 @@ BuildLines = Callable[[int], Sequence[Line]]
 """Returns the lines of a text for a width in cells."""
 
 
-class ReadLines(LineView):
+class TextView(LineView):
     """A scrolling text. A function of the width builds its lines."""
 
     GROUND: ClassVar[Ground] = "panel"
@@ -80,7 +80,7 @@ class ReadLines(LineView):
     def get_content_height(self, container: object, viewport: object, width: int) -> int:
         return len(self._build(max(width - 1, 1)))
 
-    def show_anew(self, *, from_top: bool) -> None:
+    def rebuild_lines(self, *, from_top: bool) -> None:
         """Rebuild the lines, and show the first lines or keep the position."""
         self._built_at = -1
         if from_top:
@@ -105,7 +105,7 @@ class Option:
     key: str = ""
 
 
-class ChooseLines(LineView):
+class ChoiceList(LineView):
     """A list of options to choose from, one per row."""
 
     GROUND: ClassVar[Ground] = "panel"
@@ -235,14 +235,14 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
 
     def on_mount(self) -> None:
         self._make_room(self.app.size.height)
-        self.say_title(self.heading)
-        self.say_keys(self._keys)
+        self.set_title(self.heading)
+        self.set_keys(self._keys)
 
-    def say_title(self, title: str) -> None:
+    def set_title(self, title: str) -> None:
         """Replace the title of the dialog."""
         self.query_one("#title", Bar).say(lambda _: (Span(f" {title}", "heading"),))
 
-    def say_keys(self, keys: Line) -> None:
+    def set_keys(self, keys: Line) -> None:
         """Replace the line of keys at the bottom of the dialog."""
         self._below, self._covered = keys, False
         self.query_one("#keys", Bar).say(lambda width: fitting_keys(keys, width))
@@ -257,7 +257,7 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
     @on(Input.Changed)
     def _end_notice(self) -> None:
         if self._covered:
-            self.say_keys(self._below)
+            self.set_keys(self._below)
 
     def on_resize(self, event: events.Resize) -> None:
         self._make_room(event.size.height)
@@ -271,10 +271,10 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
 
     def _make_room(self, height: int) -> None:
         """Limit the height of texts, so title, choices and keys are always visible."""
-        room = height - _FRAME_ROWS - sum(choices.line_count() for choices in self.query(ChooseLines))
+        room = height - _FRAME_ROWS - sum(choices.line_count() for choices in self.query(ChoiceList))
         if room < _ROOMY:
             room = max(room + _MARGIN_ROWS, 1)
-        for reading in self.query(ReadLines):
+        for reading in self.query(TextView):
             reading.styles.max_height = room
 
     def action_leave(self) -> None:
@@ -326,7 +326,7 @@ class PreviewScreen(Dialog[bool]):
         self._verb = verb
 
     def body(self) -> ComposeResult:
-        yield ReadLines(self._build, "reading")
+        yield TextView(self._build, "reading")
 
     def on_mount(self) -> None:
         self.set_focus(self.query_one("#reading"))

@@ -17,7 +17,7 @@ from workbench.show.glyphs import GLYPHS, Sign
 from workbench.show.search import fuzzy_match, marked_spans
 from workbench.show.spans import EMPTY, Line, Role, Span, behind, cells, without_empty, wrap_line
 from workbench.tui.kit.actions import Action, Keymap, Situation, key_for, key_name, why_unavailable
-from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
+from workbench.tui.kit.dialogs import Dialog, TextView, keys_line
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.stage import in_background
 from workbench.tui.kit.strips import keymap_of
@@ -90,7 +90,7 @@ class HelpScreen(Dialog[None]):
         """The lines by width. A layout asks for them several times."""
 
     def body(self) -> ComposeResult:
-        yield ReadLines(self._lines, "reading")
+        yield TextView(self._lines, "reading")
         yield FilterField(placeholder="a key, or what it does")
 
     def on_mount(self) -> None:
@@ -104,8 +104,8 @@ class HelpScreen(Dialog[None]):
     async def _show_elsewhere(self) -> None:
         self._elsewhere = await in_background(self._read_elsewhere)
         self._built.clear()
-        reading = self.query_one("#reading", ReadLines)
-        reading.show_anew(from_top=False)
+        reading = self.query_one("#reading", TextView)
+        reading.rebuild_lines(from_top=False)
         reading.refresh(layout=True)
 
     def _lines(self, width: int) -> list[Line]:
@@ -115,13 +115,13 @@ class HelpScreen(Dialog[None]):
         return self._built[width]
 
     def action_search(self) -> None:
-        reading, field = self.query_one("#reading", ReadLines), self.query_one(FilterField)
+        reading, field = self.query_one("#reading", TextView), self.query_one(FilterField)
         # A fixed height keeps the frame in place while the search removes lines.
         reading.styles.height = min(reading.size.height, self.app.size.height - _FRAME_ROWS - 1)
         field.display = True
         self._show(field.value)
         self.set_focus(field)
-        self.say_keys(self.SEARCH_KEYS)
+        self.set_keys(self.SEARCH_KEYS)
 
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:
@@ -147,13 +147,13 @@ class HelpScreen(Dialog[None]):
                 field.value = ""
             self.query_one("#reading").styles.height = "auto"
         self.set_focus(self.query_one("#reading"))
-        self.say_keys(self.KEYS)
+        self.set_keys(self.KEYS)
 
     def _show(self, query: str | None) -> None:
         if query != self._query:
             self._query = query
             self._built.clear()
-            self.query_one("#reading", ReadLines).show_anew(from_top=True)
+            self.query_one("#reading", TextView).rebuild_lines(from_top=True)
 
 
 def help_lines(

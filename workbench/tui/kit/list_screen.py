@@ -40,7 +40,7 @@ Row = TypeVar("Row")
 class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, State]):
     """A filtered list with the details of the selected row.
 
-    On a narrow screen, the details replace the list. If `STACKS`, the details go below the list from `STACKED_ROWS` on.
+    On a narrow screen, the details replace the list. With `CAN_STACK`, they go below the list from `STACKED_ROWS` on.
     """
 
     DEFAULT_CSS = """
@@ -53,10 +53,10 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
     TWO_COLUMNS_CELLS = 130
     LIST_SHARES: ClassVar[tuple[float, float]] = (0.45, 0.66)
     """The minimum and maximum share of the screen's width for the list. The rows decide the width in between."""
-    STACKS: ClassVar[bool] = True
-    CLICKED: ClassVar[str] = "open"
+    CAN_STACK: ClassVar[bool] = True
+    CLICK_ACTION: ClassVar[str] = "open"
     """The action of a click on the selected row, as an id without the name of the screen."""
-    FILTERED_BY: ClassVar[str] = ""
+    FILTER_PLACEHOLDER: ClassVar[str] = ""
     """The placeholder of the filter. It names the searched columns."""
 
     state: State
@@ -74,7 +74,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
         with Horizontal(id="columns"):
             with Vertical(id="list-column"):
                 yield RowsView(self.state, self._row_line, self._message, f"{name}-list")
-                yield FilterField(placeholder=self.FILTERED_BY)
+                yield FilterField(placeholder=self.FILTER_PLACEHOLDER)
             with Vertical(id="detail-column"):
                 yield self._detail_view()
         yield KeyBar(f"{name}-keys")
@@ -111,7 +111,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
 
     @property
     def situation(self) -> Situation:
-        return Situation(has_text=True, typing="a filter" if self._filtering else None, refuses=self._refusals())
+        return Situation(has_text=True, typing="a filter" if self._filtering else None, refusals=self._refusals())
 
     @property
     def _list(self) -> RowsView:
@@ -122,8 +122,8 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
         return self.query_one(f"#{self.NAME}-detail", Detail)
 
     @property
-    def _one_column(self) -> bool:
-        return super()._one_column and not (self.STACKS and self.app.size.height >= STACKED_ROWS)
+    def _is_one_column(self) -> bool:
+        return super()._is_one_column and not (self.CAN_STACK and self.app.size.height >= STACKED_ROWS)
 
     @property
     def _head_rows(self) -> int:
@@ -131,12 +131,12 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
         return max(HEAD_ROWS, self.app.size.height // 4)
 
     def _place_columns(self) -> None:
-        self.set_class(self.app.size.width < self.TWO_COLUMNS_CELLS and not self._one_column, "stacked")
+        self.set_class(self.app.size.width < self.TWO_COLUMNS_CELLS and not self._is_one_column, "stacked")
         self.query_one(Head).styles.max_height = self._head_rows
         super()._place_columns()
-        self._give_width(anew=True)
+        self._set_list_width(anew=True)
 
-    def _give_width(self, *, anew: bool = False) -> None:
+    def _set_list_width(self, *, anew: bool = False) -> None:
         """Make the list as wide as its rows need, within `LIST_SHARES`."""
         # The width is measured again only if the number of rows changed. The list never gets narrower while the
         # screen's width stays the same. Filtering and folding therefore do not move the details.
@@ -152,9 +152,9 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
             column.styles.width = self._measured[2]
 
     def _show_state(self, *, moved: bool = True) -> None:
-        self._give_width()
+        self._set_list_width()
         self._list.move_cursor(self.state.cursor)
-        self._detail.show_anew(from_top=moved)
+        self._detail.rebuild_lines(from_top=moved)
         self._show_bars()
 
     def _show_bars(self) -> None:
@@ -168,9 +168,9 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
 
     @on(RowsView.Opened)
     def _opened(self) -> None:
-        self.action_do(f"{self.NAME}.{self.CLICKED}")
+        self.action_do(f"{self.NAME}.{self.CLICK_ACTION}")
 
-    def _to_list(self) -> None:
+    def _focus_list(self) -> None:
         self._go_to("list")
 
     @action("esc", "Leave the filter, the details or the screen", label="back")
@@ -188,7 +188,7 @@ Marking = TypeVar("Marking", bound=MarkedState[Any])
 class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
     """A list that compares two marked rows."""
 
-    MARKED: ClassVar[str]
+    MARK_NOTICE: ClassVar[str]
     """The notice after the first mark. It names the effect of a second mark."""
 
     @action("space", "Mark it; mark two to compare them", label="mark")
@@ -199,12 +199,12 @@ class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
         if pair is not None:
             self.state.unmark()
         elif self.state.marked:
-            self.announce(f"Marked: {self.MARKED}")
+            self.announce(f"Marked: {self.MARK_NOTICE}")
         self._show_state(moved=False)
         if pair is not None:
-            self._take_pair(*pair)
+            self._open_pair(*pair)
 
-    def _take_pair(self, earlier: Row, later: Row) -> None:
+    def _open_pair(self, earlier: Row, later: Row) -> None:
         raise NotImplementedError
 
     @action("esc", "Leave the filter, the marks, the details or the screen", label="back")

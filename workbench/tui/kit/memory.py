@@ -30,18 +30,18 @@ MAX_COMMANDS = 20
 """The maximum number of remembered actions of the palette."""
 
 View = Literal["form", "toml"]
-Right = Literal["case", "run"]
+RightPane = Literal["case", "run"]
 """The pane beside the tree if two panes fit."""
 
 Layout = Literal["wide", "narrow"]
 """Three panes side by side (`wide`) or two (`narrow`)."""
 
 _NONE: Mapping[str, Place] = MappingProxyType({})
-_UNMOVED: Mapping[Layout, tuple[float, ...]] = MappingProxyType({})
+_DEFAULT_BORDERS: Mapping[Layout, tuple[float, ...]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class KeptLine:
+class SavedRequestLine:
     """The line for new cases: the typed text, its kind, and the latest requests. Secrets are not stored."""
 
     text: str = ""
@@ -62,7 +62,7 @@ class Place:
     folded: tuple[tuple[str, str], ...] = ()
     models: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
-    line: KeptLine = KeptLine()
+    line: SavedRequestLine = SavedRequestLine()
 
 
 def project_of(workspace: Workspace) -> str:
@@ -71,7 +71,7 @@ def project_of(workspace: Workspace) -> str:
 
 
 @dataclass(frozen=True)
-class Remembered:
+class MemoryContent:
     """The content of the memory.
 
     The keys of `projects` are the opened paths, with the latest project last. `commands` are ids of actions chosen in
@@ -80,13 +80,13 @@ class Remembered:
 
     theme: str | None = None
     view: View | None = None
-    right: Right | None = None
+    right: RightPane | None = None
     zoomed: bool = False
     projects: Mapping[str, Place] = field(default_factory=lambda: _NONE)
     commands: tuple[str, ...] = ()
-    borders: Mapping[Layout, tuple[float, ...]] = field(default_factory=lambda: _UNMOVED)
+    borders: Mapping[Layout, tuple[float, ...]] = field(default_factory=lambda: _DEFAULT_BORDERS)
 
-    def with_place(self, project: str, place: Place) -> Remembered:
+    def with_place(self, project: str, place: Place) -> MemoryContent:
         """Return a copy with a new position in a project. The project becomes the latest."""
         others = dict(self.projects)
         # The project is removed first, because setting an existing key would keep its place in the order.
@@ -94,18 +94,18 @@ class Remembered:
         latest = dict(list(others.items())[-(MAX_PROJECTS - 1) :])
         return replace(self, projects=MappingProxyType({**latest, project: place}))
 
-    def with_line(self, project: str, line: KeptLine) -> Remembered:
+    def with_line(self, project: str, line: SavedRequestLine) -> MemoryContent:
         """Return a copy with another line for new cases in a project."""
         place = self.projects.get(project, Place())
         return self.with_place(project, replace(place, line=line))
 
-    def with_command(self, action_id: str) -> Remembered:
+    def with_command(self, action_id: str) -> MemoryContent:
         """Return a copy with a new latest action of the palette."""
         others = tuple(known for known in self.commands if known != action_id)
         return replace(self, commands=(action_id, *others)[:MAX_COMMANDS])
 
 
-NOTHING = Remembered()
+NOTHING = MemoryContent()
 
 _BORDERS: Mapping[Layout, int] = {"wide": 2, "narrow": 1}
 """The number of borders of each layout."""
@@ -119,7 +119,7 @@ class Memory:
     def __init__(self, file: Path) -> None:
         self._file = file
 
-    def read(self) -> Remembered:
+    def read(self) -> MemoryContent:
         """Read the memory. Return an empty memory without a valid file."""
         try:
             if self._file.stat().st_size > MAX_STATE_FILE_BYTES:
@@ -138,7 +138,7 @@ class Memory:
             _log.warning("%s holds something unknown, which is ignored", self._file)
         return found
 
-    def change(self, change: Callable[[Remembered], Remembered]) -> None:
+    def change(self, change: Callable[[MemoryContent], MemoryContent]) -> None:
         """Apply a change to the memory and write it, unless the app is read-only."""
         if is_read_only():
             return
@@ -158,7 +158,7 @@ class Memory:
             _log.warning("%s cannot be written, so nothing is remembered: %s", self._file, error)
 
 
-def _document(remembered: Remembered) -> dict[str, object]:
+def _document(remembered: MemoryContent) -> dict[str, object]:
     document: dict[str, object] = {
         "format": FORMAT,
         "theme": remembered.theme,
@@ -180,20 +180,20 @@ def _place_document(place: Place) -> dict[str, object]:
     document["models"] = list(place.models)
     if place.variants:
         document["variants"] = list(place.variants)
-    if place.line != KeptLine():
+    if place.line != SavedRequestLine():
         document["line"] = {"text": place.line.text, "kind": place.line.kind, "recent": list(place.line.recent)}
     return document
 
 
-def _remembered(document: Mapping[str, object]) -> Remembered:
+def _remembered(document: Mapping[str, object]) -> MemoryContent:
     projects = document.get("projects")
     places = {}
     if isinstance(projects, dict):
         places = {name: _place(place) for name, place in projects.items()}
-    return Remembered(
+    return MemoryContent(
         theme=_text(document.get("theme")),
         view=_known(document.get("view"), get_args(View)),
-        right=_known(document.get("right"), get_args(Right)),
+        right=_known(document.get("right"), get_args(RightPane)),
         zoomed=document.get("zoomed") is True,
         projects=MappingProxyType(places),
         commands=_texts(document.get("commands"))[:MAX_COMMANDS],
@@ -203,7 +203,7 @@ def _remembered(document: Mapping[str, object]) -> Remembered:
 
 def _borders(document: object) -> Mapping[Layout, tuple[float, ...]]:
     if not isinstance(document, dict):
-        return _UNMOVED
+        return _DEFAULT_BORDERS
     known: dict[Layout, tuple[float, ...]] = {}
     for layout, count in _BORDERS.items():
         shares = document.get(layout)
@@ -235,11 +235,11 @@ def _place(document: object) -> Place:
     )
 
 
-def _line(document: object) -> KeptLine:
+def _line(document: object) -> SavedRequestLine:
     if not isinstance(document, dict):
-        return KeptLine()
+        return SavedRequestLine()
     text, kind = _text(document.get("text")), _text(document.get("kind"))
-    return KeptLine(text or "", kind or "", _texts(document.get("recent")))
+    return SavedRequestLine(text or "", kind or "", _texts(document.get("recent")))
 
 
 def _text(document: object) -> str | None:

@@ -14,21 +14,21 @@ from textual.widgets import Input
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span, wrap
 from workbench.show.visible import one_line
-from workbench.tui.kit.dialogs import BuildLines, ChooseLines, Dialog, Option, ReadLines, keys_line
+from workbench.tui.kit.dialogs import BuildLines, ChoiceList, Dialog, Option, TextView, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.line_view import Motion
 from workbench.tui.terminal.key_queue import bind_here
 
 _Answer = TypeVar("_Answer")
 
-REST_S = 0.3
+ANSWER_DELAY_S = 0.3
 """The time in seconds before a question accepts an answer. An earlier key was meant for the previous screen."""
 
 _WAIT: Line = (Span(f" {GLYPHS.running}", "muted"),)
 """The text instead of the keys while no key is accepted."""
 
 
-class AskScreen(Dialog[_Answer]):
+class QuestionScreen(Dialog[_Answer]):
     """A question with numbered answers. The last answer means no.
 
     Esc means no. Enter gives the answer suggested by the title (`default`). Enter means no if another answer would
@@ -36,8 +36,8 @@ class AskScreen(Dialog[_Answer]):
     was visible."""
 
     # A dialog may open on its own, or just before the next key. The dialog therefore ignores keys until no key has come
-    # for `REST_S`.
-    REST_S: ClassVar[float] = REST_S
+    # for `ANSWER_DELAY_S`.
+    ANSWER_DELAY_S: ClassVar[float] = ANSWER_DELAY_S
     """The time in seconds without a key before the dialog accepts an answer. 0 if no answer changes anything."""
 
     MORE_KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
@@ -56,7 +56,7 @@ class AskScreen(Dialog[_Answer]):
         """The preselected answer."""
         self._is_on_last = default is None
         """Whether the cursor is on the last answer. Esc also means the last answer."""
-        super().__init__(_WAIT if self.REST_S else self._reading_keys(leaving))
+        super().__init__(_WAIT if self.ANSWER_DELAY_S else self._reading_keys(leaving))
         self._build = build
         self._answers = tuple(answers)
         self._leaving = leaving
@@ -76,7 +76,7 @@ class AskScreen(Dialog[_Answer]):
         return self._answers[-1][0]
 
     def body(self) -> ComposeResult:
-        yield ReadLines(self._build, "reading")
+        yield TextView(self._build, "reading")
         last = len(self._answers)
         options = []
         for number, (_, option) in enumerate(self._answers, 1):
@@ -88,35 +88,35 @@ class AskScreen(Dialog[_Answer]):
     def on_mount(self) -> None:
         self.set_focus(self.query_one("#choices"))
         self._was_mounted = True
-        if self.REST_S:
-            self._rest = self.set_timer(self.REST_S, self._rested)
+        if self.ANSWER_DELAY_S:
+            self._rest = self.set_timer(self.ANSWER_DELAY_S, self._accept_keys)
 
     def on_key(self, event: events.Key) -> None:
         if self._rest is not None:
             self._rest.reset()
 
-    def _rested(self) -> None:
+    def _accept_keys(self) -> None:
         self._rest = None
         self._say()
 
-    @on(ReadLines.Ended)
+    @on(TextView.Ended)
     def _say(self) -> None:
-        reading = self.query_one("#reading", ReadLines)
+        reading = self.query_one("#reading", TextView)
         if self._rest is not None:
             return
         if reading.was_at_end:
             scroll = (("PgUp PgDn", "scroll"),) if reading.last_top else ()
-            self.say_keys(keys_line(*self._choosing_keys(self._leaving), *self.MORE_KEYS, *scroll))
+            self.set_keys(keys_line(*self._choosing_keys(self._leaving), *self.MORE_KEYS, *scroll))
         else:
-            self.say_keys(self._reading_keys(self._leaving))
+            self.set_keys(self._reading_keys(self._leaving))
 
-    def say_choice(self) -> None:
+    def show_choice_keys(self) -> None:
         """Show the keys for the selected answer."""
-        self._is_on_last = self.query_one("#choices", ChooseLines).cursor == len(self._answers) - 1
+        self._is_on_last = self.query_one("#choices", ChoiceList).cursor == len(self._answers) - 1
         self._say()
 
-    @on(ChooseLines.Chosen)
-    def _chosen(self, event: ChooseLines.Chosen) -> None:
+    @on(ChoiceList.Chosen)
+    def _chosen(self, event: ChoiceList.Chosen) -> None:
         self.action_answer(self._answers[event.index][0])
 
     def action_answer(self, answer: _Answer) -> None:
@@ -124,10 +124,10 @@ class AskScreen(Dialog[_Answer]):
         # Keys that arrive before the dialog is mounted and ready were meant for the screen below.
         if answer not in self._offered or self._rest is not None or not self._was_mounted:
             return
-        if answer in self._harmless or self.query_one("#reading", ReadLines).was_at_end:
+        if answer in self._harmless or self.query_one("#reading", TextView).was_at_end:
             self.dismiss(answer)
         else:
-            self.say_keys((Span(f" {GLYPHS.warned} Read to the end first: ", "warned"), Span("PgDn", "accent")))
+            self.set_keys((Span(f" {GLYPHS.warned} Read to the end first: ", "warned"), Span("PgDn", "accent")))
 
     def action_leave(self) -> None:
         self.action_answer(self._no)
@@ -142,16 +142,16 @@ class AskScreen(Dialog[_Answer]):
         return ("↑↓ Enter", "choose"), ("Esc", leaving)
 
 
-class _Answers(ChooseLines):
+class _Answers(ChoiceList):
     """The focused list of answers. Page keys scroll the text above the list."""
 
     def action_move(self, motion: Motion) -> None:
         if motion in ("page_up", "page_down", "half_up", "half_down"):
-            self.screen.query_one("#reading", ReadLines).action_move(motion)
+            self.screen.query_one("#reading", TextView).action_move(motion)
         else:
             super().action_move(motion)
-            assert isinstance(self.screen, AskScreen)
-            self.screen.say_choice()
+            assert isinstance(self.screen, QuestionScreen)
+            self.screen.show_choice_keys()
 
 
 _Choice = TypeVar("_Choice")
@@ -166,13 +166,13 @@ _ROWS_AROUND = 8
 """The rows of a dialog with a field and choices, without the choices."""
 
 
-class _Naming(Dialog[_Choice]):
+class TextPromptScreen(Dialog[_Choice]):
     """A dialog with one line to type in."""
 
     DEFAULT_CSS = """
-    _Naming Input { height: 1; border: none; padding: 0 1; margin: 0 1 1 1; background: $background; }
-    _Naming.low Input { margin: 0 1; }
-    _Naming.low ReadLines { display: none; }
+    TextPromptScreen Input { height: 1; border: none; padding: 0 1; margin: 0 1 1 1; background: $background; }
+    TextPromptScreen.low Input { margin: 0 1; }
+    TextPromptScreen.low TextView { display: none; }
     """
 
     def __init__(self, title: str, proposed: str, explanation: str, refusal: Refusal, keys: Line) -> None:
@@ -183,7 +183,7 @@ class _Naming(Dialog[_Choice]):
         self._refusal = refusal
 
     def body(self) -> ComposeResult:
-        yield ReadLines(self._lines, "reading")
+        yield TextView(self._lines, "reading")
         yield SafeInput(self._proposed, widget_id="name")
 
     def on_mount(self) -> None:
@@ -200,7 +200,7 @@ class _Naming(Dialog[_Choice]):
         if why is None:
             self.answer(text)
         else:
-            self.say_keys((Span(f" {GLYPHS.warned} {one_line(why)}", "warned"),))
+            self.set_keys((Span(f" {GLYPHS.warned} {one_line(why)}", "warned"),))
 
     @on(Input.Submitted)
     def _submitted(self) -> None:
@@ -208,7 +208,7 @@ class _Naming(Dialog[_Choice]):
 
     @on(Input.Changed)
     def _changed(self) -> None:
-        self.say_keys(self._keys)
+        self.set_keys(self._keys)
 
     def _lines(self, width: int) -> list[Line]:
         parts = wrap(one_line(self._explanation), max(width - 4, 10))
@@ -219,7 +219,7 @@ class _Naming(Dialog[_Choice]):
         self.set_class(height < LOW_ROWS, "low")
 
 
-class NameScreen(_Naming[str]):
+class NameScreen(TextPromptScreen[str]):
     """Asks for a name. Closes with the name."""
 
     def __init__(self, title: str, proposed: str, explanation: str, refusal: Refusal) -> None:

@@ -9,7 +9,7 @@ from textual.message import Message
 
 from workbench.show.spans import Line, message_lines
 from workbench.show.spans import Message as Text
-from workbench.tui.kit.dialogs import ReadLines
+from workbench.tui.kit.dialogs import TextView
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.terminal.theme import Ground
 
@@ -207,7 +207,7 @@ class RowsView(LineView):
         return message_lines(self._message(), self.text_width)
 
 
-class Detail(ReadLines):
+class Detail(TextView):
     """The pane with the details of the selected row."""
 
     GROUND: ClassVar[Ground] = "background"

@@ -41,7 +41,7 @@ _LAST = ("filter", "find", "find_next", "copy", "other", "back", "help", "quit")
 """The names of actions at the end of key bar and help, in this order."""
 
 
-class Varied(NamedTuple):
+class ActionOverride(NamedTuple):
     """The keys and texts of an inherited action on one screen.
 
     `name` is the action's id without the name of the screen. Empty fields keep the inherited value."""
@@ -66,15 +66,15 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
     """The name of the screen, and the first part of its actions' ids."""
     TITLE_IN_TEXT: ClassVar[str]
     """The title of the screen within a sentence."""
-    VARIED: ClassVar[tuple[Varied, ...]] = ()
+    ACTION_OVERRIDES: ClassVar[tuple[ActionOverride, ...]] = ()
     """Inherited actions with other keys or texts on this screen."""
-    FIRST: ClassVar[tuple[str, ...]] = ()
+    FIRST_ACTIONS: ClassVar[tuple[str, ...]] = ()
     """The names of actions at the start of key bar and help, in this order."""
     ACTIONS: ClassVar[tuple[Action, ...]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         if hasattr(cls, "NAME"):
-            cls.ACTIONS = tuple(map(cls._own, sorted(actions_of(cls), key=cls._rank)))
+            cls.ACTIONS = tuple(map(cls._with_override, sorted(actions_of(cls), key=cls._rank)))
             cls.BINDINGS = bindings_for(cls.ACTIONS)
         super().__init_subclass__(**options)
 
@@ -82,17 +82,17 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
     def _rank(cls, action: Action) -> int:
         """Return the rank of an action in key bar and help. Actions of equal rank keep the order of the class."""
         name = action.method.removeprefix("do_")
-        if name in cls.FIRST:
-            return cls.FIRST.index(name)
+        if name in cls.FIRST_ACTIONS:
+            return cls.FIRST_ACTIONS.index(name)
         if name in _LAST:
-            return len(cls.FIRST) + _LAST.index(name) + 1
-        return len(cls.FIRST)
+            return len(cls.FIRST_ACTIONS) + _LAST.index(name) + 1
+        return len(cls.FIRST_ACTIONS)
 
     @classmethod
-    def _own(cls, action: Action) -> Action:
+    def _with_override(cls, action: Action) -> Action:
         name = action.method.removeprefix("do_")
         own = replace(action, id=f"{cls.NAME}.{name}", where=cls.NAME)
-        for varied in cls.VARIED:
+        for varied in cls.ACTION_OVERRIDES:
             if varied.name == name:
                 own = replace(
                     own,
@@ -107,7 +107,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
         self.stage = stage
 
     @property
-    def ways_out(self) -> tuple[tuple[str, str], ...]:
+    def exit_actions(self) -> tuple[tuple[str, str], ...]:
         """The actions named in the notice after Ctrl+C, with their effects."""
         return ("back", "goes back"), ("quit", "quits"), ("help", "shows all keys")
 
@@ -194,15 +194,15 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
         """Quit the app. The main screen may first ask about unsaved changes or active runs."""
         self.stage.quit()
 
-    def delivered(self, cases: set[CaseKey], batches: bool) -> None:
+    def update_runs(self, cases: set[CaseKey], batches: bool) -> None:
         """Update the screen after events or new grades of these cases' runs.
 
         `batches` is whether batches began or ended. A covered screen is called too and must not draw (`is_covered`)."""
 
-    def follow_grades(self) -> None:
+    def update_grades(self) -> None:
         """Update the screen after a regrade. A covered screen is called too."""
 
-    def second_passed(self) -> None:
+    def update_times(self) -> None:
         """Update times of active runs. Called every second on the top screen."""
 
 
@@ -228,7 +228,7 @@ class FilterScreen(SideScreen[Answer]):
         """Show `state` after a change of the filter."""
         raise NotImplementedError
 
-    def _to_list(self) -> None:
+    def _focus_list(self) -> None:
         raise NotImplementedError
 
     @property
@@ -248,7 +248,7 @@ class FilterScreen(SideScreen[Answer]):
 
     @action("/", "Filter as you type", label="filter")
     def do_filter(self) -> None:
-        self._to_list()
+        self._focus_list()
         box = self._filter
         box.value, box.display = self.state.filter, True
         self.set_focus(box)
@@ -268,7 +268,7 @@ class FilterScreen(SideScreen[Answer]):
         self._filter.display = False
         if not keep:
             self.state.set_filter("")
-        self._to_list()
+        self._focus_list()
         self._show_state()
 
 
@@ -298,11 +298,11 @@ class ColumnsScreen(SideScreen[Answer]):
         self._place_columns()
 
     @property
-    def _one_column(self) -> bool:
+    def _is_one_column(self) -> bool:
         return self.app.size.width < self.TWO_COLUMNS_CELLS
 
     def _place_columns(self) -> None:
-        one = self._one_column
+        one = self._is_one_column
         self.set_class(one, "one")
         self.query_one("#list-column").display = not one or self.column == "list"
         self.query_one("#detail-column").display = not one or self.column == "detail"

@@ -20,7 +20,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, with_margin
 from workbench.show.visible import model_label, one_line
 from workbench.suite.variants import NO_VARIANTS, SEPARATOR, Variants
-from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
+from workbench.tui.kit.dialogs import Dialog, TextView, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.line_view import LineView, Motion
 from workbench.tui.kit.strips import Bar
@@ -306,10 +306,10 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         self._functions = functions
 
     def body(self) -> ComposeResult:
-        yield ReadLines(self._explained, "reading")
+        yield TextView(self._explained, "reading")
         yield _SearchField(self.action_check)
         yield _ModelList(self.state, self._show_keys, self.action_check)
-        yield ReadLines(self._absent, "absent")
+        yield TextView(self._absent, "absent")
 
     def on_mount(self) -> None:
         self.set_focus(self.query_one("#filter"))
@@ -345,13 +345,13 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
             space = "add it"
         leave = "show all" if self.state.filter else "leave"
         keys = (("Space", space), ("Enter", "use"), ("Ctrl+N", "add"), ("Ctrl+E", "edit"), ("Ctrl+T", "test tools"))
-        self.say_keys(keys_line(*keys, ("Esc", leave)))
+        self.set_keys(keys_line(*keys, ("Esc", leave)))
 
     def _show(self, at: int | None = None) -> None:
         self._list.move_cursor(self._list.cursor if at is None else at)
         self._list.refresh(layout=True)
-        for reading in self.query(ReadLines):
-            reading.show_anew(from_top=False)
+        for reading in self.query(TextView):
+            reading.rebuild_lines(from_top=False)
             reading.refresh(layout=True)
         self._make_room(self.app.size.height)
         self._show_keys()
@@ -442,7 +442,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         """Show the response time of the endpoint instead of the keys, until the cursor moves."""
         if model.answered:
             text = f" {GLYPHS.passed} {one_line(model.name)} {model.answered} "
-            self.say_keys((Span(text, "passed"), *keys_line(("Enter", "use"), ("Esc", "leave"))))
+            self.set_keys((Span(text, "passed"), *keys_line(("Enter", "use"), ("Esc", "leave"))))
 
     def action_change(self) -> None:
         """Open the form that changes the selected model in its `workbench.toml`."""

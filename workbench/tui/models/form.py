@@ -43,7 +43,7 @@ from workbench.providers.http.checks import CheckResult
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, behind
 from workbench.show.visible import one_line
-from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
+from workbench.tui.kit.dialogs import Dialog, TextView, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.stage import in_background
 from workbench.tui.kit.strips import Bar
@@ -328,7 +328,7 @@ class AddModelScreen(Dialog[Added]):
             owners = [_OWNERS[owner] for owner in adder.owners]
             at = adder.owners.index(adder.owner)
             yield from self._row("owner", ChoiceField(owners, at, self._changed, "owner"))
-        told = ReadLines(self._told, "told")
+        told = TextView(self._told, "told")
         # Tab and the arrow keys skip the texts between the fields.
         told.can_focus = False
         yield told
@@ -346,7 +346,7 @@ class AddModelScreen(Dialog[Added]):
         label.add_class("label")
         label.say(lambda _: (Span(f" {_LABELS[name]}", "muted"),))
         yield Horizontal(label, field, id=f"row-{name}")
-        problem = ReadLines(lambda width: self._problem_lines(name, width), f"wrong-{name}")
+        problem = TextView(lambda width: self._problem_lines(name, width), f"wrong-{name}")
         problem.add_class("problem")
         problem.can_focus = False
         yield problem
@@ -489,19 +489,19 @@ class AddModelScreen(Dialog[Added]):
         self._outcome = None
         if role is not None:
             self._outcome = (role, text)
-        told = self.query_one("#told", ReadLines)
-        told.show_anew(from_top=True)
+        told = self.query_one("#told", TextView)
+        told.rebuild_lines(from_top=True)
         told.refresh(layout=True)
         for name in _LABELS:
             # A known model has no fields for name and file.
-            for problem in self.query(f"#wrong-{name}").results(ReadLines):
+            for problem in self.query(f"#wrong-{name}").results(TextView):
                 problem.display = name in self._problems
-                problem.show_anew(from_top=True)
+                problem.rebuild_lines(from_top=True)
                 problem.refresh(layout=True)
         if self.has_class("low") and self._outcome:
             # A low screen hides the text below the fields, so the row of keys shows the first line of the text.
             keys = self._told(self.size.width)[1]
-        self.say_keys(keys or self._keys)
+        self.set_keys(keys or self._keys)
 
     def _problem_lines(self, name: str, width: int) -> list[Line]:
         problem = {str(field): text for field, text in self._problems.items()}.get(name)

@@ -22,7 +22,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, behind, padded
 from workbench.show.visible import one_line
 from workbench.suite.suite_file import SuiteFile
-from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
+from workbench.tui.kit.dialogs import Dialog, TextView, keys_line
 from workbench.tui.kit.stage import in_background
 
 _ROLES: dict[str, Role] = {"works": "passed", "repaired": "warned", "wrong": "failed", "unclear": "warned"}
@@ -102,7 +102,7 @@ class ProbesScreen(Dialog[None]):
         return f"How {one_line(self._prober.name)} handles tools"
 
     def body(self) -> ComposeResult:
-        yield ReadLines(self._lines, "reading")
+        yield TextView(self._lines, "reading")
 
     def on_mount(self) -> None:
         self.set_focus(self.query_one("#reading"))
@@ -128,8 +128,8 @@ class ProbesScreen(Dialog[None]):
         self._show()
 
     def _show(self) -> None:
-        for reading in self.query(ReadLines):
-            reading.show_anew(from_top=False)
+        for reading in self.query(TextView):
+            reading.rebuild_lines(from_top=False)
             reading.refresh(layout=True)
 
     def _lines(self, width: int) -> list[Line]:

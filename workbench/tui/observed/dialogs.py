@@ -33,9 +33,9 @@ from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import JsonValue
 from workbench.tui.kit.actions import key_for
-from workbench.tui.kit.dialogs import Option, PreviewScreen, ReadLines, keys_line
+from workbench.tui.kit.dialogs import Option, PreviewScreen, TextView, keys_line
 from workbench.tui.kit.fields import SafeInput
-from workbench.tui.kit.questions import AskScreen, NameScreen, _Naming
+from workbench.tui.kit.questions import NameScreen, QuestionScreen, TextPromptScreen
 from workbench.tui.kit.stage import Announce, in_background
 from workbench.tui.observed.live import Seen
 from workbench.tui.tree.new_suites import NewSuites, WhichSuiteScreen
@@ -52,7 +52,7 @@ class Wanted(NamedTuple):
     listen: str
 
 
-class ObserveScreen(_Naming[Wanted]):
+class ObserveScreen(TextPromptScreen[Wanted]):
     """Asks for the endpoint and the address of a recording. `problem` is why the last attempt failed."""
 
     def __init__(self, before: Wanted, problem: str = "") -> None:
@@ -70,11 +70,11 @@ class ObserveScreen(_Naming[Wanted]):
     def body(self) -> ComposeResult:
         yield from super().body()
         where = "The address of the proxy on this machine; port 0 picks a free port."
-        yield ReadLines(lambda width: with_margin(where, width), "where")
+        yield TextView(lambda width: with_margin(where, width), "where")
         yield SafeInput(self._listen, widget_id="listen")
 
     def on_mount(self) -> None:
-        for texts in self.query(ReadLines):
+        for texts in self.query(TextView):
             # Texts cannot get the focus, so Tab goes from field to field.
             texts.can_focus = False
 
@@ -88,7 +88,7 @@ class ObserveScreen(_Naming[Wanted]):
         try:
             listen_at(self._listens)
         except ListenError as error:
-            self.say_keys((Span(f" {GLYPHS.warned} {one_line(str(error))}", "warned"),))
+            self.set_keys((Span(f" {GLYPHS.warned} {one_line(str(error))}", "warned"),))
         else:
             super().submit()
 
@@ -115,7 +115,7 @@ class WhereScreen(WhichSuiteScreen):
     VERB = "show what changes"
 
 
-class EndScreen(AskScreen[Literal["end", "no"]]):
+class EndScreen(QuestionScreen[Literal["end", "no"]]):
     """Asks before ending a recording drops active requests or conversations without a case."""
 
     TITLE_LINE = "End the recording?"

@@ -18,7 +18,7 @@ from workbench.trajectory.events import Event
 from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.rows import ListState
-from workbench.tui.kit.side_screen import Varied
+from workbench.tui.kit.side_screen import ActionOverride
 from workbench.tui.kit.stage import Announce
 from workbench.tui.observed.dialogs import EndScreen
 from workbench.tui.observed.live import LiveRecording, Seen, State
@@ -163,11 +163,11 @@ MakeCase = Callable[[Seen, Announce], Awaitable[str | None]]
 
 
 def _add(now: Situation) -> str | None:
-    return now.refuses.get("live.add")
+    return now.refusals.get("live.add")
 
 
 def _stop(now: Situation) -> str | None:
-    return now.refuses.get("live.stop")
+    return now.refusals.get("live.stop")
 
 
 class LiveScreen(ListScreen[None, Conversations]):
@@ -175,11 +175,13 @@ class LiveScreen(ListScreen[None, Conversations]):
 
     LIST_SHARES = (0.35, 0.5)
     TWO_COLUMNS_CELLS = 110
-    FILTERED_BY = "words of request, model, tools or state"
+    FILTER_PLACEHOLDER = "words of request, model, tools or state"
     NAME = "live"
     TITLE_IN_TEXT = "a program and its model"
-    VARIED = (
-        Varied("back", keys="escape left", title="Leave the filter or the steps, or end the recording", label="end"),
+    ACTION_OVERRIDES = (
+        ActionOverride(
+            "back", keys="escape left", title="Leave the filter or the steps, or end the recording", label="end"
+        ),
     )
     AUTO_FOCUS = "#live-list"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.tui.kit.actions import MainActions, MainSituation, Why, action
+from workbench.tui.kit.actions import Condition, MainActions, MainSituation, action
 
 if TYPE_CHECKING:
     from workbench.tui.quick_add.adder import QuickAdder
 
 
-def _at(*states: str, otherwise: str) -> Why:
+def _at(*states: str, otherwise: str) -> Condition:
     """Return the condition of an action that needs the line in one of the given states."""
 
     def why_not(now: MainSituation) -> str | None:

@@ -35,8 +35,8 @@ from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.actions import Action, key_for, key_name
-from workbench.tui.kit.memory import KeptLine, Place, project_of
-from workbench.tui.kit.questions import REST_S
+from workbench.tui.kit.memory import Place, SavedRequestLine, project_of
+from workbench.tui.kit.questions import ANSWER_DELAY_S
 from workbench.tui.quick_add.proposal_lines import call_lines, row_in_call, unseen_calls
 from workbench.tui.run_book.record import RunRecord
 
@@ -81,7 +81,7 @@ class QuickAdder:
         self._saving: set[Path] = set()
         self._ungraded: list[tuple[str, Path]] = []
         """The batches of added cases without grades in the history, with their suites."""
-        app.services.runs_delivered.append(self.delivered)
+        app.services.runs_delivered.append(self.update_runs)
         self._take_kept()
 
     @property
@@ -173,12 +173,12 @@ class QuickAdder:
         self._app.memory.change(lambda known: known.with_line(self._project, self.kept))
 
     @property
-    def kept(self) -> KeptLine:
+    def kept(self) -> SavedRequestLine:
         """The stored part of the line's state, for the next session."""
         state, redact = self.state, self._app.program.secrets.redact
         if not state.text and not state.recent:
-            return KeptLine()
-        return KeptLine(redact(state.text), state.kind, tuple(map(redact, state.recent)))
+            return SavedRequestLine()
+        return SavedRequestLine(redact(state.text), state.kind, tuple(map(redact, state.recent)))
 
     # Keys
 
@@ -427,13 +427,13 @@ class QuickAdder:
         self._main.end_notice()
         self._main.show_run()
         self.show()
-        self.delivered()
+        self.update_runs()
 
     def _fail(self, request: Request, why: str) -> None:
         request.state, request.why = "failed", why
         self._over()
 
-    def delivered(self) -> None:
+    def update_runs(self) -> None:
         """Take the result of the running request once all its runs have ended."""
         request = self.state.running
         if request is not None and request.run_ids:
@@ -480,7 +480,7 @@ class QuickAdder:
         self._is_settled = False
         if self._settling is not None:
             self._settling.stop()
-        self._settling = self._main.set_timer(REST_S, self._settle)
+        self._settling = self._main.set_timer(ANSWER_DELAY_S, self._settle)
         self._notice = ()
         self._shows = True
         self._main.show_run()

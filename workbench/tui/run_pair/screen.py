@@ -179,7 +179,7 @@ class PairScreen(SearchedScreen[None]):
     """The screen of two runs. Compares the runs when it opens, and again when either run ends."""
 
     NAME = "pair"
-    FIRST = ("next", "previous", "expand", "copy", "first", "second")
+    FIRST_ACTIONS = ("next", "previous", "expand", "copy", "first", "second")
     TITLE_IN_TEXT = "two runs side by side"
     AUTO_FOCUS = "#pair-list"
 
@@ -200,7 +200,7 @@ class PairScreen(SearchedScreen[None]):
     def on_resize(self, event: events.Resize) -> None:
         self._show_bars()
 
-    def delivered(self, cases: set[CaseKey], batches: bool) -> None:
+    def update_runs(self, cases: set[CaseKey], batches: bool) -> None:
         if self.is_covered:
             return
         self._follow()

@@ -25,7 +25,7 @@ from workbench.suite.trust import SuiteNeeds
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.tui.kit.dialogs import Dialog, Option, keys_line
 from workbench.tui.kit.fields import SafeInput
-from workbench.tui.kit.questions import AskScreen
+from workbench.tui.kit.questions import QuestionScreen
 from workbench.tui.kit.strips import Bar
 from workbench.tui.run_book.record import Question
 
@@ -34,7 +34,7 @@ ExecutionAnswer = Literal["call", "run", "batch", "no", "stop"]
 _LABEL_WIDTH = 8
 
 
-class ExecutionScreen(AskScreen[ExecutionAnswer]):
+class ExecutionScreen(QuestionScreen[ExecutionAnswer]):
     """Asks for permission to execute a call.
 
     The user can say yes for this call, for the tool in this run, or for the tool in all runs of the batch. The user can
@@ -68,7 +68,7 @@ class ExecutionScreen(AskScreen[ExecutionAnswer]):
 CostLimitAnswer = Literal["more", "all", "stop"]
 
 
-class CostLimitScreen(AskScreen[CostLimitAnswer]):
+class CostLimitScreen(QuestionScreen[CostLimitAnswer]):
     """Asks whether a batch may exceed its cost limit: by the same amount again, without a limit, or not at all.
 
     Closes with `None` when the question is withdrawn.
@@ -96,7 +96,7 @@ def cost_limit_lines(reached: CostLimitReached, left: int, width: int) -> list[L
     return [EMPTY, *with_margin(spent, width, "strong"), *with_margin(waiting, width), EMPTY]
 
 
-class HandExecutionScreen(AskScreen[Literal["yes", "no"]]):
+class HandExecutionScreen(QuestionScreen[Literal["yes", "no"]]):
     """Asks before a call by hand of a tool that may change something."""
 
     TITLE_LINE = "Execute this tool for real?"
@@ -184,7 +184,7 @@ class RepeatsScreen(Dialog[int]):
         if text.isdecimal() and 1 <= int(text) <= MAX_REPEATS:
             self.dismiss(int(text))
         else:
-            self.say_keys((Span(f" {GLYPHS.warned} A number from 1 to {count_text(MAX_REPEATS)}", "warned"),))
+            self.set_keys((Span(f" {GLYPHS.warned} A number from 1 to {count_text(MAX_REPEATS)}", "warned"),))
 
 
 TrustAnswer = Literal["once", "always", "mocks", "no"]
@@ -196,7 +196,7 @@ _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
 )
 
 
-class TrustScreen(AskScreen[TrustAnswer]):
+class TrustScreen(QuestionScreen[TrustAnswer]):
     """Asks for trust in a suite: once, always, no or, with `mocks`, to answer the suite's tools by mocks.
 
     `allowed` lists the effects of trust, one per line. `refusing` describes the answer no.

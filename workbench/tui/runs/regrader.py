@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-REST_S = 0.15
+ANSWER_DELAY_S = 0.15
 """The time in seconds without changes before many runs are regraded."""
 
 PIECE_RUNS = 25
@@ -114,7 +114,7 @@ class Regrader:
     async def _grade_waiting(self) -> None:
         state = self._state
         # Another edit within this time cancels the work before it has cost anything.
-        await asyncio.sleep(REST_S)
+        await asyncio.sleep(ANSWER_DELAY_S)
         total, began_s, shown_s = state.waiting, self._clock(), 0.0
         refused: dict[Path, str] = {}
         not_regraded: Counter[str] = Counter()

@@ -249,8 +249,8 @@ class ProgramActions(MainActions):
 
 
 def _make(now: MainSituation) -> str | None:
-    if now.not_editable is not None:
-        return now.not_editable
+    if now.why_row_not_editable is not None:
+        return now.why_row_not_editable
     if now.broken:
         return "this suite has errors: correct them first"
     return None
@@ -326,7 +326,7 @@ def _suite(now: MainSituation) -> str | None:
 
 
 def _grades(now: MainSituation) -> str | None:
-    if now.graded or now.ran_before:
+    if now.graded or now.has_stored_runs:
         return None
     if now.shown == "nothing":
         return why_no_run(now)

@@ -21,7 +21,7 @@ from workbench.tui.case.toml.pane import TYPING_TOML
 from workbench.tui.holds.actions import TYPING as TYPING_HELD
 from workbench.tui.holds.actions import StepActions
 from workbench.tui.kit.actions import (
-    ANSWERS,
+    ERROR_KINDS,
     FILTERING,
     HELD_KINDS,
     PANES,
@@ -216,7 +216,7 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
         if taken.isdisjoint((*action.keys, action.label)) and _is_of_now(action, now):
             rest.append(action)
     offered = {action.id: action for action in (*own, *rest)}
-    if now.ran_before and "run.expand" in offered:
+    if now.has_stored_runs and "run.expand" in offered:
         offered["run.expand"] = OF_STORED_RUN
     if now.shown_failed and now.pane != "case":
         offered["edit"] = OF_FAILED_RUN
@@ -254,7 +254,7 @@ def _asked_for(now: MainSituation) -> tuple[str, ...]:
         return (*first, "accept", "edit", "failed.next", "failures", "compare", "grades")
     if now.row != "case":
         return (*first, "run.suite", "failed.next", "failures", "tree.new", "compare", "tools")
-    if now.pane == "run" and (now.graded or now.ran_before):
+    if now.pane == "run" and (now.graded or now.has_stored_runs):
         return (*first, "run.expand", "grades", "failed.next", "run.case", "compare")
     if now.shown == "a finished run":
         return (*first, "run.case", "failed.next", "tree.new", "edit", "compare")
@@ -268,7 +268,7 @@ def _typing_keys(typing: Typing) -> list[Action]:
     if typing == "toml":
         return list(TYPING_TOML)
     if typing in HELD_KINDS:
-        return [action for action in TYPING_HELD if action.id != "step.error" or typing in ANSWERS]
+        return [action for action in TYPING_HELD if action.id != "step.error" or typing in ERROR_KINDS]
     return [action for action in TYPING if action.id != "typing.done" or typing == "a line"]
 
 

@@ -35,7 +35,7 @@ from workbench.tui.tree.view import FilterBox, SuiteTree
 
 if TYPE_CHECKING:
     from workbench.authoring.open_suite import OpenSuite
-    from workbench.tui.kit.memory import KeptLine
+    from workbench.tui.kit.memory import SavedRequestLine
     from workbench.tui.shell.workbench import Workbench
 
 REST_S = 0.06
@@ -177,7 +177,7 @@ class MainScreen(PanesScreen):
         row = self.selection.row
         return row is not None and row.case is None and not self.is_covered
 
-    def delivered(self, cases: set[CaseKey], batches: bool) -> None:
+    def update_runs(self, cases: set[CaseKey], batches: bool) -> None:
         """Show changes of these cases' runs. `batches` is whether batches began or ended."""
         if self.is_covered:
             # Drawing here would make Textual redraw the covering screen.
@@ -194,7 +194,7 @@ class MainScreen(PanesScreen):
         else:
             self._bars.show_status()
 
-    def follow_grades(self) -> None:
+    def update_grades(self) -> None:
         """Apply a filter by status again after runs were regraded."""
         if self.selection.tree.follow_status(self.book):
             self.suite_tree.follow_state()
@@ -204,7 +204,7 @@ class MainScreen(PanesScreen):
         if self.is_covered:
             self._missed = True
             return
-        self.follow_grades()
+        self.update_grades()
         self.suite_tree.repaint()
         if self.selection.run is None:
             self.show_run()
@@ -217,7 +217,7 @@ class MainScreen(PanesScreen):
         self.adder.open(suite)
 
     @property
-    def line_to_keep(self) -> KeptLine | None:
+    def line_to_keep(self) -> SavedRequestLine | None:
         """The stored part of the line for new cases, `None` if the line was never opened."""
         if self.adder is None:
             return None
@@ -276,7 +276,7 @@ class MainScreen(PanesScreen):
         if not self.run_pane.takes(action_id):
             now = situation_of(self)
             # The run of a request has no case yet, and replaces the run of the selected case in the run pane.
-            why = now.refuses.get(action_id) or why_unavailable(main_action(action_id)[1], now)
+            why = now.refusals.get(action_id) or why_unavailable(main_action(action_id)[1], now)
         if why is not None:
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
         else:

@@ -90,7 +90,7 @@ class Services:
             app, selection, main, app.key_name, goes_to_first=begin is not None and begin.opens == "run"
         )
         self._questions = Questions(app, book, self.runner, program.secrets, self._may_ask)
-        self._ticker = RunTicker(book, main.set_interval, self._second_passed)
+        self._ticker = RunTicker(book, main.set_interval, self._update_times)
         self.drafting = Drafting(app, open_suites, selection, program.folders.drafts)
         self.saver = Saver(app, open_suites, selection, self.drafting, store.is_bundled)
         self.run_saver = RunSaver(app, store.is_bundled, program.secrets)
@@ -184,7 +184,7 @@ class Services:
         if batches:
             # The servers of a batch may have listed their tools, so the known tools are cleared.
             self.known_tools.forget()
-        self._main.delivered(cases, batches)
+        self._main.update_runs(cases, batches)
         self._tell_side_screens(cases, batches)
         self._ticker.follow()
         self.look()
@@ -195,13 +195,13 @@ class Services:
 
     def _tell_side_screens(self, cases: set[CaseKey], batches: bool) -> None:
         for screen in self._app.side_screens():
-            screen.delivered(cases, batches)
+            screen.update_runs(cases, batches)
 
-    def _second_passed(self) -> None:
+    def _update_times(self) -> None:
         for screen in self._app.side_screens():
             # Only the top screen is notified, because a covered screen must not draw.
             if self._app.shows(screen):
-                screen.second_passed()
+                screen.update_times()
                 return
         self._main.show_status()
         self._main.run_pane.run_list.pass_time(self.book.now())
@@ -221,14 +221,14 @@ class Services:
 
     def everywhere(self, cases: set[CaseKey]) -> None:
         """Show new grades of these cases on every screen."""
-        self._main.delivered(cases, False)
+        self._main.update_runs(cases, False)
         self._tell_side_screens(cases, False)
 
     def all_graded(self) -> None:
         """Update all screens after a regrade."""
-        self._main.follow_grades()
+        self._main.update_grades()
         for screen in self._app.side_screens():
-            screen.follow_grades()
+            screen.update_grades()
 
     def _breakpoints_changed(self, points: Breakpoints) -> None:
         self.runner.hold_at(points.points)

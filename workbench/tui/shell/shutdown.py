@@ -259,7 +259,7 @@ class Leaving:
         if text is not None:
             # A dialog may cover the bottom row with the notices.
             if isinstance(app.screen, Dialog):
-                app.screen.say_keys((Span(f" {GLYPHS.warned} {text}", "warned"),))
+                app.screen.set_keys((Span(f" {GLYPHS.warned} {text}", "warned"),))
             else:
                 self._announce(text, "warned", GLYPHS.warned)
             return

@@ -14,7 +14,7 @@ from workbench.tui.kit.actions import (
     NO_EDITOR,
     NO_EDITOR_IN_BROWSER,
     MainSituation,
-    Shown,
+    RunPaneContent,
     Typing,
     actions_of,
     key_for,
@@ -48,11 +48,11 @@ def situation_of(screen: PanesScreen) -> MainSituation:
         failures=book.any_failed or tree.remembered.any_to_run_again,
         failed="failed" in book.endings,
         cases=tree.case_count,
-        ran_before=selection.last_result is not None,
+        has_stored_runs=selection.last_result is not None,
         runs=len(selection.runs),
         has_text=_has_text(screen),
         editor=screen.editor,
-        no_editor=NO_EDITOR_IN_BROWSER if screen.app.is_web else NO_EDITOR,
+        why_no_editor=NO_EDITOR_IN_BROWSER if screen.app.is_web else NO_EDITOR,
         movable=movable,
         elsewhere=_is_other_editable(screen),
         dirty_suites=len(selection.open_suites.dirty),
@@ -61,17 +61,17 @@ def situation_of(screen: PanesScreen) -> MainSituation:
         view=screen.case_pane.view,
         typing=_typing(screen),
         held_runs=len(book.held_runs),
-        not_mockable=_why_not_taken(screen, answered=True),
-        not_expectable=_why_not_taken(screen, answered=False),
+        why_not_mockable=_why_not_taken(screen, answered=True),
+        why_not_expectable=_why_not_taken(screen, answered=False),
         refused=screen.case_pane.refused,
     )
     if screen.adder is not None and screen.request_line.is_open:
         if screen.request_line.typing:
             now = replace(now, line=screen.adder.state.state)
         if (shown := screen.adder.runs_shown) is not None:
-            now = replace(now, runs=len(shown[0]), refuses=dict.fromkeys(_OF_SHOWN_RUN, _NO_CASE_YET))
+            now = replace(now, runs=len(shown[0]), refusals=dict.fromkeys(_OF_SHOWN_RUN, _NO_CASE_YET))
     if screen.pane == "case":
-        now = replace(now, form_refuses=screen.case_pane.form_refuses())
+        now = replace(now, form_refusals=screen.case_pane.form_refusals())
     if selection.row is not None:
         now = _with_row(now, selection.row)
     if selection.suite is not None:
@@ -89,14 +89,14 @@ def _with_row(now: MainSituation, row: Row) -> MainSituation:
     # The steps of a case are rows of the tree, but their actions are the actions of the case.
     if row.key.kind == "step":
         return replace(now, row="case", on_step=True, broken=_cannot_run(row))
-    return replace(now, row=row.key.kind, broken=_cannot_run(row), of_row=row.why_not_editable)
+    return replace(now, row=row.key.kind, broken=_cannot_run(row), why_case_not_editable=row.why_not_editable)
 
 
 def _with_suite(now: MainSituation, suite: OpenSuite) -> MainSituation:
     return replace(
         now,
         has_file=True,
-        not_editable=suite.why_not_editable,
+        why_row_not_editable=suite.why_not_editable,
         undoable=suite.undoable,
         redoable=suite.redoable,
         dirty=suite.dirty or bool(suite.invalid_texts),
@@ -111,7 +111,7 @@ def _with_run(now: MainSituation, screen: PanesScreen, run: RunRecord) -> MainSi
         shown=_shown_as(run),
         shown_failed=run.status == Status.FAILED,
         broke_off=run.broke_off,
-        held_beside=_held_beside(screen.selection.runs, run),
+        other_held_run=_other_held_run(screen.selection.runs, run),
         first_hold=run.held and not run.holds_before,
         other_call=_other_call(screen, run),
     )
@@ -124,7 +124,7 @@ def _with_run(now: MainSituation, screen: PanesScreen, run: RunRecord) -> MainSi
     return now
 
 
-def _shown_as(run: RunRecord) -> Shown:
+def _shown_as(run: RunRecord) -> RunPaneContent:
     if run.recorded and not run.unwritten:
         return "a recording"
     if run.result is not None:
@@ -165,7 +165,7 @@ def _typing(screen: PanesScreen) -> Typing | None:
     return None
 
 
-def _held_beside(runs: Sequence[RunRecord], shown: RunRecord) -> str | None:
+def _other_held_run(runs: Sequence[RunRecord], shown: RunRecord) -> str | None:
     """Return a message about another held run of the case, `None` without one."""
     held = next((run for run in runs if run.held and run is not shown), None)
     if held is None or shown.held:

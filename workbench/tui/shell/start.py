@@ -20,7 +20,7 @@ from workbench.suite.project import Search
 from workbench.suite.variants import NO_VARIANTS, Variants
 from workbench.tui.breakpoints.project import Breakpoints
 from workbench.tui.kit.actions import unless_read_only
-from workbench.tui.kit.memory import NOTHING, Memory, Place, Remembered, project_of
+from workbench.tui.kit.memory import NOTHING, Memory, MemoryContent, Place, project_of
 from workbench.tui.kit.stage import in_background
 from workbench.tui.tree.state import RowKey, RowKind
 
@@ -69,7 +69,7 @@ def _exists(book: ModelBook, model: str, folders: Collection[Path]) -> bool:
     return False
 
 
-def restore_position(remembered: Remembered, main: MainScreen) -> None:
+def restore_position(remembered: MemoryContent, main: MainScreen) -> None:
     """Restore the layout and the last position in the project, as far as suites and cases still exist."""
     if remembered.view is not None:
         main.case_pane.view = remembered.view
@@ -90,7 +90,7 @@ def restore_position(remembered: Remembered, main: MainScreen) -> None:
     main.show_selected()
 
 
-def current_position(remembered: Remembered, main: MainScreen) -> Remembered:
+def current_position(remembered: MemoryContent, main: MainScreen) -> MemoryContent:
     """Return `remembered` with the current layout and position: the selected case, folds, models and variants."""
     selection, project = main.selection, project_of(main.selection.open_suites.workspace)
     models = selection.models

@@ -408,7 +408,7 @@ class Workbench(StagedApp):
         shown = self.side_screens()
         if shown and shown[-1] is self.screen:
             typing = shown[-1].situation.typing
-            parts = [(f"{shown[-1].NAME}.{name}", effect) for name, effect in shown[-1].ways_out]
+            parts = [(f"{shown[-1].NAME}.{name}", effect) for name, effect in shown[-1].exit_actions]
         elif self.screen is self.main:
             typing = situation_of(self.main).typing
             parts = [("quit", "quits"), ("run.stop", "stops the case"), ("help", "shows all keys")]

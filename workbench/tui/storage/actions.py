@@ -23,7 +23,7 @@ def _save_all(now: MainSituation) -> str | None:
 
 
 def _save_as(now: MainSituation) -> str | None:
-    return now.not_editable
+    return now.why_row_not_editable
 
 
 class FileActions(MainActions):

@@ -17,9 +17,9 @@ from workbench.show.difference import Difference
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, with_margin, wrap
 from workbench.show.visible import one_line
-from workbench.tui.kit.dialogs import Dialog, Option, ReadLines, keys_line
+from workbench.tui.kit.dialogs import Dialog, Option, TextView, keys_line
 from workbench.tui.kit.fields import SafeInput
-from workbench.tui.kit.questions import AskScreen
+from workbench.tui.kit.questions import QuestionScreen
 
 ChangedAnswer = Literal["mine", "theirs", "name", "later"]
 _Choice = tuple[ChangedAnswer, Option]
@@ -32,7 +32,7 @@ _NAME: _Choice = ("name", Option("save mine elsewhere", "under another name", "a
 _LATER: _Choice = ("later", Option("later", "both stay as they are; saving asks again", "saving asks again"))
 
 
-class ChangedScreen(AskScreen[ChangedAnswer]):
+class ChangedScreen(QuestionScreen[ChangedAnswer]):
     """Asks about a suite that was changed here, and changed or deleted (`gone`) on disk.
 
     `found` is the difference from the text on disk to the text here. If all parts except one were merged, `part` names
@@ -61,7 +61,7 @@ class ChangedScreen(AskScreen[ChangedAnswer]):
 RewrittenAnswer = Literal["save", "no"]
 
 
-class RewrittenScreen(AskScreen[RewrittenAnswer]):
+class RewrittenScreen(QuestionScreen[RewrittenAnswer]):
     """Asks before saving a suite loses comments or formatting."""
 
     TITLE_LINE = "Saving writes more than you changed"
@@ -87,7 +87,7 @@ def difference_lines(path: Path, texts: Sequence[tuple[str, Role]], found: Diffe
 LeftAnswer = Literal["take", "away", "later"]
 
 
-class LeftScreen(AskScreen[LeftAnswer]):
+class LeftScreen(QuestionScreen[LeftAnswer]):
     """Asks about unsaved changes of an earlier session. `when` is the time of the last change, as text."""
 
     TITLE_LINE = "Unsaved changes from an earlier session: take them?"
@@ -112,7 +112,7 @@ class LeftScreen(AskScreen[LeftAnswer]):
 UnsavedAnswer = Literal["save", "drafts", "discard", "stay"]
 
 
-class UnsavedScreen(AskScreen[UnsavedAnswer]):
+class UnsavedScreen(QuestionScreen[UnsavedAnswer]):
     """Asks about unsaved changes when the app ends. `trouble` is why drafts cannot be stored."""
 
     TITLE_LINE = "Save before quitting?"
@@ -166,7 +166,7 @@ class SaveAsScreen(Dialog[Path]):
         self._refusal = refusal
 
     def body(self) -> ComposeResult:
-        yield ReadLines(self._lines, "reading")
+        yield TextView(self._lines, "reading")
         yield SafeInput(str(self._proposed), widget_id="name")
 
     def _make_room(self, height: int) -> None:
@@ -186,4 +186,4 @@ class SaveAsScreen(Dialog[Path]):
         if isinstance(path, Path):
             self.dismiss(path)
         else:
-            self.say_keys((Span(f" {GLYPHS.warned} {one_line(path)}", "warned"),))
+            self.set_keys((Span(f" {GLYPHS.warned} {one_line(path)}", "warned"),))

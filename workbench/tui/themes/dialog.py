@@ -9,7 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 
 from workbench.show.visible import one_line
-from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, keys_line
+from workbench.tui.kit.dialogs import ChoiceList, Dialog, Option, keys_line
 from workbench.tui.terminal.theme import ThemeFile
 
 
@@ -33,8 +33,8 @@ class ThemesScreen(Dialog[str]):
     def on_mount(self) -> None:
         self.set_focus(self.query_one(_ThemeList))
 
-    @on(ChooseLines.Chosen)
-    def _chosen(self, event: ChooseLines.Chosen) -> None:
+    @on(ChoiceList.Chosen)
+    def _chosen(self, event: ChoiceList.Chosen) -> None:
         self.dismiss(self._themes[event.index].name)
 
     def _show(self, index: int) -> None:
@@ -46,7 +46,7 @@ class ThemesScreen(Dialog[str]):
         self.dismiss(None)
 
 
-class _ThemeList(ChooseLines):
+class _ThemeList(ChoiceList):
     def __init__(self, options: Sequence[Option], show: Callable[[int], None], cursor: int) -> None:
         super().__init__(options, cursor)
         self._show_theme = show

@@ -52,7 +52,7 @@ from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import Leave, LineField
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.kit.side_screen import Varied
+from workbench.tui.kit.side_screen import ActionOverride
 from workbench.tui.kit.stage import Announce
 from workbench.tui.kit.strips import Bar
 from workbench.tui.kit.typed_text import value_line
@@ -510,9 +510,9 @@ class CallScreen(SearchedScreen[None]):
     """
 
     NAME = "call"
-    FIRST = ("call",)
+    FIRST_ACTIONS = ("call",)
     TITLE_IN_TEXT = "a call by hand"
-    VARIED = (Varied("back", title="Leave the screen; the typed arguments stay"),)
+    ACTION_OVERRIDES = (ActionOverride("back", title="Leave the screen; the typed arguments stay"),)
     AUTO_FOCUS = "#call-view"
 
     def __init__(

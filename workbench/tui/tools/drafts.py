@@ -23,7 +23,7 @@ from workbench.show.visible import model_label, one_line
 from workbench.suite.splice import SpliceError
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.dialogs import Option
-from workbench.tui.kit.questions import AskScreen
+from workbench.tui.kit.questions import QuestionScreen
 from workbench.tui.kit.stage import Announce
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class ToolDrafter:
         return with_new_cases(suite.document, [draft.table() for draft in held.kept], summary)
 
 
-class _BeforeScreen(AskScreen[Literal["ask", "no"]]):
+class _BeforeScreen(QuestionScreen[Literal["ask", "no"]]):
     """Asks the user before a model is asked for drafts, because that may cost money."""
 
     TITLE_LINE = "Let a model draft cases?"
@@ -169,7 +169,7 @@ class _BeforeScreen(AskScreen[Literal["ask", "no"]]):
         super().__init__(lines, answers, leaving="ask nothing")
 
 
-class _AfterScreen(AskScreen[Literal["add", "no"]]):
+class _AfterScreen(QuestionScreen[Literal["add", "no"]]):
     """Shows the dropped drafts and the change of the suite. Asks whether to add the other drafts."""
 
     TITLE_LINE = "Add the drafted cases?"

@@ -14,7 +14,7 @@ from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.kit.side_screen import Varied
+from workbench.tui.kit.side_screen import ActionOverride
 from workbench.tui.kit.strips import Bar
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class LogScreen(SearchedScreen[None]):
 
     NAME = "log"
     TITLE_IN_TEXT = "the log of a server"
-    VARIED = (Varied("back", keys="escape left"),)
+    ACTION_OVERRIDES = (ActionOverride("back", keys="escape left"),)
     AUTO_FOCUS = "#log-lines"
 
     def __init__(self, stage: Workbench, server: str, file: Path) -> None:

@@ -25,7 +25,7 @@ from workbench.suite.suite_file import SuiteFile
 from workbench.tools.connection import ServerState, ServerStatus
 from workbench.tui.kit.actions import Situation, action, key_for
 from workbench.tui.kit.list_screen import ListScreen
-from workbench.tui.kit.side_screen import Varied
+from workbench.tui.kit.side_screen import ActionOverride
 from workbench.tui.runs.runner import Runner
 from workbench.tui.tools.call import CallForm, CallScreen, NotInCaseError
 from workbench.tui.tools.drafts import ToolDrafter
@@ -194,13 +194,13 @@ class ToolsScreen(ListScreen[None, ToolList]):
 
     LIST_SHARES = (0.25, 0.5)
     TWO_COLUMNS_CELLS = 100
-    STACKS = False
-    CLICKED = "show"
-    FILTERED_BY = "words of name, description or server"
+    CAN_STACK = False
+    CLICK_ACTION = "show"
+    FILTER_PLACEHOLDER = "words of name, description or server"
     NAME = "tools"
-    FIRST = ("stop", "renew", "call", "break", "copy", "log")
+    FIRST_ACTIONS = ("stop", "renew", "call", "break", "copy", "log")
     TITLE_IN_TEXT = "the tools"
-    VARIED = (Varied("back", keys="escape left"),)
+    ACTION_OVERRIDES = (ActionOverride("back", keys="escape left"),)
     AUTO_FOCUS = "#tools-list"
 
     def __init__(
@@ -292,7 +292,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
         if self.is_mounted:
             super()._show_state(moved=moved)
 
-    def second_passed(self) -> None:
+    def update_times(self) -> None:
         # The list shows the seconds since a server began to start, so it is drawn again.
         if any(source.starting_since for source in self.state.sources):
             self._show_state(moved=False)
@@ -313,8 +313,8 @@ class ToolsScreen(ListScreen[None, ToolList]):
     # Actions
 
     @property
-    def ways_out(self) -> tuple[tuple[str, str], ...]:
-        return ("stop", "stops the server"), *super().ways_out
+    def exit_actions(self) -> tuple[tuple[str, str], ...]:
+        return ("stop", "stops the server"), *super().exit_actions
 
     @property
     def situation(self) -> ToolsNow:

@@ -16,7 +16,7 @@ def why_no_other_run(now: MainSituation) -> str | None:
 
 
 def _open(now: MainSituation) -> str | None:
-    if now.ran_before:
+    if now.has_stored_runs:
         return None
     return _item(now)
 
@@ -66,7 +66,7 @@ def _accept(now: MainSituation) -> str | None:
         return "this run is not finished yet"
     if now.broke_off:
         return f"only a finished run can be accepted; {key_for('run.case')} runs the case again"
-    return now.not_editable or now.of_row
+    return now.why_row_not_editable or now.why_case_not_editable
 
 
 _freeze_user = _accept

@@ -16,7 +16,7 @@ from workbench.show.spans import EMPTY, Line, Span, title_line
 from workbench.show.views.copied_text import copied_text
 from workbench.show.views.grades import why_not_graded
 from workbench.show.visible import one_line
-from workbench.tui.kit.actions import MOVING, Shown, Situation, action, bindings_for, key_for
+from workbench.tui.kit.actions import MOVING, RunPaneContent, Situation, action, bindings_for, key_for
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.side_screen import SideScreen
 from workbench.tui.kit.strips import Bar
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class TrajectoryNow(Situation):
     """The situation of the screen of one run. `why_not_graded` is why the run has no grades, if it has none."""
 
-    shown: Shown = "nothing"
+    shown: RunPaneContent = "nothing"
     why_not_graded: str | None = None
 
 
@@ -72,7 +72,7 @@ class TrajectoryScreen(SideScreen[None]):
     """The screen of one run, updated while the run is active. `title` says where the run comes from."""
 
     NAME = "trajectory"
-    FIRST = ("expand",)
+    FIRST_ACTIONS = ("expand",)
     TITLE_IN_TEXT = "the run"
     AUTO_FOCUS = "#trajectory-run"
 
@@ -97,10 +97,10 @@ class TrajectoryScreen(SideScreen[None]):
         """The widget with the run and its search."""
         return self.query_one(ReadRun)
 
-    def second_passed(self) -> None:
+    def update_times(self) -> None:
         self.run.run_list.pass_time(self.stage.selection.book.now())
 
-    def delivered(self, cases: set[CaseKey], batches: bool) -> None:
+    def update_runs(self, cases: set[CaseKey], batches: bool) -> None:
         # A waiting run shows the reason of its wait. The reason may be a run of another case.
         if self.record.case_key in cases or self.record.stage == "waiting":
             if self.is_covered:
@@ -143,7 +143,7 @@ class TrajectoryScreen(SideScreen[None]):
     @property
     def situation(self) -> TrajectoryNow:
         record, result = self.record, self.record.result
-        shown: Shown = "a run"
+        shown: RunPaneContent = "a run"
         why: str | None = "this run is not finished yet"
         if result is not None:
             shown, why = "a finished run", None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.tui.kit.actions import MainActions, MainSituation, Why, action, key_for
+from workbench.tui.kit.actions import Condition, MainActions, MainSituation, action, key_for
 
 if TYPE_CHECKING:
     from workbench.tui.tree.edits import SuiteChanger
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 def _new(now: MainSituation) -> str | None:
     # Without a suite at the cursor, the action makes a suite and needs no editable file.
     if now.has_file:
-        return now.not_editable
+        return now.why_row_not_editable
     return None
 
 
 def _here(now: MainSituation) -> str | None:
-    return now.not_editable or now.of_row
+    return now.why_row_not_editable or now.why_case_not_editable
 
 
 def _as_a_whole(now: MainSituation) -> str | None:
-    if now.on_step and now.not_editable is None:
+    if now.on_step and now.why_row_not_editable is None:
         return "put the cursor on the case; its steps are changed in the form"
-    return now.not_editable or now.of_row
+    return now.why_row_not_editable or now.why_case_not_editable
 
 
 def _case(now: MainSituation) -> str | None:
@@ -35,7 +35,7 @@ def _case(now: MainSituation) -> str | None:
     return why
 
 
-def _moved(step: int, edge: str) -> Why:
+def _moved(step: int, edge: str) -> Condition:
     def why_not(now: MainSituation) -> str | None:
         why = _case(now)
         if why is None and step not in now.movable:

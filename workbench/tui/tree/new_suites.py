@@ -41,9 +41,9 @@ from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.actions import Keymap, key_for
-from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, PreviewScreen, ReadLines, keys_line
+from workbench.tui.kit.dialogs import ChoiceList, Dialog, Option, PreviewScreen, TextView, keys_line
 from workbench.tui.kit.fields import SafeInput
-from workbench.tui.kit.questions import _ROWS_AROUND, AskScreen, Refusal, _Naming
+from workbench.tui.kit.questions import _ROWS_AROUND, QuestionScreen, Refusal, TextPromptScreen
 from workbench.tui.kit.stage import in_background
 from workbench.tui.tree.rows import RowKey
 
@@ -68,7 +68,7 @@ class NewSuite(NamedTuple):
     from_server: bool
 
 
-class NewSuiteScreen(_Naming[NewSuite]):
+class NewSuiteScreen(TextPromptScreen[NewSuite]):
     """Asks for the file of a new suite. A suite for a server needs another dialog; that dialog gets the typed file."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("up,down", "server", show=False)]
@@ -79,7 +79,7 @@ class NewSuiteScreen(_Naming[NewSuite]):
 
     def body(self) -> ComposeResult:
         yield from super().body()
-        yield ChooseLines(SUITE_KINDS, widget_id="kinds")
+        yield ChoiceList(SUITE_KINDS, widget_id="kinds")
 
     def action_server(self) -> None:
         """Close with the typed file. Tools will come from a server."""
@@ -88,19 +88,19 @@ class NewSuiteScreen(_Naming[NewSuite]):
     def answer(self, text: str) -> None:
         self.dismiss(NewSuite(text, from_server=False))
 
-    @on(ChooseLines.Chosen)
-    def _chosen(self, event: ChooseLines.Chosen) -> None:
+    @on(ChoiceList.Chosen)
+    def _chosen(self, event: ChoiceList.Chosen) -> None:
         if event.index == 1:
             self.action_server()
         else:
             self.submit()
 
 
-class BeginScreen(AskScreen[Literal["new", "server", "samples", "no"]]):
+class BeginScreen(QuestionScreen[Literal["new", "server", "samples", "no"]]):
     """Offers ways to begin in a folder without suites."""
 
     TITLE_LINE = "No suites here: begin with …"
-    REST_S = 0.0
+    ANSWER_DELAY_S = 0.0
 
     def __init__(self, folder: str) -> None:
         text = (
@@ -131,7 +131,7 @@ class WhichSuiteScreen(Dialog[int]):
         self._suites = suites
 
     def body(self) -> ComposeResult:
-        yield ChooseLines(self._suites, widget_id="suites")
+        yield ChoiceList(self._suites, widget_id="suites")
 
     def on_mount(self) -> None:
         self.set_focus(self.query_one("#suites"))
@@ -139,12 +139,12 @@ class WhichSuiteScreen(Dialog[int]):
     def _make_room(self, height: int) -> None:
         self.query_one("#suites").styles.max_height = max(height - _ROWS_AROUND, 2)
 
-    @on(ChooseLines.Chosen)
-    def _chosen(self, event: ChooseLines.Chosen) -> None:
+    @on(ChoiceList.Chosen)
+    def _chosen(self, event: ChoiceList.Chosen) -> None:
         self.dismiss(event.index)
 
 
-class DeleteScreen(AskScreen[Literal["delete", "no"]]):
+class DeleteScreen(QuestionScreen[Literal["delete", "no"]]):
     """Asks before deleting a case or a suite's file.
 
     `how` describes the effect on the file, in a long and a short form."""
@@ -197,7 +197,7 @@ class TypedServer(NamedTuple):
         return server_of_text(self.server, [text.rstrip(",") for text in env], self.cwd or None)
 
 
-class ServerScreen(_Naming[FoundServers]):
+class ServerScreen(TextPromptScreen[FoundServers]):
     """Asks for a server: a command, a URL, or a server of an MCP client on this machine (`find`).
 
     A command may have variables and a folder. The folder is relative to `folder`, the folder of the suite. Without a
@@ -242,7 +242,7 @@ class ServerScreen(_Naming[FoundServers]):
         yield SafeInput(self.typed.env, variables, widget_id="env")
         yield SafeInput(self.typed.cwd, "folder of the command: the suite's", widget_id="cwd")
         yield SafeInput(self.typed.file, "file of the suite: named after the server", widget_id="file")
-        yield ChooseLines((), widget_id="clients")
+        yield ChoiceList((), widget_id="clients")
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -254,7 +254,7 @@ class ServerScreen(_Naming[FoundServers]):
         self._found = await in_background(self._find)
         if not self._found or not self.is_mounted:
             return
-        choices = self.query_one("#clients", ChooseLines)
+        choices = self.query_one("#clients", ChoiceList)
         widest = min(max(len(one_line(each.name)) for each in self._found), 24)
         choices.options = [
             _TYPED,
@@ -267,7 +267,7 @@ class ServerScreen(_Naming[FoundServers]):
             ("Tab", "variables, folder"),
             ("Esc", "leave"),
         )
-        self.say_keys(self._keys)
+        self.set_keys(self._keys)
         choices.refresh(layout=True)
 
     def _make_room(self, height: int) -> None:
@@ -276,7 +276,7 @@ class ServerScreen(_Naming[FoundServers]):
 
     @property
     def _chosen(self) -> ConfiguredServer | None:
-        at = self.query_one("#clients", ChooseLines).cursor
+        at = self.query_one("#clients", ChoiceList).cursor
         if at and self._found:
             return self._found[at - 1]
         return None
@@ -284,7 +284,7 @@ class ServerScreen(_Naming[FoundServers]):
     def action_other(self, step: int) -> None:
         """Select another server while the user types one."""
         if self._found:
-            choices = self.query_one("#clients", ChooseLines)
+            choices = self.query_one("#clients", ChoiceList)
             choices.move_cursor((choices.cursor + step) % len(choices.options))
 
     def submit(self) -> None:
@@ -296,7 +296,7 @@ class ServerScreen(_Naming[FoundServers]):
         if why is None:
             self.dismiss(self._chosen.found)
         else:
-            self.say_keys((Span(f" {GLYPHS.warned} {one_line(why)}", "warned"),))
+            self.set_keys((Span(f" {GLYPHS.warned} {one_line(why)}", "warned"),))
 
     def action_leave(self) -> None:
         self.typed = self._texts(self.query_one("#name", Input).value.strip())
@@ -310,9 +310,9 @@ class ServerScreen(_Naming[FoundServers]):
     def _typed(self) -> None:
         # Enter takes the selected server, so typing selects the typed server again.
         if self._found:
-            self.query_one("#clients", ChooseLines).move_cursor(0)
+            self.query_one("#clients", ChoiceList).move_cursor(0)
 
-    @on(ChooseLines.Chosen)
+    @on(ChoiceList.Chosen)
     def _picked(self) -> None:
         self.submit()
 
@@ -354,11 +354,11 @@ class ListingScreen(Dialog[Listed]):
         self._error: ServerError | UntrustedError | None = None
 
     def body(self) -> ComposeResult:
-        yield ReadLines(self._lines, "reading")
+        yield TextView(self._lines, "reading")
 
     def on_mount(self) -> None:
         self.set_focus(self.query_one("#reading"))
-        self.set_interval(1, self._second_passed)
+        self.set_interval(1, self._update_times)
         self.action_again()
 
     def on_unmount(self) -> None:
@@ -369,7 +369,7 @@ class ListingScreen(Dialog[Listed]):
         """Ask the servers, unless they are being asked already."""
         if self._asked is None or self._error is not None:
             self._error, self._began_s = None, time.monotonic()
-            self.say_keys(keys_line(("Esc", "cancel")))
+            self.set_keys(keys_line(("Esc", "cancel")))
             self._asked = self._ask()
             self._show()
             self.run_worker(self._wait(self._asked), group="ask")
@@ -387,15 +387,15 @@ class ListingScreen(Dialog[Listed]):
 
     def _failed(self, error: ServerError | UntrustedError) -> None:
         self._error = error
-        self.say_keys(keys_line(("Enter", "try again"), ("Esc", "another server")))
+        self.set_keys(keys_line(("Enter", "try again"), ("Esc", "another server")))
         self._show()
 
-    def _second_passed(self) -> None:
+    def _update_times(self) -> None:
         if self._error is None:
             self._show()
 
     def _show(self) -> None:
-        self.query_one("#reading", ReadLines).show_anew(from_top=False)
+        self.query_one("#reading", TextView).rebuild_lines(from_top=False)
         self.query_one("#reading").refresh(layout=True)
 
     def _lines(self, width: int) -> list[Line]:

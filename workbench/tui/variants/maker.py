@@ -25,8 +25,8 @@ from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import parse_suite
 from workbench.suite.variants import SEPARATOR, Variants
 from workbench.tui.kit.actions import key_for
-from workbench.tui.kit.dialogs import Dialog, Option, ReadLines, keys_line
-from workbench.tui.kit.questions import AskScreen, NameScreen
+from workbench.tui.kit.dialogs import Dialog, Option, TextView, keys_line
+from workbench.tui.kit.questions import NameScreen, QuestionScreen
 from workbench.tui.kit.stage import Announce
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.tree.rows import keys_of
@@ -206,7 +206,7 @@ class VariantTextScreen(Dialog[str]):
         super().__init__(keys_line(("Ctrl+S", "name it"), ("Esc", "leave")))
 
     def body(self) -> ComposeResult:
-        yield ReadLines(lambda width: [EMPTY, *with_margin(self._explanation, width, "muted"), EMPTY], "reading")
+        yield TextView(lambda width: [EMPTY, *with_margin(self._explanation, width, "muted"), EMPTY], "reading")
         yield TextEditor(self._tell, PlainColours, "variant-text")
 
     def on_mount(self) -> None:
@@ -242,10 +242,10 @@ class VariantTextScreen(Dialog[str]):
         self._stage.copy(event.text, event.what, self._say)
 
     def _say(self, text: str, role: Role = "text", sign: str = "") -> None:
-        self.say_keys((Span(f" {sign} {one_line(text)}", role),))
+        self.set_keys((Span(f" {sign} {one_line(text)}", role),))
 
     def _tell(self, text: str, step: int) -> None:
-        self.say_keys(self._keys)
+        self.set_keys(self._keys)
         self._fit()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -260,7 +260,7 @@ class VariantTextScreen(Dialog[str]):
 WhatNext = Literal["run", "write", "no"]
 
 
-class VariantScreen(AskScreen[WhatNext]):
+class VariantScreen(QuestionScreen[WhatNext]):
     """Asks whether to write a variant. Shows the changes of the text and of the suite's file."""
 
     DEFAULT_CSS = "VariantScreen > Vertical { width: 110; }"

@@ -26,7 +26,7 @@ from workbench.tui.kit.typed_text import with_breakpoint
 
 
 def _edit(now: MainSituation) -> str | None:
-    return now.not_editable or now.of_row
+    return now.why_row_not_editable or now.why_case_not_editable
 
 
 class FormActions(MainActions):

@@ -134,13 +134,13 @@ def found_in(lines: Sequence[str], text: str, current: Place | None = None) -> F
 
 
 def _edit(now: MainSituation) -> str | None:
-    return now.not_editable
+    return now.why_row_not_editable
 
 
 def _outside(now: MainSituation) -> str | None:
-    if now.not_editable or now.editor:
-        return now.not_editable
-    return now.no_editor
+    if now.why_row_not_editable or now.editor:
+        return now.why_row_not_editable
+    return now.why_no_editor
 
 
 def _shown(now: MainSituation) -> str | None:
