@@ -29,7 +29,7 @@ from workbench.evaluation.plan import FinishedRun
 from workbench.evaluation.report import Report
 from workbench.grading.grade import RunResult
 from workbench.grading.resolution import resolved_case
-from workbench.grading.run import GRADER_OF, grade_run
+from workbench.grading.run import GRADERS_BY_NAME, grade_run
 from workbench.suite.grading_model import GRADERS
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
@@ -113,7 +113,7 @@ def gradings(expected: list[dict[str, object]], calls: list[tuple[str, Arguments
         "arguments compared with ==": lambda: [
             record.arguments == arguments for record, arguments in zip(run.calls, wanted, strict=True)
         ],
-        **{name: partial(each.grade, case, settings, run, EMPTY_CONTEXT) for name, each in GRADER_OF.items()},
+        **{name: partial(each.grade, case, settings, run, EMPTY_CONTEXT) for name, each in GRADERS_BY_NAME.items()},
         "all of them": lambda: grade_run(suite, case, run),
         "all of them, cold": lambda: grade_run(suite, next(fresh), run),
     }
@@ -125,7 +125,8 @@ def resolutions(expected: list[dict[str, object]], calls: list[tuple[str, Argume
     (case,) = suite.cases
     run, grading = trajectory_of(calls), settings_of(suite, case).grading
     return {
-        name: partial(resolved_case, name, case, grading, run, GRADER_OF[name].equal, EMPTY_CONTEXT) for name in GRADERS
+        name: partial(resolved_case, name, case, grading, run, GRADERS_BY_NAME[name].equal, EMPTY_CONTEXT)
+        for name in GRADERS
     }
 
 

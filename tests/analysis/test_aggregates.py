@@ -14,7 +14,7 @@ from tests.results import result
 from tests.trajectories import trajectory_of
 from workbench.analysis.gates import AggregateResult, aggregates_of, quality_of, statistic
 from workbench.grading.grade import Grade, Metric, RunResult
-from workbench.grading.run import GRADER_OF, grade_run
+from workbench.grading.run import GRADERS_BY_NAME, grade_run
 from workbench.grading.status import Status, Verdict
 from workbench.suite.grading_model import Gate, GraderName, Statistic
 from workbench.suite.model import Suite
@@ -158,7 +158,7 @@ def test_every_number_that_a_grader_gives_can_be_aggregated() -> None:
         },
     ]
     suite = Suite.model_validate({"format": 1, "name": "suite", "cases": cases})
-    given: dict[str, set[str]] = {grader: set() for grader in GRADER_OF}
+    given: dict[str, set[str]] = {grader: set() for grader in GRADERS_BY_NAME}
     for case in suite.cases:
         grades, _ = grade_run(suite, case, trajectory_of(("a", {}), ("b", {})))
         for grade in grades:

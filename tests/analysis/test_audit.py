@@ -16,7 +16,7 @@ from workbench.analysis.audit.unmeetable import AuditFinding
 from workbench.checks.check import Check, NeverHoldsError, UnknownSampleError, asks, evaluate, with_parts
 from workbench.checks.text_kinds import DateTime, EqualsText
 from workbench.checks.value_kinds import Equals, Near, OneOf
-from workbench.grading.run import GRADER_OF
+from workbench.grading.run import GRADERS_BY_NAME
 from workbench.suite.model import Suite
 from workbench.suite.problems import written
 from workbench.suite.settings import settings_of
@@ -116,7 +116,7 @@ DUNE: dict[str, Any] = {"tool": "search", "args": {"query": "dune"}}
 
 
 class TestChains:
-    @pytest.mark.parametrize("by", list(GRADER_OF))
+    @pytest.mark.parametrize("by", list(GRADERS_BY_NAME))
     def test_a_chain_that_can_be_done_is_left_alone_however_long_it_is(self, by: str) -> None:
         steps = [DUNE] * 8 + [{"tool": "delete", "args": {"id": "1"}}, {}]
         done = chain(*steps, response_contains=["spice"], stop_on_failure=True)
@@ -127,7 +127,7 @@ class TestChains:
         [finding] = found(chain({"tool": "search"}, {"tool": "search"}), grading={"by": by})
         assert finding.kind == "weak case" and "calls every tool" in finding.message
 
-    @pytest.mark.parametrize("by", list(GRADER_OF))
+    @pytest.mark.parametrize("by", list(GRADERS_BY_NAME))
     def test_a_chain_that_expects_no_call_is_only_a_note(self, by: str) -> None:
         [finding] = found(chain({}, {}), grading={"by": by})
         assert (finding.kind, finding.weight) == ("weak case", "note")
@@ -473,7 +473,7 @@ def test_what_can_be_met_is_never_called_out_of_reach(names: list[str], where: s
 
 
 def test_every_deciding_grader_is_asked() -> None:
-    for by in GRADER_OF:
+    for by in GRADERS_BY_NAME:
         suite = suite_of(expecting({"query": "dune"}), grading={"by": by})
         assert settings_of(suite, suite.cases[0]).grading.by == by
         assert {each.kind for each in audit_suite(suite, {}).findings} <= {"unnoticed"}

@@ -15,7 +15,7 @@ from tests.trajectories import CallSpec, trajectory_of
 from workbench.analysis.causes import ADVICE, CAUSES, NEVER_ALONE, Failures, Subject, advice_about
 from workbench.analysis.failures import failures_of
 from workbench.grading.grade import Grade, Issue, IssueKind
-from workbench.grading.run import GRADER_OF
+from workbench.grading.run import GRADERS_BY_NAME
 from workbench.grading.status import Status
 from workbench.suite.model import Case
 from workbench.trajectory.events import FinishReason, RunFinished, ToolCall, ToolDefinition
@@ -136,7 +136,7 @@ WEATHER_TOOL = ToolDefinition("weather", "", {"type": "object", "properties": {"
 MAIL_TOOL = ToolDefinition("mail")
 
 
-@pytest.mark.parametrize("by", GRADER_OF)
+@pytest.mark.parametrize("by", GRADERS_BY_NAME)
 @pytest.mark.parametrize(
     ("name", "causes", "advice"),
     [
@@ -282,7 +282,7 @@ _reasons = st.sampled_from(["answered", "refused", "truncated", "rounds exhauste
             "response_contains": st.just(["done", "well"]),
         },
     ),
-    by=st.sampled_from(list(GRADER_OF)),
+    by=st.sampled_from(list(GRADERS_BY_NAME)),
 )
 def test_every_failed_run_has_a_cause_and_one_main_cause_and_the_counts_add_up(
     expected: list[tuple[str, dict[str, int]]],

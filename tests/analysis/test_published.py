@@ -11,7 +11,7 @@ import pytest
 from tests.results import result
 from workbench.analysis.published_reports import PublishedReport, printed_latency, published_reports, system_of
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, StepGrade
-from workbench.grading.run import GRADER_OF
+from workbench.grading.run import GRADERS_BY_NAME
 from workbench.grading.status import Status
 from workbench.suite.settings import Grading
 from workbench.trajectory.trajectory import Trajectory
@@ -39,7 +39,7 @@ def numbers_of(*runs: RunResult) -> dict[str, Any]:
 
 
 def test_every_grader_has_a_published_system_behind_it() -> None:
-    assert len({id(system_of(name)) for name in GRADER_OF}) == len(GRADER_OF)
+    assert len({id(system_of(name)) for name in GRADERS_BY_NAME}) == len(GRADERS_BY_NAME)
 
 
 def test_a_suite_is_reported_by_the_system_of_the_grader_that_decides_it() -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.analysis.cells import ran
 from workbench.analysis.early_stop import Place, Watch
 from workbench.analysis.statistics import e_value
-from workbench.grading.run_summary import NOT_NEEDED, RunSummary
+from workbench.grading.run_summary import NOT_NEEDED_PREFIX, RunSummary
 from workbench.grading.status import Status
 from workbench.history.records import Until
 from workbench.show.views.gates import watched_text
@@ -65,7 +65,7 @@ def test_a_decision_rests_on_the_order_of_the_plan_whatever_the_order_in_which_r
         for number in numbers:
             other.take(number, run(places[number], outcomes[number // 2][number % 2]))
         assert other.pairs == (at_once,)
-        assert other.why_not(2 * CASES - 1) == f"{NOT_NEEDED}m1 against m0 is decided"
+        assert other.why_not(2 * CASES - 1) == f"{NOT_NEEDED_PREFIX}m1 against m0 is decided"
 
 
 def test_a_run_that_was_stopped_decides_nothing_and_one_in_error_counts_for_neither() -> None:

@@ -15,7 +15,7 @@ from workbench.analysis.gates import quality_of
 from workbench.analysis.published_reports import GradedTest, Group, failure_analysis, graded_test, suite_report
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext
 from workbench.grading.grade import Grade, Issue
-from workbench.grading.run import graded_by
+from workbench.grading.run import grade_by
 from workbench.grading.status import Status
 from workbench.suite.grading_model import Gate
 from workbench.suite.model import Case, Suite
@@ -77,7 +77,7 @@ def grade_of(given: Mapping[str, Any], context: CheckContext = EMPTY_CONTEXT, **
         answer=run["response"],
         latency_ms=run["latency_ms"],
     )
-    return graded_by("dimensions", case, settings_of(suite, case), trajectory, context)
+    return grade_by("dimensions", case, settings_of(suite, case), trajectory, context)
 
 
 ARGUMENT_KINDS = {
@@ -229,7 +229,7 @@ def test_a_required_value_and_its_validators_are_entries_of_their_own_as_publish
     options = {"dimensions": {"repeated_calls": "as published"}}
     suite = Suite.model_validate({"format": 1, "name": "both", "cases": [case], "grading": options})
     run = trajectory_of(("get_weather", arguments), answer="")
-    grade = graded_by("dimensions", case, settings_of(suite, case), run, EMPTY_CONTEXT)
+    grade = grade_by("dimensions", case, settings_of(suite, case), run, EMPTY_CONTEXT)
     assert grade.numbers["parameters"] == pytest.approx(parameters)
     assert [issue.kind for issue in grade.issues] == kinds
 

@@ -16,7 +16,7 @@ from workbench.checks.check import CheckContext, CheckVerdict, Judge
 from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.grading.grade import Grade, GradingError
-from workbench.grading.requirements import rule_of
+from workbench.grading.requirements import extra_call_rule_of
 from workbench.grading.status import Status
 from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.expected_calls import AnyOrder
@@ -112,7 +112,7 @@ def grade_of(given: Mapping[str, Any], case: Case) -> Grade:
         trajectory = Trajectory("run")
     else:
         trajectory = trajectory_of(*((call["tool"], call["arguments"]) for call in given["calls"]))
-    rule = rule_of(case, Grading(), trajectory)
+    rule = extra_call_rule_of(case, Grading(), trajectory)
     return grade_trajectory(case, rule, trajectory, context=CheckContext(judge=judge_of(given.get("judge"))))
 
 

@@ -19,8 +19,8 @@ from workbench.engine.batch import Batch, LaneOf
 from workbench.engine.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.engine.planned_run import RunContext
+from workbench.grading.deferred_result import DeferredResult
 from workbench.grading.grade import RunResult
-from workbench.grading.late_result import LateResult
 from workbench.history.packing import RunPacker
 from workbench.history.records import DoneRun
 from workbench.providers.model import Model, ModelError
@@ -114,7 +114,7 @@ async def test_only_quick_checks_are_left_to_the_graders_that_come_later(city: s
     graded = suite(case("Oslo").replace('city = "Oslo"', f"city = {city}"))
     watched = Watched({"good": scripted(RIGHT, DONE)})
     (result,) = await watched.run(graded)
-    assert isinstance(result, LateResult) is not asked_at_once
+    assert isinstance(result, DeferredResult) is not asked_at_once
     if result.status != "error":  # nobody judges here
         assert {grade.grader for grade in result.grades} == {*GRADERS}
 

@@ -47,7 +47,7 @@ from workbench.evaluation.approval import Needs, needs_of
 from workbench.evaluation.judges import judge_for
 from workbench.evaluation.regrade import RegradingJudges, RunToGrade, regrade
 from workbench.evaluation.runtime import Runtime
-from workbench.grading.grade import Judgement, JudgeUse, RunResult
+from workbench.grading.grade import Judgement, JudgeUsage, RunResult
 from workbench.providers.model import RetryPolicy
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import Usage
@@ -148,7 +148,7 @@ def test_what_was_judged_once_is_not_paid_for_again_unless_that_is_wanted(tmp_pa
         assert place.asked == 2
         assert sum((result.judging.asked for result in repeats), 0) == 2
         later = place.one()
-        assert (place.asked, later.judging) == (2, JudgeUse())
+        assert (place.asked, later.judging) == (2, JudgeUsage())
         assert later.judgements == repeats[0].judgements
         place.one(anew=True)
         assert place.asked == 4

@@ -55,7 +55,7 @@ from workbench.evaluation.planner import plan
 from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation
 from workbench.grading.grade import RunResult
-from workbench.grading.packed import InCommon
+from workbench.grading.packed import SharedParts
 from workbench.history.history import History
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import EventPayload
@@ -317,14 +317,14 @@ async def test_runs_of_a_lost_worker_are_given_to_others_and_one_that_kills_each
         "        with mark.open('a') as file: file.write('x')\n        os.kill(os.getpid(), 9)\n    return True\n"
     )
     told = iter([True])
-    arrived = InCommon.arrived
+    arrived = SharedParts.arrived
 
-    def arrives(in_common: InCommon, *parcel: Any) -> RunResult:
+    def arrives(in_common: SharedParts, *parcel: Any) -> RunResult:
         if next(told, False):
             raise ValueError("a result that cannot be read")
         return arrived(in_common, *parcel)
 
-    monkeypatch.setattr(InCommon, "arrived", arrives)
+    monkeypatch.setattr(SharedParts, "arrived", arrives)
     (tmp_path / "weather.toml").write_text(WEATHER + WRONG + CHECKED, encoding="utf-8")
     (tmp_path / "checks.py").write_text(kills.replace("MOST", "1"), encoding="utf-8")
     heard: list[str] = []

@@ -5,7 +5,7 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.grading.pairing import best_pairing, clear_pairing, sure_pairs
+from workbench.grading.pairing import best_pairing, certain_pairs, clear_pairing
 
 NARROW, WIDE = st.integers(-3, 3), st.integers(-(10**40), 10**40)
 
@@ -47,12 +47,12 @@ def test_what_is_seen_at_once_is_the_only_best_pairing(gains: list[list[int]]) -
 
 @given(tables())
 def test_sure_pairs_are_in_every_best_pairing(gains: list[list[int]]) -> None:
-    sure = set(sure_pairs(gains, 0.5).items())
+    sure = set(certain_pairs(gains, 0.5).items())
     assert all(sure <= pairs for pairs in all_best_pairings(gains))
 
 
 def test_a_row_alone_in_its_best_column_is_sure_of_it() -> None:
-    assert sure_pairs([[2.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 1.0]], 0.5) == {0: 0}
+    assert certain_pairs([[2.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 1.0]], 0.5) == {0: 0}
 
 
 @given(tables(NARROW, WIDE))

@@ -7,8 +7,8 @@ import pytest
 from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.check import CheckContext
-from workbench.grading.pairing import paired_in_turn
-from workbench.grading.run import GRADER_OF
+from workbench.grading.pairing import maximum_matching
+from workbench.grading.run import GRADERS_BY_NAME
 from workbench.suite.grading_model import GraderName
 from workbench.suite.model import Suite
 from workbench.suite.settings import settings_of
@@ -28,7 +28,7 @@ def test_a_call_of_a_large_run_is_held_against_a_hundred_others_at_most(grader: 
         asked.append(value)
         return value == "7"
 
-    grade = GRADER_OF[grader].grade(case, settings_of(suite, case), trajectory_of(*made), CheckContext(function))
+    grade = GRADERS_BY_NAME[grader].grade(case, settings_of(suite, case), trajectory_of(*made), CheckContext(function))
     assert len(asked) <= size * 101
     assert sorted(line.call for line in grade.pairings if line.call is not None) == [*range(size)]
     assert [line.call for line in grade.pairings if any(verdict.holds for verdict in line.arguments)] == [7]
@@ -42,5 +42,5 @@ def test_calls_for_which_no_place_can_be_made_are_not_sought_one_again_and_again
         asked += 1
         return member < 50
 
-    assert len(paired_in_turn(range(100), range(1000), fits)) == 50
+    assert len(maximum_matching(range(100), range(1000), fits)) == 50
     assert asked <= 2 * 100 * 1000

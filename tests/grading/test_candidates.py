@@ -16,7 +16,7 @@ from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading import critics, dimensions, pairing, trajectory
 from workbench.grading.grade import Grade
 from workbench.grading.pairing import NOT_ALL_COMPARED
-from workbench.grading.requirements import rule_of
+from workbench.grading.requirements import extra_call_rule_of
 from workbench.grading.run import grade_run
 from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.grading_model import GraderName
@@ -66,7 +66,7 @@ def test_where_a_better_pairing_may_exist_the_reason_says_so() -> None:
     suite = Suite.model_validate({"format": 1, "name": "s", "grading": LOOSE})
     run = trajectory_of(*(("f", {"n": -number - 1}) for number in range(size)))
     case = case_of(*ranges)
-    assert NOT_ALL_COMPARED in grade_trajectory(case, rule_of(case, Grading(), run), run).reason
+    assert NOT_ALL_COMPARED in grade_trajectory(case, extra_call_rule_of(case, Grading(), run), run).reason
     grades, _ = grade_run(suite, unordered(*ranges), run)
     assert [grade.grader for grade in grades if NOT_ALL_COMPARED not in grade.reason] == ["decision"]
 

@@ -9,7 +9,7 @@ from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext
 from workbench.checks.patterns import CheckError
 from workbench.grading.grade import Grade, JudgementNeededError
-from workbench.grading.run import graded_by
+from workbench.grading.run import grade_by
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import ToolCall
@@ -17,7 +17,7 @@ from workbench.trajectory.events import ToolCall
 
 def graded(case: Case, *calls: CallSpec | ToolCall, answer: str = "", context: CheckContext = EMPTY_CONTEXT) -> Grade:
     settings = settings_of(Suite(format=1, name="suite", cases=(case,)), case)
-    return graded_by("dimensions", case, settings, trajectory_of(*calls, answer=answer), context)
+    return grade_by("dimensions", case, settings, trajectory_of(*calls, answer=answer), context)
 
 
 def kinds(grade: Grade) -> list[str]:

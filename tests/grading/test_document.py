@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.trajectories import trajectory_of
-from workbench.grading.run import GRADER_OF, grade_run
+from workbench.grading.run import GRADERS_BY_NAME, grade_run
 from workbench.suite.model import Suite
 
 PAGE = (Path(__file__).parents[2] / "docs" / "graders.md").read_text(encoding="utf-8")
@@ -45,7 +45,7 @@ def test_an_example_is_true(grader: str, example: Example) -> None:
     assert verdict == status
 
 
-@pytest.mark.parametrize("grader", GRADER_OF)
+@pytest.mark.parametrize("grader", GRADERS_BY_NAME)
 def test_no_example_is_left_out(grader: str) -> None:
     text = TEXTS[grader]
     assert len(EXAMPLES[grader]) == text.count("```toml") == text.count("```json")
@@ -54,7 +54,7 @@ def test_no_example_is_left_out(grader: str) -> None:
 def test_the_overview_s_run_scores_under_each_grader_what_the_table_says() -> None:
     (suite,), (said,) = (re.findall(rf"```{form}\n(.+?)```", OVERVIEW, re.DOTALL) for form in ("toml", "json"))
     rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \| (\w+) \|", OVERVIEW, re.MULTILINE)
-    assert [name for name, *_ in rows] == list(GRADER_OF)
+    assert [name for name, *_ in rows] == list(GRADERS_BY_NAME)
     for grader, score, status in rows:
         got, verdict = graded(grader, suite, said)
         assert got == pytest.approx(float(score), abs=0.5e-3), grader

@@ -11,7 +11,7 @@ import pytest
 from tests.trajectories import trajectory_of
 from workbench.analysis.failures import failures_of
 from workbench.analysis.totals import totals_of
-from workbench.grading.endpoint_faults import CALL_AS_TEXT, RESIDUE, SENT_SEVERAL_TIMES, TOOLS_NEVER_ARRIVED
+from workbench.grading.endpoint_faults import CALL_AS_TEXT, NAME_RESIDUE, SENT_SEVERAL_TIMES, TOOLS_NEVER_ARRIVED
 from workbench.grading.grade import GradingError, RunResult
 from workbench.grading.run import graded_run
 from workbench.grading.run_summary import is_endpoint_fault, summary_of
@@ -105,7 +105,7 @@ FAULTS = {
         CALL_AS_TEXT,
     ),
     "small prompt": (prompt_of(20), TOOLS_NEVER_ARRIVED),
-    "residue": (trajectory_of(("get_weather<|channel|>commentary", {"city": "Oslo"}), tools=TOOLS), RESIDUE),
+    "residue": (trajectory_of(("get_weather<|channel|>commentary", {"city": "Oslo"}), tools=TOOLS), NAME_RESIDUE),
     "two objects": (broken('{"city": "Oslo"}{"city": "Rome"}'), SENT_SEVERAL_TIMES),
     "an object after its beginnings": (broken('{"city{"city": "Os{"city": "Oslo"}'), SENT_SEVERAL_TIMES),
 }

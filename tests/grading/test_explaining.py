@@ -22,16 +22,16 @@ from workbench.grading.explanation import (
     Quotient,
     Rounded,
     Sum,
+    dimension_terms,
     disagreement,
     evaluate,
     explain,
-    facets,
     in_numbers,
     in_words,
 )
 from workbench.grading.grade import Grade, GradingError, reason_of
-from workbench.grading.pairing_issues import ALLOWED
-from workbench.grading.run import GRADER_OF, grade_run
+from workbench.grading.pairing_issues import ALLOWED_EXTRA_CALL
+from workbench.grading.run import GRADERS_BY_NAME, grade_run
 from workbench.numerals import figure
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
@@ -58,7 +58,7 @@ MADE = st.dictionaries(st.sampled_from("wxyz"), VALUES, max_size=3)
 CALLS = st.lists(st.tuples(st.sampled_from("abcd"), MADE), max_size=5)
 ANSWERS = st.lists(st.lists(st.tuples(st.sampled_from("abc"), MADE), max_size=2), max_size=4)
 OPTIONS = st.fixed_dictionaries(
-    {"by": st.sampled_from([*GRADER_OF])},
+    {"by": st.sampled_from([*GRADERS_BY_NAME])},
     optional={
         "fail_threshold": st.sampled_from([0.0, 0.5, 0.95]),
         "critics": st.fixed_dictionaries(
@@ -156,7 +156,7 @@ def test_what_the_lines_add_is_the_score(run: Run, grading: dict[str, Any]) -> N
         total = math.fsum(account.share or 0.0 for account in explanation.accounts if account is not None)
         if grade.grader == "dimensions":
             assert total == 0
-            found = facets(grade, len(case.get("response_contains", [])))
+            found = dimension_terms(grade, len(case.get("response_contains", [])))
             assert {facet.name: evaluate(facet.formula) for facet in found} == pytest.approx(
                 {name: grade.numbers[name] for name in SHARES}
             )
@@ -165,7 +165,7 @@ def test_what_the_lines_add_is_the_score(run: Run, grading: dict[str, Any]) -> N
                 # A decision not to call has no line. It earns all that it can, or nothing if it was never come to.
                 items = grade.numbers["items"]
                 without_line = grade.numbers["total"] - math.fsum(line.credit for line in grade.pairings)
-                counted = sum(line.outcome != ALLOWED for line in grade.pairings)
+                counted = sum(line.outcome != ALLOWED_EXTRA_CALL for line in grade.pairings)
                 assert -SLACK <= without_line <= items - counted + SLACK
                 total += without_line / items
             raw = explanation.formula.term if isinstance(explanation.formula, Clamped) else explanation.formula

@@ -16,7 +16,7 @@ from workbench.analysis.published_reports import published_reports
 from workbench.grading.explanation import explain
 from workbench.grading.grade import Grade
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
-from workbench.grading.run import GRADER_OF, grade_run
+from workbench.grading.run import GRADERS_BY_NAME, grade_run
 from workbench.history.packing import grading_from, grading_text
 from workbench.suite.grading_model import GraderName
 from workbench.suite.model import Case, Suite
@@ -97,7 +97,7 @@ def test_the_scores_of_modes_that_compute_as_published_stay() -> None:
         assert written[grader].score == without[grader].score != 1.0
 
 
-@pytest.mark.parametrize("grader", GRADER_OF)
+@pytest.mark.parametrize("grader", GRADERS_BY_NAME)
 def test_what_the_published_system_reports_stays(grader: GraderName) -> None:
     case = {"name": "case", "user": "go", **PAYS}
 

@@ -20,7 +20,7 @@ from workbench.checks.values import json_text
 from workbench.engine.redaction import redacted_places, why_not_regraded
 from workbench.grading.final import final_issues
 from workbench.grading.grade import RunResult
-from workbench.grading.run import GRADER_OF, grade_run
+from workbench.grading.run import GRADERS_BY_NAME, grade_run
 from workbench.grading.status import Status
 from workbench.suite.grading_model import GRADERS
 from workbench.suite.model import Case, Suite
@@ -152,7 +152,7 @@ def test_final_decides_under_every_grader_and_changes_no_score(by: Any, content:
         scores.append({grade.grader: grade.score for grade in grades})
         assert grades[0].status == ("passed" if final is None else status)
     assert scores[0] == scores[1]
-    assert scores[0].keys() == GRADER_OF.keys()
+    assert scores[0].keys() == GRADERS_BY_NAME.keys()
 
 
 def test_a_secret_in_what_a_tool_said_keeps_the_verdict() -> None:

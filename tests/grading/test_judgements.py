@@ -10,8 +10,8 @@ from tests.grading.cases import call, case_of
 from tests.trajectories import trajectory_of
 from workbench.checks.check import CheckContext, CheckVerdict
 from workbench.checks.combined_kinds import Judged
-from workbench.grading.grade import Judgement, JudgementNeededError, JudgeUse, KnownJudgements, judged_value
-from workbench.grading.run import GRADER_OF, grade_run
+from workbench.grading.grade import Judgement, JudgementNeededError, JudgeUsage, KnownJudgements, judged_value
+from workbench.grading.run import GRADERS_BY_NAME, grade_run
 from workbench.suite.model import Suite
 from workbench.trajectory.events import JsonValue, Usage
 
@@ -64,9 +64,9 @@ def test_equal_values_are_one_value_and_5_is_not_the_text_5() -> None:
 
 
 def test_what_asking_took_adds_up_and_one_unknown_cost_makes_the_sum_unknown() -> None:
-    cheap, dear = JudgeUse(1, Usage(10, 2), 0.5), JudgeUse(2, Usage(1, 1), 0.25)
-    assert cheap + dear + JudgeUse() == JudgeUse(3, Usage(11, 3), 0.75)
-    assert (cheap + JudgeUse(1, None, None)) == JudgeUse(2, Usage(10, 2), None)
+    cheap, dear = JudgeUsage(1, Usage(10, 2), 0.5), JudgeUsage(2, Usage(1, 1), 0.25)
+    assert cheap + dear + JudgeUsage() == JudgeUsage(3, Usage(11, 3), 0.75)
+    assert (cheap + JudgeUsage(1, None, None)) == JudgeUsage(2, Usage(10, 2), None)
 
 
 def needed(grader: str, *calls: tuple[str, dict[str, JsonValue]], **case: Any) -> list[JsonValue]:
@@ -90,7 +90,7 @@ def needed(grader: str, *calls: tuple[str, dict[str, JsonValue]], **case: Any) -
             return asked
 
 
-@pytest.mark.parametrize("grader", GRADER_OF)
+@pytest.mark.parametrize("grader", GRADERS_BY_NAME)
 def test_grading_wants_only_what_it_looks_at_judged_and_each_value_once(grader: str) -> None:
     checked = {"city": {"judged": "in Norway"}}
     expected = [call("weather", checked), call("forecast", checked)]

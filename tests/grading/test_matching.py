@@ -5,7 +5,7 @@ from itertools import combinations, permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.grading.pairing import paired_in_turn
+from workbench.grading.pairing import maximum_matching
 
 Table = list[list[bool]]
 """For each member, whether each call fits it."""
@@ -17,7 +17,7 @@ tables: st.SearchStrategy[Table] = st.integers(0, 5).flatmap(
 
 def paired(table: Table) -> dict[int, int]:
     calls = range(len(table[0]) if table else 0)
-    return paired_in_turn(range(len(table)), calls, lambda member, call: table[member][call])
+    return maximum_matching(range(len(table)), calls, lambda member, call: table[member][call])
 
 
 def can_all_be_taken(table: Table, calls: tuple[int, ...]) -> bool:
@@ -68,5 +68,5 @@ def test_nothing_more_is_asked_once_every_member_has_a_call() -> None:
         asked.append(call)
         return True
 
-    assert paired_in_turn([0], [3, 4, 5], fits) == {0: 3}
+    assert maximum_matching([0], [3, 4, 5], fits) == {0: 3}
     assert asked == [3]

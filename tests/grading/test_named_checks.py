@@ -14,7 +14,7 @@ from tests.trajectories import trajectory_of
 from workbench.checks.check import CheckContext, CheckVerdict
 from workbench.checks.patterns import CheckError
 from workbench.engine.redaction import redacted_places, why_not_regraded
-from workbench.grading.packed import InCommon
+from workbench.grading.packed import SharedParts
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_pieces, outcome_to_json
 from workbench.grading.run import GradedRun, graded_run
 from workbench.grading.status import Status
@@ -69,7 +69,7 @@ def test_values_are_kept_in_recordings_in_packed_results_and_between_processes()
     text = "".join(outcome_pieces(outcome_of(run)))
     assert json.loads(text) == json.loads(json.dumps(outcome_to_json(outcome_of(run))))
     assert outcome_from_json(json.loads(text)).metrics == found.metrics
-    in_common = InCommon()
+    in_common = SharedParts()
     packed = in_common.packed(run)
     assert packed == run
     assert packed.metrics == found.metrics

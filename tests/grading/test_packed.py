@@ -23,7 +23,7 @@ from workbench.engine.events import RunDone
 from workbench.evaluation import run as run_module
 from workbench.evaluation.run import Outcome
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult
-from workbench.grading.packed import InCommon, PackedResult
+from workbench.grading.packed import PackedResult, SharedParts
 from workbench.grading.run_summary import summary_of
 from workbench.grading.status import Status
 from workbench.show.json.report import report_records
@@ -43,7 +43,7 @@ ASKED_OF_ALL = [name for name, value in vars(RunResult).items() if isinstance(va
 @settings(max_examples=examples(45))
 @given(st.lists(runs_made_up, min_size=1, max_size=3), scripts())
 def test_a_packed_result_is_the_one_that_was_packed(runs: list[RunResult], others: list[Event]) -> None:
-    in_common = InCommon()
+    in_common = SharedParts()
     in_common.packed(result(Status.PASSED, 1.0, trajectory=fold(others)))  # what the sample is made of
     for run in runs:
         packed = in_common.packed(run)
@@ -67,7 +67,7 @@ def test_tools_are_the_same_objects_in_all_runs() -> None:
     assert run.trajectory.start is not None
     start = replace(run.trajectory.start, tools=tools)
     run = replace(run, trajectory=replace(run.trajectory, start=start))
-    packed = [InCommon().packed(run) for _ in range(10)]
+    packed = [SharedParts().packed(run) for _ in range(10)]
     assert all(isinstance(each, PackedResult) and each.size < MOST_BYTES / 2 for each in packed)
     for each in packed:
         assert each.trajectory.start is not None
@@ -76,7 +76,7 @@ def test_tools_are_the_same_objects_in_all_runs() -> None:
 
 def test_reports_say_the_same_of_packed_runs() -> None:
     whole = mixed(40)
-    in_common = InCommon()
+    in_common = SharedParts()
     packed = [in_common.packed(run) for run in whole]
     said = []
     for runs in (whole, packed):

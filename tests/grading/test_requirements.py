@@ -12,7 +12,7 @@ from workbench.grading.critics import grade_critics
 from workbench.grading.dimensions import grade_dimensions
 from workbench.grading.grade import Issue
 from workbench.grading.requirements import requirement_issues
-from workbench.grading.run import GRADER_OF, graded_by
+from workbench.grading.run import GRADERS_BY_NAME, grade_by
 from workbench.suite.grading_model import GraderName
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import Grading, Limits, settings_of
@@ -31,14 +31,14 @@ def decisive(case: Case, *calls: CallSpec, answer: str = "") -> list[tuple[str, 
     return [(issue.kind, issue.call, issue.argument) for issue in found]
 
 
-@pytest.mark.parametrize("grader", [name for name in GRADER_OF if name != "trajectory"])
+@pytest.mark.parametrize("grader", [name for name in GRADERS_BY_NAME if name != "trajectory"])
 def test_a_call_out_of_its_place_is_no_extra_one(grader: GraderName) -> None:
     suite = suite_of_case(case_of(call("a"), call("b"), extra_calls="forbid"))
     (case,) = suite.cases
     settings = settings_of(suite, case)
-    swapped = graded_by(grader, case, settings, trajectory_of(("b", {}), ("a", {})), EMPTY_CONTEXT)
+    swapped = grade_by(grader, case, settings, trajectory_of(("b", {}), ("a", {})), EMPTY_CONTEXT)
     assert [issue for issue in swapped.issues if issue.kind == "extra call"] == []
-    twice = graded_by(grader, case, settings, trajectory_of(("b", {}), ("a", {}), ("b", {})), EMPTY_CONTEXT)
+    twice = grade_by(grader, case, settings, trajectory_of(("b", {}), ("a", {}), ("b", {})), EMPTY_CONTEXT)
     assert [issue.tool for issue in twice.issues if issue.kind == "extra call" and issue.decides] == ["b"]
 
 

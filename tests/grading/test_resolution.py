@@ -15,7 +15,7 @@ from tests.trajectories import trajectory_of
 from workbench.checks.check import EMPTY_CONTEXT, by_json
 from workbench.grading.grade import Grade, GradingError
 from workbench.grading.resolution import resolved_case
-from workbench.grading.run import graded_by
+from workbench.grading.run import grade_by
 from workbench.grading.status import Status
 from workbench.suite.grading_model import GRADERS, GraderName
 from workbench.suite.model import Suite
@@ -87,7 +87,7 @@ def suite_as(ordered: object, **case: object) -> Suite:
 def graded(by: GraderName, suite: Suite, calls: list[Made]) -> Grade:
     (case,) = suite.cases
     run = trajectory_of(*[(tool, {"x": x}) for tool, x in calls], answer="done")
-    return graded_by(by, case, settings_of(suite, case), run, EMPTY_CONTEXT)
+    return grade_by(by, case, settings_of(suite, case), run, EMPTY_CONTEXT)
 
 
 def counts(ordered: list[Item], unordered: list[Want], calls: list[Made], *, each: bool) -> Iterator[list[int]]:
@@ -224,7 +224,7 @@ def test_what_no_list_of_calls_can_say_fails_the_run_and_not_its_score(
 ) -> None:
     suite = suite_as(expected, extra_calls="allow")
     (case,) = suite.cases
-    grade = graded_by("trajectory", case, settings_of(suite, case), answered(*calls), EMPTY_CONTEXT)
+    grade = grade_by("trajectory", case, settings_of(suite, case), answered(*calls), EMPTY_CONTEXT)
     found = [issue for issue in grade.issues if issue.kind != "tool error"]
     assert [(issue.kind, issue.expected_call) for issue in found] == [issue[:2] for issue in issues]
     for issue, (_, _, why) in zip(found, issues, strict=True):
@@ -250,7 +250,7 @@ def test_a_call_that_is_expected_to_fail_may_be_invalid() -> None:
         run = answered(FAILED)
         assert run.start is not None
         run = replace(run, start=replace(run.start, tools=(ToolDefinition("refund", "", schema),)))
-        assert graded_by("trajectory", case, settings_of(suite, case), run, EMPTY_CONTEXT).status == status
+        assert grade_by("trajectory", case, settings_of(suite, case), run, EMPTY_CONTEXT).status == status
 
 
 def test_pairings_and_issues_name_the_call_as_it_is_written() -> None:
@@ -264,7 +264,7 @@ def test_pairings_and_issues_name_the_call_as_it_is_written() -> None:
     asked: Answered = ("ask", {}, "{}", False)
     run = answered(("refund", {"id": 2}, "{}", False), asked, asked)
     for by in GRADERS:
-        grade = graded_by(by, case, settings_of(suite, case), run, EMPTY_CONTEXT)
+        grade = grade_by(by, case, settings_of(suite, case), run, EMPTY_CONTEXT)
         assert [(line.expected_call, line.call) for line in grade.pairings] == [(1, 0), (2, 1), (2, 2)], by
         (issue,) = grade.issues
         assert (issue.expected_call, issue.argument, issue.because) == (1, "id", "money first"), by

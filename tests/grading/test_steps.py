@@ -16,7 +16,7 @@ from workbench.checks.check import EMPTY_CONTEXT, CheckContext
 from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.grading.grade import JudgementNeededError, StepGrade, reason_of
-from workbench.grading.run import GRADER_OF, grade_run_and_steps, grade_step, graded_by, graded_whole
+from workbench.grading.run import GRADERS_BY_NAME, grade_by, grade_run_and_steps, grade_step, grade_whole
 from workbench.grading.run import grade_steps as grade_steps_by
 from workbench.grading.status import Status
 from workbench.suite.grading_model import GraderName
@@ -25,7 +25,7 @@ from workbench.suite.settings import settings_of
 from workbench.trajectory.events import FinishReason, JsonValue, RunFinished, RunStarted, StepStarted, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
-EVERY_GRADER = pytest.mark.parametrize("by", list(GRADER_OF))
+EVERY_GRADER = pytest.mark.parametrize("by", list(GRADERS_BY_NAME))
 
 A = call("a", {"x": 1})
 B = call("b", {"y": 2})
@@ -95,7 +95,7 @@ def test_a_step_without_a_tool_expects_no_call(by: str) -> None:
 @EVERY_GRADER
 def test_a_call_where_a_step_expects_none_fails_the_chain_too(by: GraderName) -> None:
     suite, case = chain(A, {}, by=by, grading={"critics": QUANTITY_FREE, "fail_threshold": 0.0, "warn_threshold": 0.0})
-    grade = graded_by(by, case, settings_of(suite, case), run_of([MADE_A], [MADE_B]), CheckContext())
+    grade = grade_by(by, case, settings_of(suite, case), run_of([MADE_A], [MADE_B]), CheckContext())
     extra = [issue for issue in grade.issues if issue.kind == "extra call"]
     assert [(issue.call, issue.why, issue.decides) for issue in extra] == [(1, "the step expects no call", True)]
     assert grade.status == "failed"
@@ -106,7 +106,7 @@ def test_a_step_that_fails_fails_the_chain_whatever_the_score(by: GraderName) ->
     suite, case = chain(A, B, by=by, grading={"fail_threshold": 0.0, "warn_threshold": 0.0})
     run = run_of([MADE_B], [MADE_A])
     (grade, *_), status, steps = grade_run_and_steps(suite, case, run)
-    whole = graded_whole(by, case, settings_of(suite, case), run, CheckContext())
+    whole = grade_whole(by, case, settings_of(suite, case), run, CheckContext())
     failed = [issue for issue in grade.issues if issue.kind == "failed step"]
     assert [(issue.call, issue.expected_call, issue.decides) for issue in failed] == [
         (step.call, step.expected_call, True) for step in steps if step.status == "failed"

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from workbench.grading.endpoint_faults import TextCall, calls_after_thoughts, calls_in_text, meant_tool
+from workbench.grading.endpoint_faults import TextCall, calls_after_thoughts, calls_in_text, intended_tool
 from workbench.trajectory.events import JsonValue, ToolDefinition
 
 SCHEMA: dict[str, JsonValue] = {
@@ -199,4 +199,4 @@ def test_ordinary_answers_about_code_and_tools_are_no_calls() -> None:
     ],
 )
 def test_residue_is_told_from_other_names(written: str, meant: str | None) -> None:
-    assert meant_tool(written, [tool.name for tool in TOOLS]) == meant
+    assert intended_tool(written, [tool.name for tool in TOOLS]) == meant

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from workbench.analysis.published_reports import System, system_of
-from workbench.grading.explanation import READINGS
+from workbench.grading.explanation import GRADER_EXPLANATIONS
 from workbench.grading.grade import Grade
-from workbench.grading.run import GRADER_OF as GRADING
+from workbench.grading.run import GRADERS_BY_NAME as GRADING
 from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
 from workbench.suite.grading_model import GRADERS, GraderName
@@ -31,7 +31,7 @@ PUBLISHED_REPORTS = Path("analysis/published_reports.py")
 
 
 def test_every_grader_has_all_its_parts_in_the_same_order() -> None:
-    assert tuple(TRAITS) == tuple(GRADING) == tuple(READINGS) == tuple(NUMBERS) == GRADERS
+    assert tuple(TRAITS) == tuple(GRADING) == tuple(GRADER_EXPLANATIONS) == tuple(NUMBERS) == GRADERS
 
 
 @pytest.mark.parametrize("name", GRADERS)

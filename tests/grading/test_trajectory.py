@@ -11,8 +11,8 @@ from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, CheckVerdict
 from workbench.checks.patterns import CheckError
 from workbench.grading.grade import CallPairing, Grade, JudgementNeededError
-from workbench.grading.requirements import rule_of
-from workbench.grading.run import graded_by
+from workbench.grading.requirements import extra_call_rule_of
+from workbench.grading.run import grade_by
 from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import Grading, settings_of
@@ -25,14 +25,14 @@ def case_of(**table: Any) -> Case:
 
 def grade(case: Case, *calls: CallSpec | ToolCall, context: CheckContext = EMPTY_CONTEXT) -> Grade:
     run = trajectory_of(*calls)
-    return grade_trajectory(case, rule_of(case, Grading(), run), run, context=context)
+    return grade_trajectory(case, extra_call_rule_of(case, Grading(), run), run, context=context)
 
 
 def in_a_run(case: Case, *calls: CallSpec, answer: str = "") -> Grade:
     """The grade with everything that a run adds to it."""
     suite = Suite.model_validate({"format": 1, "name": "suite", "cases": [case]})
     run = trajectory_of(*calls, answer=answer)
-    return graded_by("trajectory", case, settings_of(suite, case), run, EMPTY_CONTEXT)
+    return grade_by("trajectory", case, settings_of(suite, case), run, EMPTY_CONTEXT)
 
 
 def lines(found: Grade) -> list[tuple[int | None, int | None, str]]:

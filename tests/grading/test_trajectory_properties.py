@@ -13,8 +13,8 @@ from tests.strategies import checks, json_objects
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.check import EMPTY_CONTEXT
 from workbench.grading.grade import Grade
-from workbench.grading.requirements import rule_of
-from workbench.grading.run import grade_run, graded_by
+from workbench.grading.requirements import extra_call_rule_of
+from workbench.grading.run import grade_by, grade_run
 from workbench.grading.status import Status
 from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.expected_calls import AnyOrder, DisallowedCall, ExpectedCall
@@ -70,7 +70,7 @@ def case_of(**lists: Any) -> Case:
 
 def grade(case: Case, made: list[CallSpec]) -> Grade:
     run = trajectory_of(*made)
-    return grade_trajectory(case, rule_of(case, Grading(), run), run)
+    return grade_trajectory(case, extra_call_rule_of(case, Grading(), run), run)
 
 
 @given(cases | wild_cases, calls | wild_calls)
@@ -78,7 +78,7 @@ def test_graders_that_share_what_they_find_out_grade_as_each_does_alone(case: Ca
     suite = Suite.model_validate({"format": 1, "name": "s", "cases": [case]})
     run, settings = trajectory_of(*made), settings_of(suite, case)
     together = grade_run(suite, case, run)[0]
-    assert together == tuple(graded_by(name, case, settings, run, EMPTY_CONTEXT) for name in GRADERS)
+    assert together == tuple(grade_by(name, case, settings, run, EMPTY_CONTEXT) for name in GRADERS)
     # What was found out once for a case is no different for a copy that was never graded.
     assert repr(grade_run(suite, deepcopy(case), run)[0]) == repr(together)
 

@@ -14,7 +14,7 @@ from workbench.analysis.statistics import Interval, Passing, bounded_interval, p
 from workbench.analysis.totals import Latency, cost_of_runs, latency_of
 from workbench.dataclasses import dataclass
 from workbench.grading.argument_counts import NOTHING_CHECKED, ValidArguments, valid_arguments_in
-from workbench.grading.repeats import Joined, graded_runs, joined
+from workbench.grading.repeats import JoinedResult, graded_runs, joined
 from workbench.grading.run_summary import RunSummary, is_endpoint_fault, is_not_needed
 from workbench.grading.scoring import ROUNDING_SLACK, counted_score, known_values, mean
 from workbench.grading.status import Status, StatusCounts, counts_of, worst_of
@@ -38,7 +38,7 @@ class Cell:
     case_name: str
     model: str
     runs: tuple[RunSummary, ...]
-    come_to: Joined
+    come_to: JoinedResult
 
     @property
     def status(self) -> Status:

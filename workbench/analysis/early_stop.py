@@ -27,7 +27,7 @@ from workbench.analysis.statistics import (
 )
 from workbench.analysis.watched import GateWatched, PairWatched, TooFewUnits
 from workbench.dataclasses import dataclass
-from workbench.grading.run_summary import NOT_NEEDED, RunSummary, is_not_needed
+from workbench.grading.run_summary import NOT_NEEDED_PREFIX, RunSummary, is_not_needed
 from workbench.grading.scoring import mean
 from workbench.grading.status import Status
 from workbench.history.records import BatchRow, RunRow, Until
@@ -150,8 +150,8 @@ class _Pairs:
         if not pairs or not all(pair.decided for pair in pairs):
             return None
         if place.model == self._first:
-            return f"{NOT_NEEDED}all comparisons with {self._first} are decided"
-        return f"{NOT_NEEDED}{place.model} against {self._first} is decided"
+            return f"{NOT_NEEDED_PREFIX}all comparisons with {self._first} are decided"
+        return f"{NOT_NEEDED_PREFIX}{place.model} against {self._first} is decided"
 
     def found(self, saved: frozenset[int]) -> Iterator[PairWatched]:
         spared = Counter(self._places[number].model for number in saved)
@@ -382,7 +382,7 @@ class _Gates:
         gates = self._of_place.get(number)
         if not gates or any(gate.evidence.verdict is None for gate in gates):
             return None
-        return f"{NOT_NEEDED}the pass rate is decided"
+        return f"{NOT_NEEDED_PREFIX}the pass rate is decided"
 
     def found(self, saved: frozenset[int]) -> Iterator[GateWatched]:
         for gate in self.gates:

@@ -17,7 +17,7 @@ from workbench.analysis.measures import GATE_MEASURES, SCORE, GateMeasureName, U
 from workbench.analysis.totals import nearest_rank
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
-from workbench.grading.repeats import Cases, case_results, path_of_suite
+from workbench.grading.repeats import LazyCaseResults, case_results, path_of_suite
 from workbench.grading.scoring import Scored, counted_score, counts_zero, mean
 from workbench.grading.status import Status
 from workbench.numerals import count_text, counted_of, demanded_text
@@ -326,7 +326,7 @@ class Quality:
 
     met: bool
     gates: tuple[GateResult, ...]
-    cases: Cases = field(default_factory=lambda: case_results(()))
+    cases: LazyCaseResults = field(default_factory=lambda: case_results(()))
     aggregates: tuple[AggregateResult, ...] = ()
     nothing_graded: str | None = None
     """The reason why no run that counts was graded, in a sentence; `None` if at least one was."""

@@ -15,8 +15,8 @@ from typing import Final
 
 from workbench.dataclasses import dataclass
 from workbench.grading.argument_counts import NOTHING_CHECKED, ArgumentsFold, ValidArguments
-from workbench.grading.grade import NOBODY_ASKED, JudgeUse, RunResult
-from workbench.grading.lazy import Chosen
+from workbench.grading.grade import NO_JUDGE_USAGE, JudgeUsage, RunResult
+from workbench.grading.lazy_sequences import SelectedSequence
 from workbench.grading.run_summary import is_cost_limited, is_endpoint_fault
 from workbench.grading.scoring import known_values, mean
 from workbench.grading.status import Status, StatusCounts, counts_of, number_of_good
@@ -146,7 +146,7 @@ class Totals(StatusCounts):
     user_cost_usd: float | None = 0.0
     """The cost of the models that played users, in US dollars; `None` if some of it is unknown. `cost_usd` excludes
     it."""
-    judging: JudgeUse = NOBODY_ASKED
+    judging: JudgeUsage = NO_JUDGE_USAGE
     """The usage of judge models. Cost, tokens and latency exclude it."""
     valid_arguments: ValidArguments = NOTHING_CHECKED
     """The calls of the graded runs with arguments that are valid by their tools' schemas."""
@@ -170,7 +170,7 @@ def that_count(results: Iterable[RunResult]) -> Sequence[RunResult]:
     # Indices instead of runs because a stored batch reads a run from the history on every access.
     counting = array("L", (index for index, result in enumerate(results) if not result.is_fork))
     if 0 < len(counting) < len(results):
-        return Chosen(results, counting)
+        return SelectedSequence(results, counting)
     return results
 
 
@@ -207,7 +207,7 @@ class TotalsFold:
         self._scores, self._latencies, self._costs = array("d"), array("d"), array("d")
         self._usage: Usage | None = None
         self._retries = self._executions = self._endpoint_faults = self._cost_limited = 0
-        self._judging = NOBODY_ASKED
+        self._judging = NO_JUDGE_USAGE
         self._user_cost: float | None = 0.0
         self._arguments = ArgumentsFold()
         self._agreement = AgreementFold()
@@ -234,7 +234,7 @@ class TotalsFold:
         self._executions += result.executions
         self._endpoint_faults += result.status == Status.FAILED and is_endpoint_fault(result)
         self._cost_limited += result.status == Status.STOPPED and is_cost_limited(result)
-        if result.judging is not NOBODY_ASKED:
+        if result.judging is not NO_JUDGE_USAGE:
             self._judging += result.judging
 
     def totals(self) -> Totals:

@@ -40,7 +40,7 @@ if executes(__name__):
     from workbench.evaluation.progress import BatchProgress
     from workbench.evaluation.resume import CompleteBatch
     from workbench.evaluation.stored_runs import result_of_row, stored_report
-    from workbench.grading.run_summary import finished_figures
+    from workbench.grading.run_summary import finished_summaries
     from workbench.history.history import History
     from workbench.history.records import BatchRow, HistoryError, RunRow
     from workbench.numerals import counted, counted_of
@@ -356,7 +356,7 @@ def _report_stored(history: History, batch: BatchRow, program: Program, output: 
 
     report = stored_report(history, batch, history.runs(batch.number), None, program.secrets, damaged)
     if batch.resumed_by == "compare" and len(batch.models) > 1 and not batch.missing:
-        figures = tuple(finished_figures(history.runs(batch.number)))
+        figures = tuple(finished_summaries(history.runs(batch.number)))
         complete = CompleteBatch(batch, figures, history.gates(batch, damaged))
         comparison = ModelComparison.of_batch(complete, only_differences=False)
         output.deliver(partial(pieces_of_comparison, comparison, lambda: report, history=history.file))

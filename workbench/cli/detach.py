@@ -24,7 +24,7 @@ from workbench.evaluation.approval import Approval
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
 from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Plan
-from workbench.grading.packed import pickled
+from workbench.grading.packed import fast_pickle
 from workbench.history.records import ResumedBy
 from workbench.numerals import counted
 from workbench.remote.records import AttachError, own_folder, socket_folder
@@ -160,7 +160,7 @@ def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
         try:
             # The process may have ended already; its last message is read below.
             with suppress(ConnectionError):
-                ours.sendall(pickled((replace(job, plan=plan), approval)))
+                ours.sendall(fast_pickle((replace(job, plan=plan), approval)))
                 # The end of the input marks the end of the job; answers come back over the same socket.
                 ours.shutdown(socket.SHUT_WR)
             return _answer(ours, process)

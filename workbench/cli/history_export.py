@@ -17,7 +17,7 @@ from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.evaluation.stored_runs import result_of_row, stored_report
 from workbench.exchange.exporters.exported import exported_run
 from workbench.exchange.exporters.forms import FORMS
-from workbench.grading.lazy import Chosen
+from workbench.grading.lazy_sequences import SelectedSequence
 from workbench.history.history import History
 from workbench.history.records import BatchRow, Regrade, RunRow
 from workbench.numerals import counted
@@ -58,7 +58,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         grading = grading_of(history, batch, options.grading)
         runs = history.runs(batch.number, grading)
         # Indices take less memory than runs: a batch may have a million.
-        over = Chosen(runs, array("L", (place for place, run in enumerate(runs) if run.figures is not None)))
+        over = SelectedSequence(runs, array("L", (place for place, run in enumerate(runs) if run.figures is not None)))
         if missing := len(runs) - len(over):
             command.warn(f"{counted(missing, 'run')} of batch {batch.number} never ran and cannot be exported")
         if not over:

@@ -17,7 +17,7 @@ from workbench.engine.recordings import result_of_recording
 from workbench.engine.redaction import EventRedaction, SuiteParts, shown_result
 from workbench.engine.suite_secrets import keep_stored
 from workbench.evaluation.exit_codes import OK, USAGE
-from workbench.grading.run_summary import finished_figures
+from workbench.grading.run_summary import finished_summaries
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade
 from workbench.numerals import count_text
@@ -97,7 +97,7 @@ def _show_batch(
         for line in later_runs(batch, grading, runs, option):
             yield paint(f"  {line}", "warned")
         yield from ("", *totals_lines(batch, runs, paint))
-        if (repaired := repaired_line_of(finished_figures(runs))) is not None:
+        if (repaired := repaired_line_of(finished_summaries(runs))) is not None:
             yield paint(f"▲ {repaired}", "warned")
         for demand in gate_demands(reached, batch.suite_names, with_model=len(batch.models) > 1):
             yield from map(paint.line, demand.lines)

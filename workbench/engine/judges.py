@@ -31,14 +31,14 @@ from workbench.engine.line_file import append_line
 from workbench.engine.model_specs import cost_of
 from workbench.engine.recorder import Clock, EventListener, Recorder, TimeLimit
 from workbench.grading.grade import (
-    NOBODY_ASKED,
+    NO_JUDGE_USAGE,
     GradingError,
     Judgement,
     JudgementNeededError,
-    JudgeUse,
+    JudgeUsage,
     KnownJudgements,
     judged_value,
-    unjudged,
+    unjudged_error,
 )
 from workbench.limits import MAX_RATIONALE_CHARS
 from workbench.numerals import seconds_text, setting_text
@@ -550,7 +550,7 @@ class Question:
 
     `waiting` is the number of callers. The cost of the answer counts for one of them."""
 
-    answer: asyncio.Task[tuple[Judgement | str, JudgeUse]]
+    answer: asyncio.Task[tuple[Judgement | str, JudgeUsage]]
     waiting: int = 0
     counted: bool = False
 
@@ -589,7 +589,7 @@ class RunJudge:
         recorded: Iterable[Judgement] = (),
         chosen: str | None = None,
     ) -> None:
-        self.use: JudgeUse = NOBODY_ASKED
+        self.use: JudgeUsage = NO_JUDGE_USAGE
         self._spec_of = spec_of
         self._cache = cache
         self._asking = asking
@@ -626,7 +626,7 @@ class RunJudge:
         self._say(key, finding)
         if isinstance(finding, Judgement):
             return finding.verdict
-        raise unjudged(check, finding)
+        raise unjudged_error(check, finding)
 
     async def ask(self, needed: Iterable[JudgementNeededError]) -> None:
         """Have values judged, all at once. Then `known` returns each judgement, or raises the reason why not."""
@@ -695,11 +695,11 @@ class RunJudge:
 
     async def _answered(
         self, asking: Asking, key: _Key, spec: ModelSpec, model: Model
-    ) -> tuple[Judgement | str, JudgeUse]:
+    ) -> tuple[Judgement | str, JudgeUsage]:
         # Another program may have stored the judgement since this run first looked for it.
         remembered = await asyncio.to_thread(self._remembered, spec, key)
         if remembered is not None:
-            return remembered, NOBODY_ASKED
+            return remembered, NO_JUDGE_USAGE
         _, criteria, text, scale, _ = key
 
         def tell_retry(event: Event) -> None:
@@ -763,7 +763,7 @@ def _key_of(check: Judged, value: JsonValue) -> _Key:
     try:
         return check.model, check.judged, judged_value(value), check.scale, check.at_least
     except (ValueError, RecursionError) as error:
-        raise unjudged(check, f"the value cannot be written as JSON: {error}") from error
+        raise unjudged_error(check, f"the value cannot be written as JSON: {error}") from error
 
 
 def _judgement(spec: ModelSpec, key: _Key, finding: bool | float, rationale: str) -> Judgement:
@@ -773,5 +773,5 @@ def _judgement(spec: ModelSpec, key: _Key, finding: bool | float, rationale: str
     return Judgement(spec.name, criteria, text, finding >= at_least, rationale, scale, finding)
 
 
-def _use(asked: Trajectory, spec: ModelSpec) -> JudgeUse:
-    return JudgeUse(1, asked.usage, cost_of(asked, spec.price))
+def _use(asked: Trajectory, spec: ModelSpec) -> JudgeUsage:
+    return JudgeUsage(1, asked.usage, cost_of(asked, spec.price))

@@ -10,7 +10,7 @@ from workbench.checks.combined_kinds import Judged
 from workbench.engine.fork import Fork
 from workbench.engine.recorder import Recorder, TimeLimit
 from workbench.engine.server_questions import CallQuestions
-from workbench.grading.final import Readers, error_text, replays_changes
+from workbench.grading.final import ReadOnlyTools, error_text, replays_changes
 from workbench.numerals import seconds_text
 from workbench.suite.model import Case, FinalState, SetupCall
 from workbench.tools.answer import ServerError, ToolAnswer, ToolsError
@@ -24,7 +24,7 @@ def unseen_changes(fork: Fork | None, tools: Toolbox) -> tuple[str, ...]:
     """Return a notice if a fork replays changes that its fresh tools have not seen. Other runs get no notice."""
     if fork is None or not tools.owns_state:
         return ()
-    readers = Readers((), tools.definitions)
+    readers = ReadOnlyTools((), tools.definitions)
     changed = []
     for round_ in fork.origin.rounds[: fork.at.rounds]:
         answered = round_.calls

@@ -27,9 +27,9 @@ from workbench.engine.model_specs import cost_of
 from workbench.engine.own_calls import OwnCalls
 from workbench.engine.plan import AS_CASES_SAY, NOT_FORKED, NOT_STEPPED, Execution, InstructionsThen, PlannedRun
 from workbench.engine.recorder import Recorder
-from workbench.grading.grade import WHY_NOT_GRADED, Grade, GradingError, RunResult, StepGrade
-from workbench.grading.late_result import LateResult, OtherGrades, changed
-from workbench.grading.run import GradedRun, grade_step, graded_by_deciding
+from workbench.grading.deferred_result import DeferredResult, GradesCallback, changed
+from workbench.grading.grade import NOT_GRADED_REASON, Grade, GradingError, RunResult, StepGrade
+from workbench.grading.run import GradedRun, grade_by_deciding_grader, grade_step
 from workbench.grading.status import Status
 from workbench.numerals import seconds_text
 from workbench.providers.model import DEFAULT_RETRIES, Model, ModelError, RetryPolicy
@@ -476,8 +476,8 @@ class RunGrading:
 
         is_late = _is_quick(planned.case, trajectory)
 
-        def grade(context: CheckContext) -> tuple[GradedRun, OtherGrades]:
-            graded, others = graded_by_deciding(
+        def grade(context: CheckContext) -> tuple[GradedRun, GradesCallback]:
+            graded, others = grade_by_deciding_grader(
                 planned.suite, planned.case, trajectory, context=context, cost_usd=self._cost_usd(trajectory)
             )
             if is_late:
@@ -492,15 +492,15 @@ class RunGrading:
         if isinstance(graded, str):
             return result_of(planned, Status.ERROR, trajectory, error=graded)
         done, others = graded
-        error = WHY_NOT_GRADED if done.status == Status.NOT_GRADED else None
+        error = NOT_GRADED_REASON if done.status == Status.NOT_GRADED else None
         result = result_of(planned, done.status, trajectory, done.grades, error, done)
         if not is_late:
             return result
         # Compute the grades of the other graders when the run is stored or shown, so that no request waits for them.
         # These graders need no judge and no code of the suite.
-        return LateResult.of(result, partial(self._late_grades, others))
+        return DeferredResult.of(result, partial(self._late_grades, others))
 
-    def _late_grades(self, others: OtherGrades) -> tuple[Grade, ...]:
+    def _late_grades(self, others: GradesCallback) -> tuple[Grade, ...]:
         try:
             return others()
         except Exception as error:

@@ -21,7 +21,7 @@ from workbench.engine.events import BatchEvent, BatchListener, RunDone, RunEvent
 from workbench.engine.model_specs import FREE, cost_of
 from workbench.engine.plan import PlannedRun, grader_named, with_grader
 from workbench.engine.redaction import EventRedaction, SuiteParts, redacted_result, redacted_run, redacted_suite_text
-from workbench.grading.grade import NOBODY_ASKED, JudgeUse, RunResult
+from workbench.grading.grade import NO_JUDGE_USAGE, JudgeUsage, RunResult
 from workbench.grading.result_json import Outcome, outcome_from_json, outcome_of, outcome_to_json
 from workbench.grading.status import Status
 from workbench.numerals import count_text
@@ -464,12 +464,12 @@ def result_of_recording(recording: Recording, outcome: Outcome | None = None) ->
     )
 
 
-def judging_of_recording(recording: Recording) -> JudgeUse:
+def judging_of_recording(recording: Recording) -> JudgeUsage:
     """Return the cost of the judges of a recorded run.
 
     Raises RecordingError when the result cannot be read."""
     try:
-        return outcome_from_json(recording.result or _CUT).judging or NOBODY_ASKED
+        return outcome_from_json(recording.result or _CUT).judging or NO_JUDGE_USAGE
     except ValueError as error:
         raise RecordingError(f"{recording.path}: its result cannot be read: {error}") from error
 

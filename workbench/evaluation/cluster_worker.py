@@ -48,7 +48,7 @@ from workbench.evaluation.plan import Plan
 from workbench.evaluation.runtime import Runtime
 from workbench.evaluation.trust import trust_store
 from workbench.evaluation.worker_messages import OBJECTS_BETWEEN_COLLECTIONS, Hold, RunSender
-from workbench.grading.packed import pickled
+from workbench.grading.packed import fast_pickle
 from workbench.history.packing import PackedRun, RunPacker, Search
 from workbench.history.records import DoneRun
 from workbench.providers.http.rate_limits import Lease, Leases
@@ -277,7 +277,7 @@ class Node:
         if not self.requests.note():
             return None
         with self._saying:
-            return pickled(tuple(islice(self._outbox, MAX_MESSAGES)))
+            return fast_pickle(tuple(islice(self._outbox, MAX_MESSAGES)))
 
     def make(self, portion: Portion) -> None:
         """Execute the runs of a portion; block until all of them are reported."""

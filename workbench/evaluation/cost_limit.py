@@ -18,7 +18,7 @@ from workbench.engine.events import BatchDone, BatchEvent, RunDone
 from workbench.engine.model_specs import FREE, Specs
 from workbench.engine.plan import PlannedRun
 from workbench.grading.grade import RunResult
-from workbench.grading.run_summary import COST_LIMIT
+from workbench.grading.run_summary import COST_LIMIT_PREFIX
 from workbench.grading.scoring import mean
 from workbench.grading.status import Status
 from workbench.history.history import History
@@ -319,7 +319,7 @@ class Spending:
             if under_way:
                 await self._news.wait()
             elif not await self._is_raised():
-                return f"{COST_LIMIT} of {cost_text(self._usd)}"
+                return f"{COST_LIMIT_PREFIX} of {cost_text(self._usd)}"
 
     async def _is_raised(self) -> bool:
         """Return whether the user raised the limit; all waiting runs share one question."""

@@ -17,7 +17,7 @@ from workbench.engine.plan import AS_CASES_SAY, Execution, InstructionsThen, Pla
 from workbench.evaluation.options import RunOptions
 from workbench.evaluation.trust import trust_store
 from workbench.grading.grade import RunResult
-from workbench.grading.lazy import Lazy, Mapped
+from workbench.grading.lazy_sequences import LazySequence, MappedSequence
 from workbench.grading.run_summary import RunSummary
 from workbench.suite.grading_model import Gate
 from workbench.suite.model import Case
@@ -119,7 +119,7 @@ class FinishedRun:
         return f"FinishedRun({self.place}, {self.result!r})"
 
 
-class LazyRuns(Lazy[FinishedRun]):
+class LazyRuns(LazySequence[FinishedRun]):
     """Finished runs in the order of their batch's plan. There may be too many for memory."""
 
     @property
@@ -158,7 +158,7 @@ class PlannedRuns(LazyRuns):
 
     @property
     def results(self) -> Sequence[RunResult]:
-        return Mapped(range(len(self)), self._result)
+        return MappedSequence(range(len(self)), self._result)
 
     def case_of(self, result: RunResult) -> Case | None:
         index = self._planned.get(result.run_id)

@@ -32,8 +32,8 @@ from workbench.engine.suite_secrets import learn_secrets
 from workbench.evaluation.approval import Approval, Needs
 from workbench.evaluation.plan import FinishedRun, Notice, notices
 from workbench.evaluation.report import Report
-from workbench.grading.grade import WHY_NOT_GRADED, GradingError, Judgement, RunResult
-from workbench.grading.lazy import Chosen, Lazy
+from workbench.grading.grade import NOT_GRADED_REASON, GradingError, Judgement, RunResult
+from workbench.grading.lazy_sequences import LazySequence, SelectedSequence
 from workbench.grading.run import graded_run
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status
@@ -196,7 +196,7 @@ def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -
         return _not_graded(result, f"grading: unexpected {type(error).__name__}: {error}; the log holds the details")
     why_not = None
     if graded.status == Status.NOT_GRADED:
-        why_not = WHY_NOT_GRADED
+        why_not = NOT_GRADED_REASON
     return replace(result, **graded._asdict(), error=why_not)
 
 
@@ -418,7 +418,7 @@ _Today = tuple[SuiteFile, Case, bool]
 """The suite and case that now grade a run, and whether the case sends other requests than in the run."""
 
 
-class StoredRunsToGrade(Lazy[StoredRun]):
+class StoredRunsToGrade(LazySequence[StoredRun]):
     """Runs of a batch with their present suites and cases, in a few bytes each."""
 
     def __init__(self, rows: Sequence[RunRow]) -> None:
@@ -530,7 +530,7 @@ def plan_regrading(
         if ref.id in alike:
             file, _ = today[ref.id]
             texts[ref.key] = edited_texts(history, ref, file, alike[ref.id], program.secrets.redact)
-    return RegradingPlan(batch, runs, Chosen(rows, gone), tuple(problems), texts)
+    return RegradingPlan(batch, runs, SelectedSequence(rows, gone), tuple(problems), texts)
 
 
 def _replaced_by(suite: SuiteFile, batch_suites: Sequence[SuiteRef]) -> set[SuiteRef]:

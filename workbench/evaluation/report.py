@@ -32,7 +32,7 @@ from workbench.engine.redaction import shown_result
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, NOTHING_GRADED, OK, QUALITY_MISSED, USAGE
 from workbench.evaluation.plan import FinishedRun, LazyRuns
 from workbench.grading.grade import RunResult
-from workbench.grading.lazy import Lazy
+from workbench.grading.lazy_sequences import LazySequence
 from workbench.grading.repeats import CaseResult, path_of_suite
 from workbench.grading.status import Status
 from workbench.numerals import counted, counted_of
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from workbench.show.views.runs_report import BrokenSuite, MissingRuns, ShownCase, ShownRun
 
 
-class CaseResults(Lazy[CaseResult]):
+class CaseResults(LazySequence[CaseResult]):
     """The result of each case with each model, in order; `cases["time-in-oslo"]` finds a result by case id."""
 
     def __init__(self, cases: Sequence[CaseResult]) -> None:

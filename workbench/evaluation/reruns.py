@@ -12,7 +12,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.events import BatchEvent, RunDone
 from workbench.engine.plan import PlannedRun, next_run_id
 from workbench.grading.grade import RunResult
-from workbench.grading.run_summary import NOT_NEEDED, is_cost_limited
+from workbench.grading.run_summary import NOT_NEEDED_PREFIX, is_cost_limited
 from workbench.grading.status import Status
 from workbench.numerals import count_text
 
@@ -119,13 +119,13 @@ class RerunCourse:
         # Every finished rerun may settle the case, so all conditions are checked again after each rerun.
         while True:
             if evidence.decided is not None:
-                return f"{NOT_NEEDED}it is decided whether the case broke"
+                return f"{NOT_NEEDED_PREFIX}it is decided whether the case broke"
             if place in self.writing:
-                return f"{NOT_NEEDED}the case executed {self.writing[place]}, which is not read-only"
+                return f"{NOT_NEEDED_PREFIX}the case executed {self.writing[place]}, which is not read-only"
             if self.cost_limit is not None:
-                return f"{NOT_NEEDED}a limit on cost was reached"
+                return f"{NOT_NEEDED_PREFIX}a limit on cost was reached"
             if not self._left:
-                return f"{NOT_NEEDED}at most {count_text(self._reruns.most)} reruns are made"
+                return f"{NOT_NEEDED_PREFIX}at most {count_text(self._reruns.most)} reruns are made"
             if self._is_next(place) and planned.repeat < self.over[place] + evidence.needed:
                 self._left -= 1
                 return None

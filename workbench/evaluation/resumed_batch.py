@@ -80,9 +80,9 @@ class RunsBefore:
         Calls `left_out` for each damaged run. Raises HistoryError.
         """
         # Lazy import: the module loads pickle, and most plans resume no batch.
-        from workbench.grading.packed import InCommon
+        from workbench.grading.packed import SharedParts
 
-        in_common = InCommon()
+        in_common = SharedParts()
         with History(self.file) as history:
             readable = history.readable_runs(self.batch, left_out)
             over = (row for row in self._over(readable) if row.suite in self.cases)

@@ -22,9 +22,9 @@ from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import FinishedRun, Plan, PlannedRuns, broken_suites_of
 from workbench.evaluation.report import Report, recorded_as
 from workbench.evaluation.runtime import Runtime
+from workbench.grading.deferred_result import plain_result
 from workbench.grading.grade import RunResult
-from workbench.grading.late_result import settled
-from workbench.grading.lazy import Lazy, Mapped
+from workbench.grading.lazy_sequences import LazySequence, MappedSequence
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.providers.model import DEFAULT_RETRIES, RetryPolicy
 from workbench.show.views.timing import Timing, timing_of
@@ -34,7 +34,7 @@ from workbench.threads import in_thread
 if TYPE_CHECKING:
     from workbench.analysis.early_stop import Watch
     from workbench.evaluation.stored_runs import LetGo
-    from workbench.grading.packed import InCommon
+    from workbench.grading.packed import SharedParts
     from workbench.history.writer import BatchHandle
     from workbench.show.views.baseline import AgainstBaseline
 
@@ -66,7 +66,7 @@ def _characters_of(result: RunResult) -> int:
     return characters
 
 
-class Results(Lazy[RunResult]):
+class Results(LazySequence[RunResult]):
     """The results of a batch in order of arrival; all after the first `WHOLE_RUNS` are packed.
 
     After `read_from`, at most `KEPT_RUNS` stay in memory, plus the runs that the history does not have yet.
@@ -76,7 +76,7 @@ class Results(Lazy[RunResult]):
         self._kept: list[RunResult] = []
         self._left_whole = MAX_WHOLE_CHARACTERS
         self._let_go: LetGo | None = None
-        self._in_common: InCommon | None = None
+        self._in_common: SharedParts | None = None
 
     def read_from(self, file: Path, handle: BatchHandle) -> None:
         """From now on, read runs from the history once they are written; these runs are redacted."""
@@ -93,9 +93,9 @@ class Results(Lazy[RunResult]):
             return
         if self._in_common is None:
             # Lazy import: most batches are smaller.
-            from workbench.grading.packed import InCommon
+            from workbench.grading.packed import SharedParts
 
-            self._in_common = InCommon()
+            self._in_common = SharedParts()
         # Packed results share equal values and therefore take a fraction of the memory.
         packed = self._in_common.packed(result)
         if self._let_go is not None and len(self._kept) >= KEPT_RUNS:
@@ -114,7 +114,7 @@ class Results(Lazy[RunResult]):
     def at(self, index: int) -> RunResult:
         kept = len(self._kept)
         if index < kept or self._let_go is None:
-            result = self._kept[index] = settled(self._kept[index])
+            result = self._kept[index] = plain_result(self._kept[index])
             return result
         return self._let_go.result(index - kept)
 
@@ -192,7 +192,7 @@ class Outcome:
     @property
     def figures(self) -> Sequence[RunSummary]:
         """The figures of all runs, in the order of `results`."""
-        return Mapped(range(len(self.results)), self._figures_at)
+        return MappedSequence(range(len(self.results)), self._figures_at)
 
     def _figures_at(self, index: int) -> RunSummary:
         began_ms, ended_ms = (column[index] for column in self.times_ms)

@@ -19,8 +19,8 @@ from workbench.engine.recordings import result_of_recording
 from workbench.evaluation.plan import FinishedRun, LazyRuns, gates_of
 from workbench.evaluation.report import Report
 from workbench.grading.grade import Grade, RunResult
-from workbench.grading.lazy import Codes, Mapped
-from workbench.grading.packed import FACTS, KEPT, LazyResult
+from workbench.grading.lazy_sequences import CodedColumn, MappedSequence
+from workbench.grading.packed import STORED_PROPERTIES, UNPACKED_FIELDS, LazyResult
 from workbench.grading.result_json import Outcome
 from workbench.grading.run_summary import is_cost_limited
 from workbench.grading.status import Status
@@ -46,7 +46,7 @@ _NUMBERS = ("score", "cost_usd", "latency_ms", "loop_ms", "first_token_ms")
 _ALONE = ("case_id", "case_name", "error", "reason", "metrics")
 """Fields with many distinct values."""
 _APART = ("run_id", "usage")
-_TOGETHER = tuple(name for name in (*KEPT, *FACTS) if name not in (*_NUMBERS, *_ALONE, *_APART))
+_TOGETHER = tuple(name for name in (*UNPACKED_FIELDS, *STORED_PROPERTIES) if name not in (*_NUMBERS, *_ALONE, *_APART))
 """All other figures. They have few combinations, so each combination is stored as one code."""
 _TOKENS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
 """The fields of `Usage` in order."""
@@ -75,8 +75,8 @@ class Columns:
 
     def __init__(self, file: Path) -> None:
         self._file, self._opened = file, threading.local()
-        self._together: Codes[Hashable] = Codes()
-        self._alone: tuple[Codes[Hashable], ...] = tuple(Codes() for _ in _ALONE)
+        self._together: CodedColumn[Hashable] = CodedColumn()
+        self._alone: tuple[CodedColumn[Hashable], ...] = tuple(CodedColumn() for _ in _ALONE)
         self._numbers = tuple(array("d") for _ in _NUMBERS)
         self._tokens = tuple(array("q") for _ in _TOKENS)
         self._odd_usages: dict[int, Usage] = {}
@@ -127,7 +127,7 @@ class Columns:
     @property
     def results(self) -> Sequence[RunResult]:
         """The results of all runs."""
-        return Mapped(range(len(self)), self.result)
+        return MappedSequence(range(len(self)), self.result)
 
     def whole(self, index: int) -> RunResult:
         """Return the whole result of a run; raise HistoryError or RecordingError if it cannot be read."""
@@ -308,7 +308,7 @@ class LetGo(Columns):
         if row is None or row.figures is None:
             raise HistoryError(f"the history {self._file} no longer has run {place + 1} of this batch")
         # These fields are compared with the plan, and nothing in the plan is redacted.
-        kept = {name: getattr(self.result(index), name) for name in KEPT}
+        kept = {name: getattr(self.result(index), name) for name in UNPACKED_FIELDS}
         return replace(result_of_row(row, *history.recording_and_outcome(row)), **kept)
 
 

@@ -15,7 +15,7 @@ from workbench.engine.events import BatchEvent, RunDone
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.engine.planned_run import RunContext, make_run
 from workbench.evaluation.model_list import ListedModel, ProbeResult
-from workbench.grading.grade import FIRST_KINDS, Issue, IssueKind, RunResult
+from workbench.grading.grade import EXPLAINING_KINDS, Issue, IssueKind, RunResult
 from workbench.grading.pairing_issues import describe_call
 from workbench.grading.status import Status
 from workbench.numerals import counted
@@ -149,7 +149,7 @@ def _failure(case: Case, result: RunResult) -> ProbeResult:
     if result.grade is not None:
         issues = result.grade.issues
     reaction = f"the model {_reaction(result)}"
-    first = min(issues, key=lambda issue: issue.kind not in FIRST_KINDS, default=None)
+    first = min(issues, key=lambda issue: issue.kind not in EXPLAINING_KINDS, default=None)
     if first is None:
         return ProbeResult(case.name, "unclear", reaction)
     if failed.main == "broken JSON":

@@ -10,7 +10,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
 from workbench.engine.history_recorder import done_run
 from workbench.grading.grade import RunResult
-from workbench.grading.packed import InCommon, News, PackedResult, Parcel
+from workbench.grading.packed import PackedResult, SharedParts, SharedPartsUpdate, TransferredResult
 from workbench.history.packing import PackedRun, RunPacker
 from workbench.trajectory.events import Event
 
@@ -54,8 +54,8 @@ class Made:
     """
 
     run_id: str
-    result: Parcel | RunResult
-    news: News | None
+    result: TransferredResult | RunResult
+    news: SharedPartsUpdate | None
     began_ms: float | None
     ended_ms: float | None
     row: PackedRun | None = None
@@ -79,7 +79,7 @@ class RunSender:
         self._hears_events = hears_events
         self._known: Mapping[str, str] = secrets.replacements
         self._events: dict[str, list[Event]] = {}
-        self._in_common = InCommon()
+        self._in_common = SharedParts()
 
     def take(self, event: BatchEvent) -> None:
         """Send or collect an event, as a listener of the runtime."""
@@ -114,7 +114,7 @@ class RunSender:
         self._send(*learned, self._made(done, row, events, len(known)))
 
     def _made(self, done: RunDone, row: PackedRun | None, events: tuple[Event, ...], known: int) -> Made:
-        result: Parcel | RunResult = self._in_common.packed(done.result)
+        result: TransferredResult | RunResult = self._in_common.packed(done.result)
         if isinstance(result, PackedResult):
             result = result.parcel
         return Made(

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, Checks, by_json
 from workbench.checks.value_kinds import Equals
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue, Metric
-from workbench.grading.pairing import NOT_ALL_COMPARED, Candidates, broken_calls, paired_in_turn, remaining
-from workbench.grading.pairing_issues import findings, outcomes_text
+from workbench.grading.pairing import NOT_ALL_COMPARED, Candidates, broken_calls, maximum_matching, remaining
+from workbench.grading.pairing_issues import outcomes_text, pairing_issues
 from workbench.grading.scoring import judge_arguments, unlisted_arguments, verdict_of
 from workbench.numerals import score_text
 from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall
@@ -54,11 +54,11 @@ def grade_accuracy(
         score = _score(counts, len(expected), options)
         numbers |= counts
         reason = f"{len(expected)} expected: {outcomes_text(lines, (EXACT,))}"
-        if not reading.all_compared:
+        if not reading.is_optimal:
             reason += f"; {NOT_ALL_COMPARED}"
     issues: tuple[Issue, ...] = ()
     if numbers.get("exact") != len(lines):
-        issues = findings(expected, calls, lines, extras_matter=True)
+        issues = pairing_issues(expected, calls, lines, extras_matter=True)
     return Grade("accuracy", score, verdict_of(score, grading), reason, lines, issues, numbers)
 
 
@@ -95,7 +95,7 @@ class _Reading:
         self._options = options
         self._context = context
         self._verdicts: dict[tuple[int, int], tuple[ArgumentVerdict, ...]] = {}
-        self.all_compared = True
+        self.is_optimal = True
         """Whether the number of exact pairs is known to be the largest."""
 
     def in_order(self) -> tuple[CallPairing, ...]:
@@ -136,7 +136,7 @@ class _Reading:
         extra = list(range(len(self._calls)))
         for is_any in (False, True):
             rows = [index for index, wanted in enumerate(self._expected) if wanted.is_any is is_any]
-            found = paired_in_turn(rows, extra, self._equal, among)
+            found = maximum_matching(rows, extra, self._equal, among)
             exact |= found
             partner |= found
             still_open: dict[str, list[int]] = {}
@@ -150,7 +150,7 @@ class _Reading:
                     partner[waiting.pop(0)] = call
                     taken.add(call)
             extra = remaining(extra, taken)
-        self.all_compared = not among.exhausted
+        self.is_optimal = not among.exhausted
         lines = []
         for index, wanted in enumerate(self._expected):
             if index in partner:

@@ -12,7 +12,7 @@ from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord
 
 
-def why_wrong_result(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> str | None:
+def result_mismatch(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> str | None:
     """Return the reason why a call's result is wrong; `None` if it is right.
 
     Raises CheckError when a check cannot be evaluated."""

@@ -24,16 +24,16 @@ from workbench.grading.pairing import (
     NOT_ALL_COMPARED,
     Candidates,
     best_pairing,
+    certain_pairs,
     clear_pairing,
     gain_table,
+    greedy_pairs,
     large_pairing,
-    paired_in_turn,
+    maximum_matching,
     pairs_at,
-    pairs_in_turn,
     remaining,
-    sure_pairs,
 )
-from workbench.grading.pairing_issues import findings
+from workbench.grading.pairing_issues import pairing_issues
 from workbench.grading.scoring import NO_OBJECT, ROUNDING_SLACK, is_required, resolve_weights, verdict_of
 from workbench.grading.status import Status, Verdict
 from workbench.numerals import counted
@@ -119,19 +119,19 @@ class Critic(NamedTuple):
 class CallCritics(NamedTuple):
     """The critics of an expected call.
 
-    `weight` is the sum of the critics' weights. `speaking` are the arguments that influence the pairing. `always_all`
-    is true if no critic expects null or is optional.
+    `weight` is the sum of the critics' weights. `pairing_arguments` are the arguments that influence the pairing.
+    `always_all` is true if no critic expects null or is optional.
     """
 
     critics: tuple[Critic, ...]
     weight: float
-    speaking: frozenset[str]
-    some_optional: bool
+    pairing_arguments: frozenset[str]
+    has_optional: bool
     always_all: bool
 
     def judging(self, arguments: Mapping[str, JsonValue]) -> CallCritics:
         """Return the critics that judge a call with these arguments; omitted optional arguments have no critic."""
-        if not self.some_optional:
+        if not self.has_optional:
             return self
         judging = []
         for critic in self.critics:
@@ -145,12 +145,12 @@ def _weighted(critics: Sequence[Critic]) -> CallCritics:
     weights = resolve_weights([critic.check.weight for critic in critics])
     optional = any(critic.check.optional for critic in critics)
     weighted = tuple([Critic(*critic[:-1], weight) for critic, weight in zip(critics, weights, strict=True)])
-    speaking = set()
+    pairing_arguments = set()
     for critic in critics:
         if critic.judged and not critic.expects_null:
-            speaking.add(critic.argument)
+            pairing_arguments.add(critic.argument)
     always_all = not optional and not any(critic.expects_null for critic in critics)
-    return CallCritics(weighted, sum(weights), frozenset(speaking), optional, always_all)
+    return CallCritics(weighted, sum(weights), frozenset(pairing_arguments), optional, always_all)
 
 
 def critics_of(calls: Sequence[ExpectedCall], registry: ToolRegistry, *, arcade_compatible: bool) -> list[CallCritics]:
@@ -328,7 +328,7 @@ _OF_ANOTHER_TOOL = CheckVerdict(0.0, False, "not judged, because another tool wa
 # pairing.
 #
 # Cases with more than `MAX_PAIRS` pairs are not compared pair by pair. Perfect pairs are found by buckets (see
-# `Candidates`), and the other calls are paired in turn, tool by tool. `surely_best` says whether the result is known to
+# `Candidates`), and the other calls are paired in turn, tool by tool. `is_optimal` says whether the result is known to
 # be the best.
 class CriticPairing:
     """The pairing of expected calls (rows) with the calls of a run (columns) that earns the most credit.
@@ -356,7 +356,7 @@ class CriticPairing:
         self._broken = [record.is_broken and not options.arcade_compatible for record in calls]
         self._context = context
         self._verdicts: dict[tuple[int, int, str], CheckVerdict] = {}
-        self.surely_best = True
+        self.is_optimal = True
         """Whether the pairing is known to be the best."""
         # Gains are converted to integer units, so they must be finite.
         total = sum([own.weight for own in critics]) + self._tool_weight * len(expected)
@@ -403,7 +403,7 @@ class CriticPairing:
         found = large_pairing(
             rows, columns, self._perfect(), self._exactly, self._in_turn, self._gain, self._most_of_row
         )
-        self.surely_best = found.surely_best
+        self.is_optimal = found.is_optimal
         return found.pairs
 
     def _exactly(self, rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
@@ -411,7 +411,7 @@ class CriticPairing:
         pairs = clear_pairing(gains, _CLEARLY)
         if pairs is not None:
             return pairs_at(rows, columns, pairs)
-        sure = sure_pairs(gains, _CLEARLY)
+        sure = certain_pairs(gains, _CLEARLY)
         found = pairs_at(rows, columns, sure.items())
         rest = remaining(range(len(rows)), sure)
         others = remaining(range(len(columns)), set(sure.values()))
@@ -426,7 +426,7 @@ class CriticPairing:
         made = list(zip(self._called_names, self._filled, strict=True))
         broken = {column for column, is_broken in enumerate(self._broken) if is_broken}
         among = Candidates(wanted, made, apart=broken, ask_outside=False)
-        return paired_in_turn(range(len(self._expected)), range(len(self._calls)), self._is_perfect, among)
+        return maximum_matching(range(len(self._expected)), range(len(self._calls)), self._is_perfect, among)
 
     def _most_of_row(self, row: int) -> float:
         return self._tool_weight + self._critics[row].weight
@@ -443,8 +443,8 @@ class CriticPairing:
         of_any = rows_of.pop(ANY_TOOL, [])
         paired: dict[int, int] = {}
         for name, of_tool in rows_of.items():
-            paired.update(pairs_in_turn(of_tool, columns_of.get(name, []), self._gain))
-        paired.update(pairs_in_turn(of_any, remaining(columns, set(paired.values())), self._gain))
+            paired.update(greedy_pairs(of_tool, columns_of.get(name, []), self._gain))
+        paired.update(greedy_pairs(of_any, remaining(columns, set(paired.values())), self._gain))
         rest = zip(remaining(rows, paired), remaining(columns, set(paired.values())), strict=False)
         return paired | dict(rest)
 
@@ -455,10 +455,10 @@ class CriticPairing:
             return 0.0
         gain = self._tool_weight if self._same_tool(row, column) else 0.0
         own, arguments = self._critics[row], self._filled[column]
-        if own.speaking.isdisjoint(arguments):
+        if own.pairing_arguments.isdisjoint(arguments):
             return gain
         for critic in own.judging(self._calls[column].arguments).critics:
-            if critic.argument in own.speaking and arguments.get(critic.argument) is not None:
+            if critic.argument in own.pairing_arguments and arguments.get(critic.argument) is not None:
                 gain += self._verdict(row, column, critic).score * critic.weight
         return gain
 
@@ -660,9 +660,9 @@ def grade_critics(
     pairing = CriticPairing(expected, critics, calls, registry, options, context)
     pairings = pairing.lines()
     score, verdict, reason, numbers = _decide(expected, critics, calls, pairings, grading)
-    if numbers and not pairing.surely_best:
+    if numbers and not pairing.is_optimal:
         reason += f"; {NOT_ALL_COMPARED}"
-    issues = findings(expected, calls, pairings, extras_matter=options.fail_on_tool_call_quantity, closed=True)
+    issues = pairing_issues(expected, calls, pairings, extras_matter=options.fail_on_tool_call_quantity, closed=True)
     return Grade("critics", score, verdict, reason, pairings, issues, numbers)
 
 

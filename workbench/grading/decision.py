@@ -14,7 +14,7 @@ from typing import NamedTuple
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, Checks, by_python
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
 from workbench.grading.pairing import rounds_of_steps
-from workbench.grading.pairing_issues import findings, outcomes_text
+from workbench.grading.pairing_issues import outcomes_text, pairing_issues
 from workbench.grading.scoring import judge_arguments, unlisted_arguments, verdict_of
 from workbench.numerals import score_text
 from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall
@@ -47,7 +47,7 @@ def grade_decision(
     lines = tuple([line for line in items if line.expected_call is not None or line.call is not None])
     issues: tuple[Issue, ...] = ()
     if total != len(items):
-        issues = findings(case.expected_calls(), trajectory.calls, lines, extras_matter=True)
+        issues = pairing_issues(case.expected_calls(), trajectory.calls, lines, extras_matter=True)
     numbers = {"items": float(len(items)), "total": total, **_means(items)}
     return Grade("decision", score, verdict_of(score, grading), _reason(items), lines, issues, numbers)
 

@@ -30,10 +30,10 @@ from workbench.grading.pairing import (
     Made,
     best_pairing,
     gain_table,
+    greedy_pairs,
     large_pairing,
-    paired_in_turn,
+    maximum_matching,
     pairs_at,
-    pairs_in_turn,
 )
 from workbench.grading.pairing_issues import argument_issue, extra_call, missing_call
 from workbench.grading.scoring import NO_OBJECT, ROUNDING_SLACK, is_required
@@ -92,7 +92,7 @@ def grade_dimensions(
             return Grade("dimensions", 1.0, Status.PASSED, reason, lines, (), numbers)
         return Grade("dimensions", 0.5, Status.FAILED, reason, lines, (), numbers)
     as_published = options.repeated_calls == "as published"
-    pairings, missing, surely_best = _paired(expected, calls, context, first_call_for_all=as_published)
+    pairings, missing, is_optimal = _paired(expected, calls, context, first_call_for_all=as_published)
     made = tools_of(calls)
     wanted = set(tools_of(expected))
     if ANY_TOOL in wanted:
@@ -117,7 +117,7 @@ def grade_dimensions(
     reason = ", ".join(f"{name} {score_text(amount)}" for name, amount in worst_first)
     if missing:
         reason = f"not called: {', '.join(missing)}; {reason}"
-    if not surely_best:
+    if not is_optimal:
         reason += f"; {NOT_ALL_COMPARED}"
     issues = tuple(_issues(expected, calls, pairings, wanted))
     verdict: Verdict = Status.PASSED if passed else Status.FAILED
@@ -185,11 +185,11 @@ def _paired(
         return pairs_at(rows, columns, _best(gain_table(rows, columns, judged_on)))
 
     def turn_by_turn(rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
-        return dict(pairs_in_turn(rows, columns, score))
+        return dict(greedy_pairs(rows, columns, score))
 
     # A tool that is expected m times is compared with its first m calls, so a corrected retry does not help. For m = 1,
     # this is the published rule. Wildcards come last and take the calls left by named expectations.
-    surely_best = True
+    is_optimal = True
     for tool, rows in sorted(rows_of.items(), key=lambda each: each[0] == ANY_TOOL):
         columns = made.get(tool, [])[: len(rows)]
         if tool == ANY_TOOL:
@@ -207,7 +207,7 @@ def _paired(
         else:
             perfect = _perfect(expected, rows, calls, columns, judged_on)
             found = large_pairing(rows, columns, perfect, best, turn_by_turn, score, lambda row: 1.0)
-            surely_best = surely_best and found.surely_best
+            is_optimal = is_optimal and found.is_optimal
             partner.update(found.pairs)
     lines: list[CallPairing] = []
     missing: list[str] = []
@@ -224,7 +224,7 @@ def _paired(
             if calls[column].tool in rows_of or ANY_TOOL in rows_of:
                 outcome = "a further call, not compared"
             lines.append(_alone(call=column, outcome=outcome))
-    return tuple(lines), missing, surely_best
+    return tuple(lines), missing, is_optimal
 
 
 def _perfect(
@@ -248,7 +248,7 @@ def _perfect(
     def fits(row: int, column: int) -> bool:
         return judged_on(rows[row], columns[column]).score == 1
 
-    pairs = paired_in_turn(range(len(rows)), range(len(columns)), fits, among)
+    pairs = maximum_matching(range(len(rows)), range(len(columns)), fits, among)
     return pairs_at(rows, columns, pairs.items())
 
 

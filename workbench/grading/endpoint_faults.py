@@ -46,10 +46,10 @@ def is_offered(name: str, tools: Iterable[ToolDefinition]) -> bool:
     return any(same_tool(tool.name, name) for tool in tools)
 
 
-def meant_tool(written: str, names: Iterable[str]) -> str | None:
+def intended_tool(written: str, names: Iterable[str]) -> str | None:
     """Return the offered tool whose name is surrounded by a template's residue; `None` for any other name.
 
-    >>> meant_tool("functions.get_weather:0", ["get_weather"])
+    >>> intended_tool("functions.get_weather:0", ["get_weather"])
     'get_weather'
     """
     # The longest name comes first because `get_weather` is also a part of `get_weather_report`.
@@ -328,7 +328,7 @@ class _Reader:
     def _call(self, name: object, arguments: object) -> TextCall | None:
         if not isinstance(name, str):
             return None
-        tool = self._tools.get(name) or self._tools.get(meant_tool(name, self._tools) or "")
+        tool = self._tools.get(name) or self._tools.get(intended_tool(name, self._tools) or "")
         if tool is None:
             return None
         for candidate in _objects(arguments):
@@ -517,7 +517,7 @@ def _value(node: ast.expr) -> JsonValue:
 
 CALL_AS_TEXT = "the endpoint returned the call as text: its tool parser is off or of another format"
 TOOLS_NEVER_ARRIVED = "the prompt is smaller than the tools that were sent"
-RESIDUE = "unknown tool: name with the template's residue"
+NAME_RESIDUE = "unknown tool: name with the template's residue"
 SENT_SEVERAL_TIMES = "the endpoint sent several objects as the arguments of one call"
 """The four kinds of faults, each as the beginning of its reason."""
 
@@ -527,8 +527,8 @@ _ADVICE: Mapping[str, str] = {
     " model whose template has tools",
     TOOLS_NEVER_ARRIVED: "use a chat template that writes the tools into the prompt: llama.cpp `--jinja`, Ollama"
     " `TEMPLATE` with .Tools",
-    RESIDUE: "update the server, or choose the tool parser of the model's format: it leaves the template's marks in"
-    " names",
+    NAME_RESIDUE: "update the server, or choose the tool parser of the model's format: it leaves the template's marks"
+    " in names",
     SENT_SEVERAL_TIMES: "update the server or its gateway: each piece of the arguments must be sent once",
 }
 """The advice on each fault, by the beginning of its reason."""
@@ -581,7 +581,9 @@ def _faults(trajectory: Trajectory) -> Iterator[Issue]:
     cut_off = trajectory.cut_off_rounds
     for index, record in enumerate(trajectory.calls):
         if (meant := _meant(record.tool, tools)) is not None:
-            yield Issue("endpoint fault", f"{RESIDUE}; {meant} is meant", tool=record.tool, call=index, decides=True)
+            yield Issue(
+                "endpoint fault", f"{NAME_RESIDUE}; {meant} is meant", tool=record.tool, call=index, decides=True
+            )
         if record.is_broken and record.round not in cut_off and (objects := _objects_in(record.call.raw or "")):
             got = cut(record.call.raw or "")
             why = f"{SENT_SEVERAL_TIMES}: {objects}"
@@ -655,7 +657,7 @@ def _least_of_messages(trajectory: Trajectory) -> int:
 def _meant(name: str, tools: tuple[ToolDefinition, ...]) -> str | None:
     if is_offered(name, tools):
         return None
-    return meant_tool(name, names_of_tools(tools))
+    return intended_tool(name, names_of_tools(tools))
 
 
 def _objects_in(raw: str) -> str:

@@ -13,7 +13,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.decision import EXTRA_COST
 from workbench.grading.dimensions import SHARES
 from workbench.grading.grade import CallPairing, Grade, Issue
-from workbench.grading.pairing_issues import ALLOWED
+from workbench.grading.pairing_issues import ALLOWED_EXTRA_CALL
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.grading.status import NOT_APPLICABLE, PASS_SCORE, WORST_FIRST, Status, disagree
 from workbench.grading.traits import TRAITS
@@ -157,7 +157,7 @@ def _written(term: Term, *, words: bool, inside: int = _LOOSE) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class Contribution:
     """The contribution of one pairing to the score of a grade.
 
     `formula` shows how the pairing's credit was computed. `share` is the contribution to the score, `most` the largest
@@ -173,7 +173,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class GraderExplanation:
     """The parts of an `Explanation` that depend on the grader.
 
     `shortcut` is empty if the formula decided; `rule` is empty if the formula in words is complete.
@@ -183,7 +183,7 @@ class Reading:
     shortcut: str
     verdict: str
     more: tuple[str, ...]
-    accounts: tuple[Account | None, ...]
+    accounts: tuple[Contribution | None, ...]
     rule: str = ""
 
 
@@ -205,7 +205,7 @@ def _made(grade: Grade) -> int:
     """Return the number of counted calls: all calls except free surplus calls."""
     made = set()
     for line in grade.pairings:
-        if line.call is not None and line.outcome != ALLOWED:
+        if line.call is not None and line.outcome != ALLOWED_EXTRA_CALL:
             made.add(line.call)
     return len(made)
 
@@ -213,7 +213,7 @@ def _made(grade: Grade) -> int:
 # critics
 
 
-def _critics(grade: Grade, grading: Grading) -> Reading:
+def _critics(grade: Grade, grading: Grading) -> GraderExplanation:
     options = grading.critics
     formula: Term = Quotient(_number(grade, "earned"), _number(grade, "possible"))
     more = [
@@ -241,7 +241,7 @@ def _critics(grade: Grade, grading: Grading) -> Reading:
     accounts = []
     for line in grade.pairings:
         accounts.append(_critics_account(line, grade, grading))
-    return Reading(formula, _critics_shortcut(grade, grading), verdict, tuple(more), tuple(accounts))
+    return GraderExplanation(formula, _critics_shortcut(grade, grading), verdict, tuple(more), tuple(accounts))
 
 
 def _critics_shortcut(grade: Grade, grading: Grading) -> str:
@@ -262,26 +262,26 @@ def _critics_shortcut(grade: Grade, grading: Grading) -> str:
     return "no argument has a check, so the score is 1 whatever was called"
 
 
-def _critics_account(line: CallPairing, grade: Grade, grading: Grading) -> Account | None:
+def _critics_account(line: CallPairing, grade: Grade, grading: Grading) -> Contribution | None:
     possible = grade.numbers.get("possible")
     if not possible:
         return None
     if line.expected_call is None:
-        return Account(None, 0.0, 0.0)
+        return Contribution(None, 0.0, 0.0)
     if line.call is None and grading.critics.arcade_compatible:
-        return Account(Amount(0.0), 0.0, 0.0)
+        return Contribution(Amount(0.0), 0.0, 0.0)
     earned = [line.tool_score, *(verdict.score for verdict in line.arguments)]
     weight = line.tool_weight + sum(verdict.weight for verdict in line.arguments if verdict.counted)
     formula: Term = Amount(0.0)
     if line.call is not None:
         formula = Sum(tuple(map(Amount, earned)))
-    return Account(formula, sum(earned) / possible, weight / possible)
+    return Contribution(formula, sum(earned) / possible, weight / possible)
 
 
 # decision
 
 
-def _decision(grade: Grade, grading: Grading) -> Reading:
+def _decision(grade: Grade, grading: Grading) -> GraderExplanation:
     items = grade.numbers.get("items", 0.0)
     # In a chain, a step that correctly made no call has no pairing. Otherwise, at most one decision has no pairing.
     chain = any(len(line.parts) == 2 for line in grade.pairings) or items > len(grade.pairings) + 1
@@ -305,7 +305,7 @@ def _decision(grade: Grade, grading: Grading) -> Reading:
     shortcut = ""
     if not items:
         shortcut = f"there is nothing to score, so the score is {figure(grade.score or 0.0)}"
-    return Reading(
+    return GraderExplanation(
         Quotient(_number(grade, "total", "what the calls earn"), _number(grade, "items", "their number")),
         shortcut,
         _thresholds(grade, grading),
@@ -315,12 +315,12 @@ def _decision(grade: Grade, grading: Grading) -> Reading:
     )
 
 
-def _decision_account(line: CallPairing, items: float) -> Account | None:
+def _decision_account(line: CallPairing, items: float) -> Contribution | None:
     if not items:
         return None
-    if line.outcome == ALLOWED:
-        return Account(None, 0.0, 0.0)
-    return Account(_mean_of_parts(line), line.credit / items, 1 / items, _less_unlisted(line))
+    if line.outcome == ALLOWED_EXTRA_CALL:
+        return Contribution(None, 0.0, 0.0)
+    return Contribution(_mean_of_parts(line), line.credit / items, 1 / items, _less_unlisted(line))
 
 
 def _less_unlisted(line: CallPairing) -> Term | None:
@@ -345,7 +345,7 @@ def _mean_of_parts(line: CallPairing) -> Term:
 # accuracy
 
 
-def _accuracy(grade: Grade, grading: Grading) -> Reading:
+def _accuracy(grade: Grade, grading: Grading) -> GraderExplanation:
     options, numbers = grading.accuracy, grade.numbers
     name_only = figure(options.name_only)
     if options.mode == "exact":
@@ -376,7 +376,7 @@ def _accuracy(grade: Grade, grading: Grading) -> Reading:
         shortcut = "no call was made, so the score is 0"
     if options.answer_checks == "averaged" and ("calls" in numbers or "expected" not in numbers):
         shortcut = f"the score is the {grade.reason}"
-    return Reading(
+    return GraderExplanation(
         Clamped(Quotient(top, _number(grade, "expected"))),
         shortcut,
         _thresholds(grade, grading),
@@ -385,23 +385,23 @@ def _accuracy(grade: Grade, grading: Grading) -> Reading:
     )
 
 
-def _accuracy_account(line: CallPairing, expected: float) -> Account | None:
+def _accuracy_account(line: CallPairing, expected: float) -> Contribution | None:
     if not expected:
         return None
     most = 0.0 if line.expected_call is None else 1 / expected
-    return Account(Amount(line.credit), line.credit / expected, most)
+    return Contribution(Amount(line.credit), line.credit / expected, most)
 
 
 # trajectory
 
 
-def _trajectory(grade: Grade, grading: Grading) -> Reading:
+def _trajectory(grade: Grade, grading: Grading) -> GraderExplanation:
     total = grade.numbers.get("total", 0.0)
     shortcut, verdict = "nothing is expected, so the score is 1", "All expectations are met"
     if total:
         met = figure(grade.numbers.get("matched", 0.0))
         shortcut, verdict = "", f"All expectations must be met; {met} of {figure(total)} are"
-    return Reading(
+    return GraderExplanation(
         Quotient(_number(grade, "matched", "expectations met"), _number(grade, "total", "expectations")),
         shortcut,
         verdict,
@@ -418,12 +418,12 @@ def _trajectory(grade: Grade, grading: Grading) -> Reading:
     )
 
 
-def _trajectory_accounts(grade: Grade, total: float) -> tuple[Account | None, ...]:
+def _trajectory_accounts(grade: Grade, total: float) -> tuple[Contribution | None, ...]:
     if not total:
         return (None,) * len(grade.pairings)
     # A prohibition has a pairing for each call that breaks it. It counts only once, with its first pairing.
     seen: set[int] = set()
-    accounts: list[Account | None] = []
+    accounts: list[Contribution | None] = []
     for line in grade.pairings:
         counts = line.expected_call is not None
         if line.prohibition is not None:
@@ -431,14 +431,14 @@ def _trajectory_accounts(grade: Grade, total: float) -> tuple[Account | None, ..
             seen.add(line.prohibition)
         elif not counts:
             counts = line.outcome == "unexpected"
-        accounts.append(Account(Amount(line.credit), line.credit / total, counts / total))
+        accounts.append(Contribution(Amount(line.credit), line.credit / total, counts / total))
     return tuple(accounts)
 
 
 # dimensions
 
 
-def _dimensions(grade: Grade, grading: Grading) -> Reading:
+def _dimensions(grade: Grade, grading: Grading) -> GraderExplanation:
     published = grading.dimensions.repeated_calls == "as published"
     shares = tuple(Product(Amount(share), _number(grade, name)) for name, share in SHARES.items())
     numbers = grade.numbers
@@ -456,7 +456,7 @@ def _dimensions(grade: Grade, grading: Grading) -> Reading:
         recall += " Every call of an expected tool counts, so that recall may be above 1."
         compared = "All expected calls of a tool are compared with its first call."
     verdict = "The pass mark is not used" if shortcut else _pass_mark(grade)
-    return Reading(
+    return GraderExplanation(
         Rounded(Sum(shares)),
         shortcut,
         verdict,
@@ -489,16 +489,16 @@ def _pass_mark(grade: Grade) -> str:
     return f"{below}: failed"
 
 
-def _dimensions_account(line: CallPairing) -> Account | None:
+def _dimensions_account(line: CallPairing) -> Contribution | None:
     if line.expected_call is None:
         return None
     worth = tuple(Amount(verdict.score / verdict.weight) for verdict in line.arguments if verdict.counted)
     if not worth:
-        return Account(Amount(line.credit), None, None)
-    return Account(Quotient(Sum(worth), Amount(len(worth))), None, None)
+        return Contribution(Amount(line.credit), None, None)
+    return Contribution(Quotient(Sum(worth), Amount(len(worth))), None, None)
 
 
-READINGS: Mapping[str, Callable[[Grade, Grading], Reading]] = {
+GRADER_EXPLANATIONS: Mapping[str, Callable[[Grade, Grading], GraderExplanation]] = {
     "critics": _critics,
     "decision": _decision,
     "accuracy": _accuracy,
@@ -525,18 +525,18 @@ class Explanation:
     verdict: str
     beside: tuple[Issue, ...]
     more: tuple[str, ...]
-    accounts: tuple[Account | None, ...]
+    accounts: tuple[Contribution | None, ...]
 
 
 def explain(grade: Grade, grading: Grading) -> Explanation:
     """Explain a grade that was made under `grading`, with or without a score."""
-    reading = READINGS[grade.grader](grade, grading)
+    reading = GRADER_EXPLANATIONS[grade.grader](grade, grading)
     more = reading.more
     if grade.published is not None:
         more = (*more, "Surplus calls that extra_calls frees are removed before anything is compared.")
     formula: Term | None = None
     shortcut = verdict = ""
-    accounts: tuple[Account | None, ...] = (None,) * len(grade.pairings)
+    accounts: tuple[Contribution | None, ...] = (None,) * len(grade.pairings)
     if grade.score is not None:
         shortcut, verdict = reading.shortcut, reading.verdict
         if not shortcut:
@@ -571,7 +571,7 @@ _MAX_TERMS = 12
 """The largest number of terms that a sum shows; a longer sum shows only its total."""
 
 
-class Facet(NamedTuple):
+class DimensionTerm(NamedTuple):
     """One dimension: its name, the formula of its amount, and a description of what is counted."""
 
     name: str
@@ -579,7 +579,7 @@ class Facet(NamedTuple):
     counted: str
 
 
-def facets(grade: Grade, keywords: int) -> tuple[Facet, ...]:
+def dimension_terms(grade: Grade, keywords: int) -> tuple[DimensionTerm, ...]:
     """Return the dimensions in the score of a grade; `keywords` is the number of keywords that the case requires.
 
     The result is empty for other graders, and for a run with calls if the case forbids all calls.
@@ -587,10 +587,10 @@ def facets(grade: Grade, keywords: int) -> tuple[Facet, ...]:
     numbers = grade.numbers
     if grade.grader != "dimensions" or "content" not in numbers:
         return ()
-    content = Facet("content", Amount(numbers["content"]), "no keywords expected")
+    content = DimensionTerm("content", Amount(numbers["content"]), "no keywords expected")
     if keywords:
         found = Amount(round(numbers["content"] * keywords))
-        content = Facet("content", Quotient(found, Amount(keywords)), "keywords found")
+        content = DimensionTerm("content", Quotient(found, Amount(keywords)), "keywords found")
     wanted = grade.expected_pairings
     if not wanted:
         calls_forbidden = numbers["precision"] == 0
@@ -598,17 +598,17 @@ def facets(grade: Grade, keywords: int) -> tuple[Facet, ...]:
             return ()
         return (content,)
     made = _made(grade)
-    precision = Facet("precision", Amount(numbers["precision"]), "no call was made")
+    precision = DimensionTerm("precision", Amount(numbers["precision"]), "no call was made")
     if made:
         known = Amount(round(numbers["precision"] * made))
-        precision = Facet("precision", Quotient(known, Amount(made)), "calls of an expected tool")
+        precision = DimensionTerm("precision", Quotient(known, Amount(made)), "calls of an expected tool")
     called = Amount(round(numbers["recall"] * len(wanted)))
     earned = Sum(tuple(Amount(line.credit) for line in wanted))
     if len(wanted) > _MAX_TERMS:
         earned = Sum((Amount(numbers["parameters"] * len(wanted)),))
     return (
         precision,
-        Facet("recall", Quotient(called, Amount(len(wanted))), "expected calls made"),
-        Facet("parameters", Quotient(earned, Amount(len(wanted))), "of calls below"),
+        DimensionTerm("recall", Quotient(called, Amount(len(wanted))), "expected calls made"),
+        DimensionTerm("parameters", Quotient(earned, Amount(len(wanted))), "of calls below"),
         content,
     )

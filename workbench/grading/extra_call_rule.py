@@ -23,13 +23,13 @@ class ExtraCallRule:
     read_only: frozenset[str] = frozenset()
     corrected: frozenset[int] = frozenset()
 
-    def frees(self, call: int, tool: str) -> bool:
+    def is_free(self, call: int, tool: str) -> bool:
         """Return whether a call, given by index and tool, is free if it is surplus."""
         return self.written == "allow" or call in self.corrected or self.is_free_tool(tool)
 
     def free_calls(self, calls: Sequence[CallRecord]) -> frozenset[int]:
         """Return the indices of the calls that are free if they are surplus."""
-        return frozenset([index for index, record in enumerate(calls) if self.frees(index, record.tool)])
+        return frozenset([index for index, record in enumerate(calls) if self.is_free(index, record.tool)])
 
     def is_free_tool(self, tool: str) -> bool:
         """Return whether the rule frees a tool's surplus calls, by the tool's name or because the tool only reads."""
@@ -42,7 +42,7 @@ class ExtraCallRule:
                 return any(name == ANY_TOOL or same_tool(name, tool) for name in names)
 
     @property
-    def why_wrong(self) -> str | None:
+    def failure_reason(self) -> str | None:
         """Return the reason why a surplus call fails the run; `None` if the call is free or does not fail the run."""
         match self.written:
             case "allow" | None:

@@ -61,7 +61,7 @@ def met_requirements(final: FinalTable, issues: Sequence[Issue]) -> tuple[list[s
         )
         wanted.append((f"says  {text}" + (f" after {said.after_tool}" if said.after_tool else ""), not missed))
     for state in final.state:
-        asked = asked_text(state.tool, state.args)
+        asked = state_request_text(state.tool, state.args)
         missed = any(each.kind == "final state" and each.why.startswith((asked, "not asked")) for each in issues)
         wanted.append((f"state  {asked}", not missed))
     if final.goal is not None:
@@ -76,14 +76,14 @@ def replays_changes(case: Case, trajectory: Trajectory) -> bool:
     if trajectory.fork is None:
         return False
     patterns = () if case.final is None else case.final.readers
-    readers = Readers(patterns, trajectory.offered)
+    readers = ReadOnlyTools(patterns, trajectory.offered)
     for record in trajectory.calls:
         if record.result is not None and record.result.source == "replayed" and not readers.has(record.tool):
             return True
     return False
 
 
-class Readers:
+class ReadOnlyTools:
     """The tools that change nothing, by their annotation or by the patterns of `readers`."""
 
     def __init__(self, patterns: Sequence[str], tools: Iterable[ToolDefinition]) -> None:
@@ -103,7 +103,7 @@ def changing_calls(final: FinalTable, trajectory: Trajectory) -> list[int]:
     """Return the indices of the calls that changed something: successful calls of tools that are not readers.
 
     A tool that the model's provider runs itself changes nothing that the suite owns."""
-    readers, found = Readers(final.readers, trajectory.offered), []
+    readers, found = ReadOnlyTools(final.readers, trajectory.offered), []
     for index, record in enumerate(trajectory.calls):
         result = record.result
         if record.by_provider or result is None or result.is_error or result.source == "skipped":
@@ -192,7 +192,7 @@ def comes_early(expected: ExpectedCall, record: CallRecord, trajectory: Trajecto
     return True
 
 
-def early_text(expected: ExpectedCall) -> str:
+def early_call_reason(expected: ExpectedCall) -> str:
     """Return the reason of an issue about a call that comes too early."""
     return f'made before the user said the message "{expected.after_message}"'
 
@@ -202,7 +202,7 @@ def _differs(
 ) -> Issue:
     wrong = []
     if comes_early(expected, record, trajectory):
-        wrong.append(early_text(expected))
+        wrong.append(early_call_reason(expected))
     for name, check in (expected.args or {}).items():
         value, given = record.arguments.get(name), name in record.arguments
         found = evaluate(check, value, given, context=context)
@@ -287,11 +287,9 @@ def _goal_issues(goal: Check, trajectory: Trajectory, context: CheckContext) -> 
 
 def _state_issues(number: int, state: FinalState, trajectory: Trajectory, context: CheckContext) -> Iterator[Issue]:
     answer = _answer_to(state, trajectory)
+    asked = state_request_text(state.tool, state.args)
     if answer is None:
-        raise CheckError(
-            f"final.state[{number}]: the run was not asked for {asked_text(state.tool, state.args)}: run the case"
-        )
-    asked = asked_text(state.tool, state.args)
+        raise CheckError(f"final.state[{number}]: the run was not asked for {asked}: run the case")
     expected = expected_result(state.result, state.is_error)
     if answer.is_error is not bool(state.is_error):
         why = "the tool answered, and an error was expected"
@@ -325,7 +323,7 @@ def error_text(content: str) -> str:
     return text
 
 
-def asked_text(tool: str, args: Mapping[str, JsonValue]) -> str:
+def state_request_text(tool: str, args: Mapping[str, JsonValue]) -> str:
     """Return the description of a requested state for the start of an issue's reason."""
     return f"{tool} {describe_value(dict(args))}"
 

@@ -70,7 +70,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeUse:
+class JudgeUsage:
     """The use of judges: questions, tokens, and US dollars; not included in the use of the run.
 
     `usage` and `cost_usd` are `None` if they are unknown.
@@ -80,7 +80,7 @@ class JudgeUse:
     usage: Usage | None = None
     cost_usd: float | None = 0.0
 
-    def __add__(self, other: JudgeUse) -> JudgeUse:
+    def __add__(self, other: JudgeUsage) -> JudgeUsage:
         usage = self.usage
         if usage is None:
             usage = other.usage
@@ -90,10 +90,10 @@ class JudgeUse:
         cost = None
         if self.cost_usd is not None and other.cost_usd is not None:
             cost = self.cost_usd + other.cost_usd
-        return JudgeUse(self.asked + other.asked, usage, cost)
+        return JudgeUsage(self.asked + other.asked, usage, cost)
 
 
-NOBODY_ASKED = JudgeUse()
+NO_JUDGE_USAGE = JudgeUsage()
 
 
 def judged_value(value: JsonValue) -> str:
@@ -127,7 +127,7 @@ class KnownJudgements:
         return judgement.by(check)
 
 
-def unjudged(check: Judged, why: str) -> CheckError:
+def unjudged_error(check: Judged, why: str) -> CheckError:
     return CheckError(f"the check {describe(check)!r} cannot be judged: {why}")
 
 
@@ -145,7 +145,7 @@ class JudgementNeededError(Exception):
         self.value = value
 
 
-WHY_NOT_GRADED = "expects nothing yet"
+NOT_GRADED_REASON = "expects nothing yet"
 """The reason of a run with the status `not graded`."""
 
 IssueKind = Literal[
@@ -192,7 +192,7 @@ IssueKind = Literal[
 ]
 
 
-FIRST_KINDS: frozenset[IssueKind] = frozenset({"endpoint fault", "cut off", "refused"})
+EXPLAINING_KINDS: frozenset[IssueKind] = frozenset({"endpoint fault", "cut off", "refused"})
 """The kinds of issues that explain the other issues of a run. They are shown first."""
 
 ENDPOINT_FAULT = "endpoint fault: "
@@ -459,7 +459,7 @@ class RunResult:
     cost_usd: float | None = None
     grading: Grading = _DEFAULTS
     judgements: tuple[Judgement, ...] = ()
-    judging: JudgeUse = NOBODY_ASKED
+    judging: JudgeUsage = NO_JUDGE_USAGE
     steps: tuple[StepGrade, ...] = ()
     """The steps of a graded chain, each on its own."""
     redacted: tuple[RedactedPlace, ...] = ()
@@ -518,9 +518,9 @@ class RunResult:
             return self.error
         if self.status == Status.PASSED:
             return None
-        issues = sorted(self.grade.issues, key=lambda issue: issue.kind not in FIRST_KINDS)
+        issues = sorted(self.grade.issues, key=lambda issue: issue.kind not in EXPLAINING_KINDS)
         for issue in issues:
-            if issue.decides or issue.kind in FIRST_KINDS:
+            if issue.decides or issue.kind in EXPLAINING_KINDS:
                 return _reason(issue)
         return self.grade.reason
 
@@ -680,7 +680,7 @@ def reason_of(grade: Grade) -> str:
     This is the grader's reason, or an issue that fails the run regardless of its score.
     """
     deciding = grade.deciding_issues
-    leading = next((issue for issue in grade.issues if issue.kind in FIRST_KINDS), None)
+    leading = next((issue for issue in grade.issues if issue.kind in EXPLAINING_KINDS), None)
     if leading is not None and grade.status == Status.FAILED:
         return _reason(leading)
     if grade.verdict not in (Status.PASSED, Status.WARNED, NOT_APPLICABLE) or not deciding:

@@ -19,7 +19,7 @@ from secrets import token_hex
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from workbench.grading.grade import NOBODY_ASKED, AgentFacts, JudgeUse, Metric, RunResult
+from workbench.grading.grade import NO_JUDGE_USAGE, AgentFacts, JudgeUsage, Metric, RunResult
 from workbench.grading.status import Status, Verdict
 from workbench.trajectory.events import ToolDefinition, Usage
 
@@ -53,22 +53,22 @@ class _Facts(NamedTuple):
     first_token_ms: float | None
 
 
-PACKED = ("trajectory", "grades", "judgements", "steps", "redacted")
+PACKED_FIELDS = ("trajectory", "grades", "judgements", "steps", "redacted")
 """The fields of a result that are packed."""
 
-KEPT = tuple(field.name for field in fields(RunResult) if field.name not in PACKED)
+UNPACKED_FIELDS = tuple(field.name for field in fields(RunResult) if field.name not in PACKED_FIELDS)
 """The fields of a result that are not packed."""
 
-FACTS = _Facts._fields
+STORED_PROPERTIES = _Facts._fields
 """The properties of a result that are computed from packed fields, and stored unpacked."""
 
 _facts_of = attrgetter(*_Facts._fields)
-_content_of = attrgetter(*PACKED)
-_kept_of = attrgetter(*KEPT)
+_content_of = attrgetter(*PACKED_FIELDS)
+_kept_of = attrgetter(*UNPACKED_FIELDS)
 
 
 class LazyResult(RunResult):
-    """A `RunResult` that reads its fields in `PACKED` on access; it equals its `whole`."""
+    """A `RunResult` that reads its fields in `PACKED_FIELDS` on access; it equals its `whole`."""
 
     __slots__ = ()
 
@@ -100,13 +100,13 @@ class LazyResult(RunResult):
 
 
 class PackedResult(LazyResult):
-    """A result whose fields in `PACKED` are compressed."""
+    """A result whose fields in `PACKED_FIELDS` are compressed."""
 
     __slots__ = ("_data", "_facts", "_in_common")
 
     _data: bytes
     _facts: _Facts
-    _in_common: InCommon
+    _in_common: SharedParts
 
     @property
     def whole(self) -> RunResult:
@@ -115,8 +115,8 @@ class PackedResult(LazyResult):
         for packed, whole in tuple(_LOOKED_AT):
             if packed is self:
                 return whole
-        content = dict(zip(PACKED, self._in_common.unpacked(self._data), strict=True))
-        whole = RunResult(**dict(zip(KEPT, _kept_of(self), strict=True)), **content)
+        content = dict(zip(PACKED_FIELDS, self._in_common.unpacked(self._data), strict=True))
+        whole = RunResult(**dict(zip(UNPACKED_FIELDS, _kept_of(self), strict=True)), **content)
         _LOOKED_AT.append((self, whole))
         return whole
 
@@ -130,11 +130,13 @@ class PackedResult(LazyResult):
         return _made(changed, _Facts(*_facts_of(changed)), self._data, self._in_common)
 
     @property
-    def parcel(self) -> Parcel:
+    def parcel(self) -> TransferredResult:
         """The parts of the result for another process that knows the planned run."""
-        judging = self.judging if self.judging is not NOBODY_ASKED else None
+        judging = self.judging if self.judging is not NO_JUDGE_USAGE else None
         of_grading = self.metrics, self.valid_arguments
-        return Parcel(self.status, self.error, self.cost_usd, judging, *of_grading, tuple(self._facts), self._data)
+        return TransferredResult(
+            self.status, self.error, self.cost_usd, judging, *of_grading, tuple(self._facts), self._data
+        )
 
 
 _LOOKED_AT: deque[tuple[PackedResult, RunResult]] = deque(maxlen=4)
@@ -150,26 +152,26 @@ def _known(index: int) -> property:
 
 
 # The properties replace the data class's slots and properties of the same names.
-for _name in PACKED:
+for _name in PACKED_FIELDS:
     setattr(LazyResult, _name, _of_whole(_name))
 for _index, _name in enumerate(_Facts._fields):
     setattr(PackedResult, _name, _known(_index))
 
 
-class Parcel(NamedTuple):
+class TransferredResult(NamedTuple):
     """A packed result for another process, without the fields that the planned run determines."""
 
     status: Status
     error: str | None
     cost_usd: float | None
-    judging: JudgeUse | None
+    judging: JudgeUsage | None
     metrics: tuple[Metric, ...]
     valid_arguments: tuple[bool | None, ...]
     facts: tuple[Any, ...]
     data: bytes
 
 
-class News(NamedTuple):
+class SharedPartsUpdate(NamedTuple):
     """Parts that packed results share. Another process needs them before it can unpack the results that follow."""
 
     key: str
@@ -177,9 +179,9 @@ class News(NamedTuple):
     tools: tuple[ToolDefinition, ...]
 
 
-def _made(result: RunResult, facts: _Facts, data: bytes, in_common: InCommon) -> PackedResult:
+def _made(result: RunResult, facts: _Facts, data: bytes, in_common: SharedParts) -> PackedResult:
     packed: PackedResult = object.__new__(PackedResult)
-    for name, value in zip(KEPT, _kept_of(result), strict=True):
+    for name, value in zip(UNPACKED_FIELDS, _kept_of(result), strict=True):
         object.__setattr__(packed, name, value)
     object.__setattr__(packed, "_data", data)
     object.__setattr__(packed, "_facts", facts)
@@ -187,7 +189,7 @@ def _made(result: RunResult, facts: _Facts, data: bytes, in_common: InCommon) ->
     return packed
 
 
-class InCommon:
+class SharedParts:
     """The parts that packed results share: a sample that zlib compresses against, and the offered tools.
 
     `key` identifies the shared parts across processes; a copy in another process has the same key.
@@ -218,19 +220,19 @@ class InCommon:
         facts = _Facts(*_facts_of(result))
         return _made(result, facts, packing.compress(content) + packing.flush(), self)
 
-    def news(self) -> News | None:
+    def news(self) -> SharedPartsUpdate | None:
         """Return the shared parts that are new since the last call; `None` without any."""
         if not self.sample or self._sent == len(self.tools) + 1:
             return None
         tools, sample = tuple(self.tools[max(self._sent - 1, 0) :]), b"" if self._sent else self.sample
         self._sent = len(self.tools) + 1
-        return News(self.key, sample, tools)
+        return SharedPartsUpdate(self.key, sample, tools)
 
-    def take(self, news: News) -> None:
+    def take(self, news: SharedPartsUpdate) -> None:
         self.sample = self.sample or news.sample
         self.tools += news.tools
 
-    def arrived(self, parcel: Parcel, planned: RunResult) -> RunResult:
+    def arrived(self, parcel: TransferredResult, planned: RunResult) -> RunResult:
         """Return a result that another process packed; `planned` is an empty result of the same run."""
         status, error, cost_usd, judging, metrics, valid_arguments, facts, data = parcel
         result = replace(
@@ -238,7 +240,7 @@ class InCommon:
             status=status,
             error=error,
             cost_usd=cost_usd,
-            judging=NOBODY_ASKED if judging is None else judging,
+            judging=NO_JUDGE_USAGE if judging is None else judging,
             metrics=metrics,
             valid_arguments=valid_arguments,
         )
@@ -261,11 +263,11 @@ class InCommon:
         return _tool, (self.key, number)
 
 
-_ALL_IN_COMMON: WeakValueDictionary[str, InCommon] = WeakValueDictionary()
+_ALL_IN_COMMON: WeakValueDictionary[str, SharedParts] = WeakValueDictionary()
 """The shared parts by key. Each packed result keeps its own shared parts alive."""
 
 
-def pickled(value: object) -> bytes:
+def fast_pickle(value: object) -> bytes:
     """Pickle a value for `pickle.loads`; records take half the time that `pickle.dumps` needs."""
     return _pickled(value, _REDUCERS)
 

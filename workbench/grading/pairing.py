@@ -31,10 +31,10 @@ _Gain = TypeVar("_Gain")
 
 _LOOKED_AT = 100
 _LOOKED_AT_IN_ALL = 100_000
-"""The most columns that `pairs_in_turn` considers for all rows together."""
+"""The most columns that `greedy_pairs` considers for all rows together."""
 
 
-def pairs_in_turn(
+def greedy_pairs(
     rows: Sequence[int], columns: Sequence[int], gain: Callable[[int, int], float]
 ) -> list[tuple[int, int]]:
     """Pair each row in turn with the best of the first hundred remaining columns.
@@ -79,7 +79,7 @@ class LargePairing(NamedTuple):
     """Pairs of rows with columns, and whether their total gain is known to be the largest."""
 
     pairs: dict[int, int]
-    surely_best: bool
+    is_optimal: bool
 
 
 def large_pairing(
@@ -184,7 +184,7 @@ def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple
     return None
 
 
-def sure_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, int]:
+def certain_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, int]:
     """Return pairs that every best pairing contains, as columns by row.
 
     A row and its best column form such a pair under two conditions: the column is best by more than `margin`, and it
@@ -277,7 +277,7 @@ Bucket = tuple[Hashable, ...]
 """The key of a bucket: the values that a call and every member it may fit have in common."""
 
 
-class Among(Protocol):
+class BucketIndex(Protocol):
     """The buckets of members and calls; a call may fit only members of its own buckets."""
 
     def bucket(self, expected: int) -> Bucket: ...
@@ -286,8 +286,8 @@ class Among(Protocol):
     def may_compare(self, bucket: Bucket) -> bool: ...
 
 
-def paired_in_turn(
-    members: Sequence[int], calls: Iterable[int], fits: Callable[[int, int], bool], among: Among | None = None
+def maximum_matching(
+    members: Sequence[int], calls: Iterable[int], fits: Callable[[int, int], bool], among: BucketIndex | None = None
 ) -> dict[int, int]:
     """Pair as many members with calls as possible, and return the call of each paired member.
 
@@ -295,7 +295,7 @@ def paired_in_turn(
     members. The search stops when every member has a call. `among` limits the pairs that `fits(member, call)` compares;
     without it, every pair may be compared.
     """
-    pairing = GrowingPairing(members, fits, among or _All())
+    pairing = IncrementalMatching(members, fits, among or _All())
     for call in calls:
         if len(pairing.call_of) == len(members):
             break
@@ -317,7 +317,7 @@ class _All:
         return True
 
 
-class GrowingPairing:
+class IncrementalMatching:
     """A pairing that grows call by call; a paired member may get another call, but is never left without one.
 
     `paired` are the initial calls of members."""
@@ -326,7 +326,7 @@ class GrowingPairing:
         self,
         members: Sequence[int],
         fits: Callable[[int, int], bool],
-        among: Among,
+        among: BucketIndex,
         paired: Mapping[int, int] | None = None,
     ) -> None:
         self.call_of: dict[int, int] = dict(paired or {})
@@ -425,16 +425,16 @@ FEW_PAIRS = 1_000
 MAX_COMPARED = 100_000
 """The most comparisons in one case between calls with nothing but the tool in common."""
 
-MAX_COMPARED_SLOWLY = 20_000
+MAX_SLOW_COMPARISONS = 20_000
 """`MAX_COMPARED` for a case with a slow check, such as a pattern or a similarity."""
 
-MAX_COMPARED_IN_BUCKETS = 1_000_000
+MAX_BUCKET_COMPARISONS = 1_000_000
 """The most comparisons in one case between calls with the same plain values. Most of these calls fit."""
 
 NOT_ALL_COMPARED = "too many calls to compare every pair, so a better pairing may exist"
 """Appended to the reason of a grade whose pairing reached a limit of comparisons."""
 
-Wanted = tuple[str, Checks | None]
+CallPattern = tuple[str, Checks | None]
 """An expected call: its tool and the checks of its arguments."""
 
 Made = tuple[str, Mapping[str, JsonValue]]
@@ -459,7 +459,7 @@ class Candidates:
 
     def __init__(
         self,
-        wanted: Sequence[Wanted],
+        wanted: Sequence[CallPattern],
         made: Sequence[Made],
         *,
         apart: Collection[int] = (),
@@ -471,9 +471,9 @@ class Candidates:
         self.exhausted = False
         self.compares_all = len(wanted) * len(made) <= FEW_PAIRS
         # The remaining comparisons; the key tells whether a bucket is only a tool.
-        self._left = {True: MAX_COMPARED, False: MAX_COMPARED_IN_BUCKETS}
+        self._left = {True: MAX_COMPARED, False: MAX_BUCKET_COMPARISONS}
         if not self.compares_all and any(_is_slow(checks) for _, checks in wanted):
-            self._left[True] = MAX_COMPARED_SLOWLY
+            self._left[True] = MAX_SLOW_COMPARISONS
         self._some_any = any(tool == ANY_TOOL for tool, _ in wanted)
         self._shapes: dict[str, dict[tuple[str, ...], None]] = {}
         self._bucket_of = [self._bucket(tool, checks) for tool, checks in wanted]
@@ -501,10 +501,10 @@ class Candidates:
                     self._calls_in.setdefault(bucket, []).append(call)
         return self._calls_in.get(self._bucket_of[expected], ())
 
-    def given_up(self, bucket: Bucket) -> bool:
-        given_up = self._left[len(bucket) == 1] <= 0 and not self.compares_all
-        self.exhausted = self.exhausted or given_up
-        return given_up
+    def is_exhausted(self, bucket: Bucket) -> bool:
+        is_exhausted = self._left[len(bucket) == 1] <= 0 and not self.compares_all
+        self.exhausted = self.exhausted or is_exhausted
+        return is_exhausted
 
     def kind(self, call: int) -> Hashable:
         """Return a key that is equal for calls with equal tools and arguments."""
@@ -655,7 +655,7 @@ NO_CALL_OF_STEP = "the step expects no call"
 """The reason of the issue of a call at a step without an expected call."""
 
 
-def calls_of_silent_steps(case: Case, trajectory: Trajectory) -> tuple[int, ...]:
+def calls_of_steps_without_call(case: Case, trajectory: Trajectory) -> tuple[int, ...]:
     """Return the indices of the calls at steps of a chain that expect no call."""
     silent: list[int] = []
     for step, reached in zip(case.steps, rounds_of_steps(case, trajectory), strict=True):

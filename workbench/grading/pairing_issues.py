@@ -10,14 +10,14 @@ from workbench.checks.check import Check, describe
 from workbench.checks.values import cut, describe_value
 from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, IssueKind, call_text
-from workbench.grading.scoring import ROUNDING_SLACK, part_earned
+from workbench.grading.scoring import ROUNDING_SLACK, earned_share_text
 from workbench.numerals import counted, score_text
 from workbench.suite.expected_calls import DisallowedCall, ExpectedCall
 from workbench.suite.model import Step
 from workbench.trajectory.trajectory import CallRecord
 
 
-def findings(
+def pairing_issues(
     expected: Sequence[ExpectedCall],
     calls: Sequence[CallRecord],
     pairings: Sequence[CallPairing],
@@ -114,7 +114,7 @@ def argument_issue(expected: ExpectedCall, record: CallRecord, pairing: CallPair
     else:
         if shown:
             kind = "wrong argument"
-        if verdict.counted and (part := part_earned(verdict.score, verdict.weight)):
+        if verdict.counted and (part := earned_share_text(verdict.score, verdict.weight)):
             why += f"; earns {part} of its weight"
     return Issue(
         kind,
@@ -197,7 +197,7 @@ def outcomes_text(pairings: Iterable[CallPairing], as_expected: Collection[str])
     return "; ".join(f"{number} × {outcome}" for outcome, number in wrong_first)
 
 
-ALLOWED = "extra, allowed"
+ALLOWED_EXTRA_CALL = "extra, allowed"
 """The outcome of a surplus call that costs nothing."""
 
 

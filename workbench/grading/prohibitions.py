@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from workbench.checks.check import CheckContext
 from workbench.checks.values import canonical
-from workbench.grading.call_results import alternatives_of, why_wrong_result
+from workbench.grading.call_results import alternatives_of, result_mismatch
 from workbench.grading.grade import CallPairing, Issue
 from workbench.grading.pairing_issues import describe_call
 from workbench.suite.expected_calls import DisallowedCall, ExpectedCall
@@ -39,7 +39,7 @@ def offending_calls(
 def _first(other: ExpectedCall, calls: Sequence[CallRecord], fits: Fits, context: CheckContext) -> int | None:
     for index, record in enumerate(calls):
         for alternative in alternatives_of(other):
-            if fits(alternative, record) and why_wrong_result(alternative, record, context) is None:
+            if fits(alternative, record) and result_mismatch(alternative, record, context) is None:
                 return index
     return None
 

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import ArgumentVerdict, Grade, RunResult
-from workbench.grading.lazy import Codes, Lazy
+from workbench.grading.lazy_sequences import CodedColumn, LazySequence
 from workbench.grading.scoring import ROUNDING_SLACK, known_values, mean, verdict_of
 from workbench.grading.status import PASS_SCORE, Status, passed_if
 from workbench.numerals import counted
@@ -38,7 +38,7 @@ class GradedRun(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinedResult:
     """The result of a case with one model, without the runs; the fields have the meaning of those in `CaseResult`."""
 
     rule: RepeatRule
@@ -140,16 +140,16 @@ def path_of_suite(run: RunResult) -> str:
     return run.suite
 
 
-def case_results(results: Sequence[RunResult], suite_of: Callable[[RunResult], str] = path_of_suite) -> Cases:
+def case_results(results: Sequence[RunResult], suite_of: Callable[[RunResult], str] = path_of_suite) -> LazyCaseResults:
     """Return the result of each case with each model, in the order of the first runs.
 
     `suite_of` returns the key of a run's suite. A second run of a case with the same repeat number belongs to another
     batch, so it counts for another result.
     """
-    return Cases(results, suite_of)
+    return LazyCaseResults(results, suite_of)
 
 
-class Cases(Lazy[CaseResult]):
+class LazyCaseResults(LazySequence[CaseResult]):
     """The results of cases, each computed on access. Before, they take only a few bytes per run."""
 
     def __init__(self, results: Sequence[RunResult], suite_of: Callable[[RunResult], str]) -> None:
@@ -204,8 +204,8 @@ def _grouped(results: Sequence[RunResult], suite_of: Callable[[RunResult], str])
 
     Returns the indices of the runs, grouped by case, and the end position of each group.
     """
-    columns: Codes[tuple[str, str]] = Codes()
-    rows: Codes[str] = Codes()
+    columns: CodedColumn[tuple[str, str]] = CodedColumn()
+    rows: CodedColumn[str] = CodedColumn()
     for run in results:
         columns.append((suite_of(run), run.model))
         rows.append(run.case_id)
@@ -301,20 +301,20 @@ def graded_runs(runs: Iterable[_Graded]) -> list[_Graded]:
     return [run for run in runs if run.status.graded]
 
 
-def joined(runs: Sequence[GradedRun]) -> Joined:
+def joined(runs: Sequence[GradedRun]) -> JoinedResult:
     """Combine runs as `case_result` does, without keeping them."""
     runs = sorted(runs, key=lambda run: run.repeat)
     rule = runs[-1].grading.repeat_rule
     graded = graded_runs(runs)
     if not graded:
         broken = min(runs, key=lambda run: run.status.urgency)
-        return Joined(rule, broken.status, None, None, broken.reason)
+        return JoinedResult(rule, broken.status, None, None, broken.reason)
     scores = known_values(run.score for run in graded)
     score = deviation = None
     if scores:
         score, deviation = mean(scores), _deviation(scores)
     status = _RULES[rule](graded, score)
-    return Joined(rule, status, score, deviation, _reason(rule, status, graded))
+    return JoinedResult(rule, status, score, deviation, _reason(rule, status, graded))
 
 
 def _by_every(runs: Sequence[GradedRun], score: float | None) -> Status:

@@ -27,7 +27,7 @@ from workbench.checks.value_kinds import Equals
 from workbench.checks.values import describe_value
 from workbench.dataclasses import ByIdentity
 from workbench.grading.critics import ToolRegistry
-from workbench.grading.endpoint_faults import endpoint_faults, is_offered, meant_tool
+from workbench.grading.endpoint_faults import endpoint_faults, intended_tool, is_offered
 from workbench.grading.extra_call_rule import ExtraCallRule
 from workbench.grading.final import final_issues
 from workbench.grading.grade import CallPairing, Grade, Issue, Metric, PublishedGrade, calls_of
@@ -36,11 +36,11 @@ from workbench.grading.pairing import (
     NO_CALL_OF_STEP,
     NOT_ALL_COMPARED,
     best_pairing,
-    calls_of_silent_steps,
+    calls_of_steps_without_call,
     gain_table,
     remaining,
 )
-from workbench.grading.pairing_issues import ALLOWED, extra_call, forbidden_call
+from workbench.grading.pairing_issues import ALLOWED_EXTRA_CALL, extra_call, forbidden_call
 from workbench.grading.prohibitions import duplicate_issues, offending_calls
 from workbench.grading.resolution import expected_errors
 from workbench.grading.scoring import known_values
@@ -51,7 +51,7 @@ from workbench.grading.valid_arguments import (
     check_calls,
     end_issues,
     error_issues,
-    unfinished,
+    unfinished_answer,
 )
 from workbench.numerals import counted, duration_text
 from workbench.suite.expected_calls import ANY_TOOL, DisallowedCall, ExpectedCall
@@ -64,7 +64,7 @@ from workbench.trajectory.json_schema import Schema, properties_of, resolved, ty
 from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 
 
-def rule_of(case: Case, grading: Grading, trajectory: Trajectory) -> ExtraCallRule:
+def extra_call_rule_of(case: Case, grading: Grading, trajectory: Trajectory) -> ExtraCallRule:
     """Return the rule of a case for the surplus calls of a run."""
     written = extra_calls_of(case, grading)
     if written in ("allow", "forbid", None):
@@ -106,7 +106,7 @@ def graded_without_free_calls(
     """
     # The whole run is graded first. If no call is free, this is the run's grade. Otherwise, it becomes the published
     # grade.
-    rule = rule_of(case, grading, trajectory)
+    rule = extra_call_rule_of(case, grading, trajectory)
     calls, expected = trajectory.calls, case.expected_calls()
     candidates = rule.free_calls(calls)
     whole = grade(trajectory)
@@ -126,9 +126,9 @@ def graded_without_free_calls(
     found = _in_the_run(grade(_without(trajectory, free)), kept)
     lines = list(found.pairings)
     for call in sorted(free):
-        lines.append(CallPairing(None, call, False, 0.0, 0.0, outcome=ALLOWED))
+        lines.append(CallPairing(None, call, False, 0.0, 0.0, outcome=ALLOWED_EXTRA_CALL))
     reason = f"{found.reason}; surplus calls that extra_calls frees: {len(free)}"
-    if not surplus.all_compared:
+    if not surplus.is_optimal:
         reason += f"; {NOT_ALL_COMPARED}"
     published = PublishedGrade._make(whole[: len(PublishedGrade._fields)])
     return found._replace(pairings=tuple(lines), reason=reason, published=published)
@@ -166,7 +166,7 @@ class _Surplus:
         self._equal = equal
         self._context = context
         self._registry = registry
-        self.all_compared = True
+        self.is_optimal = True
 
     def calls(self, *, in_order: bool) -> frozenset[int]:
         """Return the indices of the surplus calls.
@@ -176,7 +176,7 @@ class _Surplus:
         if not any(self._expected[row].means(self._calls[call].tool) for row in rows for call in self._candidates):
             return self._candidates
         if len(rows) * len(columns) > MAX_PAIRS:
-            self.all_compared = False
+            self.is_optimal = False
             pairs: dict[int, int] = {}
         else:
             gains = gain_table(rows, columns, self._gain)
@@ -289,7 +289,7 @@ def _in_the_run(grade: Grade, kept: Sequence[int]) -> Grade:
     return grade._replace(pairings=tuple(lines), issues=tuple(issues))
 
 
-def with_way_out(grade: Grade, case: Case, grading: Grading, trajectory: Trajectory) -> tuple[Issue, ...]:
+def with_remedies(grade: Grade, case: Case, grading: Grading, trajectory: Trajectory) -> tuple[Issue, ...]:
     """Return the issues of a grade; an issue of a surplus call names the `extra_calls` value that would free it."""
     if not any(issue.kind == "extra call" for issue in grade.issues):
         return grade.issues
@@ -330,7 +330,7 @@ def unknown_tools(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
     written = tools_of((*case.expected_calls(), *case.disallowed))
     for index, record in enumerate(trajectory.calls):
         name = record.tool
-        if name in written or is_offered(name, tools) or meant_tool(name, names) is not None:
+        if name in written or is_offered(name, tools) or intended_tool(name, names) is not None:
             continue
         nearest = _nearest(name, names)
         why = "no tool has this name"
@@ -351,7 +351,7 @@ def _nearest(name: str, names: list[str]) -> str | None:
 # A run as the Python function of a check receives it.
 
 
-def seen_run(case: Case, trajectory: Trajectory) -> dict[str, JsonValue]:
+def run_as_json(case: Case, trajectory: Trajectory) -> dict[str, JsonValue]:
     """Return the JSON of a run for the Python function of a check.
 
     `request` is the message of the user. For a chain or a conversation, it has one line for each message. `calls` are
@@ -433,7 +433,7 @@ def requirement_issues(
     equal: EqualsRule = by_json,
     context: CheckContext = EMPTY_CONTEXT,
     scored: Container[str] = (),
-    of_any_grader: Sequence[Issue] | None = None,
+    common_issues: Sequence[Issue] | None = None,
     invalid_arguments: InvalidArguments = "fail",
     extra_calls: ExtraCallRule | None = None,
 ) -> tuple[Issue, ...]:
@@ -442,18 +442,18 @@ def requirement_issues(
     `pairings` are those of the grader and show which calls meet expectations. `equal` is the grader's rule of equality
     for plain values in prohibitions. `scored` names the keys of a case that are part of the grader's score. A violation
     of `response_contains` or `forbidden_args` is then an issue that does not decide, and the grader itself reports
-    calls that violate `disallowed` or `extra_calls`. `of_any_grader` are the issues that are the same under every
+    calls that violate `disallowed` or `extra_calls`. `common_issues` are the issues that are the same under every
     grader, if they are already computed. `extra_calls` is the rule about surplus calls, by default the rule of the
     case.
 
     Raises CheckError when a check cannot be evaluated.
     """
-    if of_any_grader is None:
-        of_any_grader = issues_of_any_grader(case, limits, trajectory, context, invalid_arguments=invalid_arguments)
-    rule = extra_calls or rule_of(case, Grading(), trajectory)
-    why = "no calls are expected" if case.expect_no_calls else rule.why_wrong
+    if common_issues is None:
+        common_issues = common_issues_of(case, limits, trajectory, context, invalid_arguments=invalid_arguments)
+    rule = extra_calls or extra_call_rule_of(case, Grading(), trajectory)
+    why = "no calls are expected" if case.expect_no_calls else rule.failure_reason
     if why is None and not _makes_demands(case):
-        return tuple(of_any_grader)
+        return tuple(common_issues)
     issues: list[Issue] = []
     forbidden: set[int | None] = set()
     if case.disallowed and "disallowed" not in scored:
@@ -467,13 +467,13 @@ def requirement_issues(
         wanted = () if case.expect_no_calls else expected
         issues += _extra_calls(why, wanted, trajectory.calls, pairings, forbidden, rule)
     if case.steps:
-        for index in calls_of_silent_steps(case, trajectory):
+        for index in calls_of_steps_without_call(case, trajectory):
             issues.append(extra_call(trajectory.calls, index, NO_CALL_OF_STEP, decides=True))
     if case.duplicate_calls == "forbid":
         issues += _other_duplicates(duplicate_issues(trajectory.calls, pairings), issues)
     if case.response_contains:
         issues += _keyword_issues(case, trajectory, decides="response_contains" not in scored)
-    return (*issues, *of_any_grader)
+    return (*issues, *common_issues)
 
 
 def _has_requirements(case: Case) -> bool:
@@ -489,7 +489,7 @@ _makes_demands: ByIdentity[Case, bool] = ByIdentity(_has_requirements)
 """Returns whether a case has requirements that depend on the grader and are not part of the score."""
 
 
-def issues_of_any_grader(
+def common_issues_of(
     case: Case,
     limits: Limits,
     trajectory: Trajectory,
@@ -613,7 +613,7 @@ def _extra_calls(
         if row not in met:
             elsewhere[call.tool] += 1
     for index, record in enumerate(calls):
-        if index in accounted or index in forbidden or rule.frees(index, record.tool):
+        if index in accounted or index in forbidden or rule.is_free(index, record.tool):
             continue
         named = record.tool if elsewhere[record.tool] else ANY_TOOL
         if elsewhere[named]:
@@ -650,7 +650,7 @@ def _metric(name: str, check: Check, answer: str, context: CheckContext) -> Metr
 def _seeing(trajectory: Trajectory, case: Case, context: CheckContext) -> CheckContext:
     """Return the context of checks; it includes the run if the case has a Python function that needs it."""
     if context.run is None and any(asks_for_run(check) for _, check in case.answer_checks):
-        return replace(context, run=seen_run(case, trajectory))
+        return replace(context, run=run_as_json(case, trajectory))
     return context
 
 
@@ -694,7 +694,7 @@ def _answer_verdict(key: str, check: Check, answer: str, context: CheckContext) 
 
 def _answer_issue(expected: str, trajectory: Trajectory, why: str, *, decides: bool = True) -> Issue:
     answer, finish = trajectory.final_answer, trajectory.finish
-    got = describe_value(answer) if answer else unfinished(trajectory) or "no final answer"
+    got = describe_value(answer) if answer else unfinished_answer(trajectory) or "no final answer"
     if not answer and finish is not None and finish.reason == "step failed":
         why = "none was requested: the chain stopped at a failed step"
     return Issue("response", why, expected=expected, got=got, decides=decides)

@@ -18,14 +18,14 @@ from workbench.checks.patterns import CheckError
 from workbench.checks.value_kinds import Equals
 from workbench.checks.values import canonical_text, cut
 from workbench.dataclasses import dataclass
-from workbench.grading.call_results import alternatives_of, why_wrong_result
+from workbench.grading.call_results import alternatives_of, result_mismatch
 from workbench.grading.critics import ToolRegistry, by_casting, critics_of, judge
-from workbench.grading.grade import FIRST_KINDS, CallPairing, Grade, GradingError, Issue
+from workbench.grading.grade import EXPLAINING_KINDS, CallPairing, Grade, GradingError, Issue
 from workbench.grading.pairing import (
     NOT_ALL_COMPARED,
     Bucket,
     Candidates,
-    GrowingPairing,
+    IncrementalMatching,
     broken_calls,
     remaining,
     rounds_of_steps,
@@ -58,7 +58,7 @@ class ResolvedCase:
     issues: tuple[Issue, ...]
     made: Mapping[int, int]
     """The number of fitting calls, by the index of the written call."""
-    all_compared: bool = True
+    is_optimal: bool = True
     """Whether the choice of calls is known to be the best."""
 
     def as_written(self, grade: Grade, wanted: Sequence[ExpectedCall]) -> Grade:
@@ -78,9 +78,9 @@ class ResolvedCase:
             # A call beyond `times` already has an issue, so it is not reported again as a surplus call.
             beyond = {issue.call for issue in self.issues if issue.kind == "too many calls"}
             kept = [issue for issue in issues if issue.kind != "extra call" or issue.call not in beyond]
-            issues = tuple(sorted((*kept, *self.issues), key=lambda issue: issue.kind not in FIRST_KINDS))
+            issues = tuple(sorted((*kept, *self.issues), key=lambda issue: issue.kind not in EXPLAINING_KINDS))
         reason = grade.reason
-        if not self.all_compared and NOT_ALL_COMPARED not in reason:
+        if not self.is_optimal and NOT_ALL_COMPARED not in reason:
             reason += f"; {NOT_ALL_COMPARED}"
         return grade._replace(
             reason=reason,
@@ -202,7 +202,7 @@ class _Calls:
                     continue
                 lists_all = record.arguments.keys() <= (alternative.args or {}).keys()
                 # The index of the alternative is negated, so the first of equal alternatives wins.
-                rank = (self.why_wrong_result(alternative, record) is None, lists_all, -number)
+                rank = (self.result_mismatch(alternative, record) is None, lists_all, -number)
                 found[index] = max(rank, found.get(index, rank))
         return {index: _Fit(-found[index][2], found[index][0]) for index in sorted(found)}
 
@@ -220,8 +220,8 @@ class _Calls:
                 nearest, most = number, share
         return nearest
 
-    def why_wrong_result(self, expected: ExpectedCall, record: CallRecord) -> str | None:
-        return why_wrong_result(expected, record, self._context)
+    def result_mismatch(self, expected: ExpectedCall, record: CallRecord) -> str | None:
+        return result_mismatch(expected, record, self._context)
 
     def _checks(self, expected: ExpectedCall) -> Mapping[str, Check]:
         if self._by != "critics":
@@ -306,7 +306,7 @@ def _resolved_steps(case: Case, trajectory: Trajectory, calls: _Calls) -> Resolv
             chosen = calls.nearest(expected, call) if fit is None else fit.alternative
             if fit is not None and not fit.returned:
                 alternative, record = alternatives_of(expected)[chosen], calls.records[call]
-                reason = calls.why_wrong_result(alternative, record)
+                reason = calls.result_mismatch(alternative, record)
                 issues.append(_result_issue(alternative, index, record, call, reason or ""))
         if expected.any_of:
             plain = alternatives_of(expected)[chosen]
@@ -533,7 +533,7 @@ class _Resolution:
                     continue
                 expected, record = alternatives_of(self._wanted[index])[fit.alternative], self._calls.records[call]
                 if not fit.returned:
-                    reason = self._calls.why_wrong_result(expected, record)
+                    reason = self._calls.result_mismatch(expected, record)
                     yield _result_issue(expected, index, record, call, reason or "")
                 elif self._differs_by_result(index, call, taken):
                     # A call that fits but was not taken is at the wrong position. The grader reports the wrong position
@@ -684,8 +684,8 @@ class _Slots:
         self._owners += further
         self.all = range(len(self._owners))
 
-    def pairing(self, slots: Sequence[int], paired: Mapping[int, int] | None = None) -> GrowingPairing:
-        return GrowingPairing(slots, lambda slot, call: True, self, paired)
+    def pairing(self, slots: Sequence[int], paired: Mapping[int, int] | None = None) -> IncrementalMatching:
+        return IncrementalMatching(slots, lambda slot, call: True, self, paired)
 
     def filled(self, for_required: Iterable[int], for_optional: Iterable[int]) -> dict[int, list[int]]:
         """Fill required slots with calls, then optional slots; return the calls of each expected call."""
@@ -702,7 +702,7 @@ class _Slots:
             found.setdefault(self._owners[slot], []).append(call)
         return {index: sorted(calls) for index, calls in found.items()}
 
-    # The buckets of `GrowingPairing`
+    # The buckets of `IncrementalMatching`
 
     def bucket(self, expected: int) -> Bucket:
         return (self._owners[expected],)

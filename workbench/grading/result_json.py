@@ -18,7 +18,7 @@ from workbench.grading.grade import (
     Grade,
     Issue,
     Judgement,
-    JudgeUse,
+    JudgeUsage,
     Metric,
     PublishedGrade,
     RedactedPlace,
@@ -49,7 +49,7 @@ class Outcome:
     redacted: tuple[RedactedPlace, ...] = ()
     metrics: tuple[Metric, ...] = ()
     valid_arguments: tuple[bool | None, ...] = ()
-    judging: JudgeUse | None = None
+    judging: JudgeUsage | None = None
 
 
 def outcome_of(result: RunResult) -> Outcome:

@@ -27,9 +27,9 @@ from workbench.grading.critics import by_casting, grade_critics
 from workbench.grading.decision import grade_decision
 from workbench.grading.dimensions import grade_dimensions, latency_of
 from workbench.grading.endpoint_faults import endpoint_faults, fault_as_error
-from workbench.grading.final import comes_early, early_text, final_issues, transcript_of
+from workbench.grading.final import comes_early, early_call_reason, final_issues, transcript_of
 from workbench.grading.grade import (
-    FIRST_KINDS,
+    EXPLAINING_KINDS,
     SIMULATED_USER,
     ArgumentVerdict,
     Grade,
@@ -45,14 +45,14 @@ from workbench.grading.pairing import StepRound, rounds_of_steps
 from workbench.grading.pairing_issues import describe_call, describe_expected
 from workbench.grading.required_arguments import with_required
 from workbench.grading.requirements import (
+    common_issues_of,
+    extra_call_rule_of,
     graded_without_free_calls,
-    issues_of_any_grader,
     latency_issue,
     longest_turn_ms,
     metrics_of,
     requirement_issues,
-    rule_of,
-    with_way_out,
+    with_remedies,
 )
 from workbench.grading.resolution import resolved_case
 from workbench.grading.status import NOT_APPLICABLE, Status
@@ -89,14 +89,16 @@ def _by_accuracy(case: Case, grading: Grading, run: Trajectory, context: CheckCo
     return averaged(grade, metrics_of(case, run, context), grading)
 
 
-GRADER_OF: Mapping[str, Grader] = {
+GRADERS_BY_NAME: Mapping[str, Grader] = {
     "critics": Grader(lambda case, of, run, context: grade_critics(case, of.grading, run, context=context), by_casting),
     "decision": Grader(
         lambda case, of, run, context: grade_decision(case, of.grading, run, context=context), by_python
     ),
     "accuracy": Grader(lambda case, of, run, context: _by_accuracy(case, of.grading, run, context), by_json),
     "trajectory": Grader(
-        lambda case, of, run, context: grade_trajectory(case, rule_of(case, of.grading, run), run, context=context),
+        lambda case, of, run, context: grade_trajectory(
+            case, extra_call_rule_of(case, of.grading, run), run, context=context
+        ),
         by_json,
         frozenset({"disallowed", "extra_calls", "forbidden_args"}),
     ),
@@ -110,26 +112,26 @@ GRADER_OF: Mapping[str, Grader] = {
 """The graders by name. `grading.traits` holds their words for screens."""
 
 
-def graded_whole(
+def grade_whole(
     name: GraderName,
     case: Case,
     settings: CaseSettings,
     trajectory: Trajectory,
     context: CheckContext,
-    of_any_grader: Sequence[Issue] | None = None,
+    common_issues: Sequence[Issue] | None = None,
 ) -> Grade:
     """Return the grade of one grader, with the issues of the requirements and the status.
 
-    A chain is graded as a whole, without its steps. `of_any_grader` is passed to `requirement_issues`. Raises as
+    A chain is graded as a whole, without its steps. `common_issues` is passed to `requirement_issues`. Raises as
     `grade_run` does.
     """
     if name == "critics" and settings.grading.critics.weights:
         case = _weighted_case(case, dict(settings.grading.critics.weights))
     if not case.needs_resolving:
-        grade = _graded_plainly(name, case, settings, trajectory, context, of_any_grader)
+        grade = _graded_plainly(name, case, settings, trajectory, context, common_issues)
     else:
-        resolved = resolved_case(name, case, settings.grading, trajectory, GRADER_OF[name].equal, context)
-        grade = _graded_plainly(name, resolved.case, settings, trajectory, context, of_any_grader)
+        resolved = resolved_case(name, case, settings.grading, trajectory, GRADERS_BY_NAME[name].equal, context)
+        grade = _graded_plainly(name, resolved.case, settings, trajectory, context, common_issues)
         grade = resolved.as_written(grade, case.expected_calls())
     if reasons := _reasons(case):
         grade = grade._replace(issues=tuple(_explained(issue, reasons) for issue in grade.issues))
@@ -180,9 +182,9 @@ def _graded_plainly(
     settings: CaseSettings,
     trajectory: Trajectory,
     context: CheckContext,
-    of_any_grader: Sequence[Issue] | None,
+    common_issues: Sequence[Issue] | None,
 ) -> Grade:
-    grader = GRADER_OF[name]
+    grader = GRADERS_BY_NAME[name]
     grade = graded_without_free_calls(
         *(name, case, settings.grading, trajectory),
         lambda run: grader.grade(case, settings, run, context),
@@ -197,9 +199,9 @@ def _graded_plainly(
         equal=grader.equal,
         context=context,
         scored=grader.scored,
-        of_any_grader=of_any_grader,
+        common_issues=common_issues,
         invalid_arguments=settings.grading.invalid_arguments,
-        extra_calls=rule_of(case, settings.grading, trajectory),
+        extra_calls=extra_call_rule_of(case, settings.grading, trajectory),
     )
     latency_ms = grader.latency(settings.grading, trajectory)
     if case.conversation is not None:
@@ -231,7 +233,7 @@ def _early_calls(case: Case, grade: Grade, trajectory: Trajectory) -> Iterator[I
             continue
         wanted, record = expected[line.expected_call], trajectory.calls[line.call]
         if comes_early(wanted, record, trajectory):
-            why = early_text(wanted)
+            why = early_call_reason(wanted)
             yield Issue("wrong order", why, record.tool, line.call, line.expected_call, decides=True)
 
 
@@ -243,7 +245,7 @@ def _merged(found: tuple[Issue, ...], demands: tuple[Issue, ...]) -> tuple[Issue
     for issue in found:
         if issue.kind != "extra call" or issue.call not in wrong:
             merged.append(issue)
-    return tuple(sorted((*merged, *demands), key=lambda issue: issue.kind not in FIRST_KINDS))
+    return tuple(sorted((*merged, *demands), key=lambda issue: issue.kind not in EXPLAINING_KINDS))
 
 
 def _status(grade: Grade, issues: tuple[Issue, ...]) -> Status:
@@ -339,7 +341,7 @@ def _graded(
     def grade(answer: Round) -> Grade:
         # The round of a case without steps counts as the round of its only step.
         run = replace(trajectory, rounds=(replace(answer, step=None),), finish=_DONE)
-        return graded_whole(by, alone, limitless, run, context)
+        return grade_whole(by, alone, limitless, run, context)
 
     grades = [grade(reached.round)]
     if len(reached.round.calls) > 1:
@@ -372,7 +374,7 @@ def failed_turns(
         rounds = tuple([replace(each, turn=None, said=None) for each in trajectory.rounds if each.turn == turn])
         run = replace(trajectory, rounds=rounds, finish=_ANSWERED, user_turns=())
         try:
-            grade = graded_whole(name, alone, limitless, run, context)
+            grade = grade_whole(name, alone, limitless, run, context)
         except (CheckError, GradingError) as error:
             raise type(error)(f"turn {turn} cannot be judged: {error}") from error
         if grade.status == Status.FAILED:
@@ -464,7 +466,7 @@ def fault_of_call(
     """
     settings = settings_of(suite, case)
     context = _timed(context, settings, trajectory)
-    grade = graded_whole(settings.grading.by, case, settings, trajectory, context)
+    grade = grade_whole(settings.grading.by, case, settings, trajectory, context)
     expected = case.expected_calls()
     for pairing in grade.pairings:
         # In an unfinished run, the expected call may still follow, so a call of another tool is not yet a fault.
@@ -551,11 +553,11 @@ def graded_run(
     # Verdicts are cached for the run because all five graders evaluate the same slow checks.
     if context.verdicts is None:
         context = replace(context, verdicts={}, search_time={})
-    run, others = graded_by_deciding(suite, case, trajectory, context=context, cost_usd=cost_usd)
+    run, others = grade_by_deciding_grader(suite, case, trajectory, context=context, cost_usd=cost_usd)
     return run._replace(grades=(*run.grades, *others()))
 
 
-def graded_by_deciding(
+def grade_by_deciding_grader(
     suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext, cost_usd: float | None = None
 ) -> tuple[GradedRun, Callable[[], tuple[Grade, ...]]]:
     """Grade a run as `graded_run` does, but only by the deciding grader.
@@ -572,13 +574,13 @@ def graded_by_deciding(
         _raise_if_done(case, trajectory, context)
     metrics = metrics_of(case, trajectory, context)
     checked = check_calls(trajectory)
-    of_any_grader = issues_of_any_grader(
+    common_issues = common_issues_of(
         *(case, settings.limits, trajectory, context, metrics, checked),
         invalid_arguments=settings.grading.invalid_arguments,
         whole_numbers=settings.grading.whole_numbers,
     )
-    of_any_grader = (*of_any_grader, *budget_issues(case, trajectory, cost_usd))
-    run = _Graded(case, settings, trajectory, context, of_any_grader)
+    common_issues = (*common_issues, *budget_issues(case, trajectory, cost_usd))
+    run = _Graded(case, settings, trajectory, context, common_issues)
     deciding = settings.grading.by
     first, steps = run.by(deciding)
     status = first.status
@@ -653,7 +655,7 @@ def _without_too_much(trajectory: Trajectory) -> Trajectory:
     return replace(trajectory, rounds=(*before, replace(last, text="", reasoning="", calls=())))
 
 
-def graded_by(
+def grade_by(
     name: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, context: CheckContext
 ) -> Grade:
     """Return the grade of one grader as in `grade_run`, with the issues of the requirements and the status.
@@ -661,12 +663,12 @@ def graded_by(
     Raises as `grade_run` does.
     """
     context = _timed(context, settings, trajectory)
-    of_any_grader = issues_of_any_grader(
+    common_issues = common_issues_of(
         *(case, settings.limits, trajectory, context),
         invalid_arguments=settings.grading.invalid_arguments,
         whole_numbers=settings.grading.whole_numbers,
     )
-    return _Graded(case, settings, trajectory, context, of_any_grader).by(name)[0]
+    return _Graded(case, settings, trajectory, context, common_issues).by(name)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -675,19 +677,19 @@ class _Graded:
     settings: CaseSettings
     trajectory: Trajectory
     context: CheckContext
-    of_any_grader: tuple[Issue, ...]
+    common_issues: tuple[Issue, ...]
 
     def by(self, name: GraderName) -> tuple[Grade, tuple[StepGrade, ...]]:
         # The steps come first, so the error of a step names the step.
         of_run = self.case, self.settings, self.trajectory, self.context
         steps = grade_steps(name, *of_run) if self.case.steps else ()
-        grade = graded_whole(name, *of_run, self.of_any_grader)
-        grade = grade._replace(issues=with_way_out(grade, self.case, self.settings.grading, self.trajectory))
+        grade = grade_whole(name, *of_run, self.common_issues)
+        grade = grade._replace(issues=with_remedies(grade, self.case, self.settings.grading, self.trajectory))
         failed = tuple(_failed_steps(self.case, self.trajectory, steps)) if steps else ()
         if self.case.expects_in_turns:
             failed = tuple(failed_turns(name, *of_run))
         if failed:
-            issues = sorted((*failed, *grade.issues), key=lambda issue: issue.kind not in FIRST_KINDS)
+            issues = sorted((*failed, *grade.issues), key=lambda issue: issue.kind not in EXPLAINING_KINDS)
             grade = grade._replace(issues=tuple(issues), status=Status.FAILED)
         return grade, steps
 

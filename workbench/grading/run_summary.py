@@ -105,22 +105,22 @@ def summary_of(
 # A planned run that is not made has no status of its own. The prefix of its reason says why. Histories store these
 # texts, so they must never change.
 
-NOT_NEEDED: Final = "not needed: "
+NOT_NEEDED_PREFIX: Final = "not needed: "
 """The prefix of a skipped run's reason if its outcome could no longer decide anything."""
 
 
-COST_LIMIT: Final = "not run: cost limit"
+COST_LIMIT_PREFIX: Final = "not run: cost limit"
 """The prefix of a stopped run's reason if a cost limit prevented it."""
 
 
 def is_cost_limited(run: RunSummary | RunResult) -> bool:
     """Return whether a limit on cost prevented a planned run."""
-    return run.status == Status.STOPPED and (run.reason or "").startswith(COST_LIMIT)
+    return run.status == Status.STOPPED and (run.reason or "").startswith(COST_LIMIT_PREFIX)
 
 
 def is_not_needed(run: RunSummary | RunResult) -> bool:
     """Return whether a planned run was skipped because its outcome could no longer decide anything."""
-    return run.status == Status.SKIPPED and (run.reason or "").startswith(NOT_NEEDED)
+    return run.status == Status.SKIPPED and (run.reason or "").startswith(NOT_NEEDED_PREFIX)
 
 
 class _HasFigures(Protocol):
@@ -128,7 +128,7 @@ class _HasFigures(Protocol):
     def figures(self) -> RunSummary | None: ...
 
 
-def finished_figures(runs: Iterable[_HasFigures]) -> Iterator[RunSummary]:
+def finished_summaries(runs: Iterable[_HasFigures]) -> Iterator[RunSummary]:
     """Yield the figures of finished runs; `runs` are records of the app or rows of the history."""
     for run in runs:
         if run.figures is not None:

@@ -76,7 +76,7 @@ ROUNDING_SLACK = 1e-9
 """The tolerance for reaching a threshold. Sums of shares such as 0.2 are inexact."""
 
 
-def part_earned(score: float, weight: float) -> str:
+def earned_share_text(score: float, weight: float) -> str:
     """Return the earned share of an argument's weight, such as `70%`; empty for nothing or everything.
 
     Partial credit is shown as 1% to 99%, so it never reads as none or all.

@@ -27,20 +27,20 @@ from workbench.grading.pairing import (
     Candidates,
     best_pairing,
     broken_calls,
-    calls_of_silent_steps,
+    calls_of_steps_without_call,
     gain_table,
-    paired_in_turn,
+    greedy_pairs,
+    maximum_matching,
     pairs_at,
-    pairs_in_turn,
     remaining,
 )
 from workbench.grading.pairing_issues import (
-    ALLOWED,
+    ALLOWED_EXTRA_CALL,
     describe_call,
     describe_expected,
     extra_call,
-    findings,
     forbidden_call,
+    pairing_issues,
 )
 from workbench.grading.prohibitions import offending_calls
 from workbench.grading.scoring import unlisted_arguments
@@ -106,12 +106,12 @@ class _Reading:
         self._offenders: list[list[int]] = []
         for prohibition in case.disallowed:
             self._offenders.append(offending_calls(prohibition, calls, partial(_meets, context=context), context))
-        self._why_unexpected = "no calls are expected" if case.expect_no_calls else rule.why_wrong
+        self._why_unexpected = "no calls are expected" if case.expect_no_calls else rule.failure_reason
         suspects: Sequence[int] = ()
         if self._why_unexpected is not None:
             suspects = remaining(range(len(calls)), rule.free_calls(calls))
         if case.steps:
-            self._why_unexpected, suspects = NO_CALL_OF_STEP, calls_of_silent_steps(case, trajectory)
+            self._why_unexpected, suspects = NO_CALL_OF_STEP, calls_of_steps_without_call(case, trajectory)
         # A call that violates a prohibition does not also count as unexpected (A14).
         accounted = {*self._call_of.values(), *chain.from_iterable(self._offenders)}
         self._unexpected = dict.fromkeys(remaining(suspects, accounted))
@@ -167,7 +167,7 @@ class _Reading:
         """Return the calls of a position's members, from `cursor` on: as many and as early as possible (A10)."""
         (first, *others), among = members, self._among
         if others or not among.compares_all or self._wanted[first].asks_outside:
-            return paired_in_turn(members, self._calls_for(members, cursor), self._fits, among)
+            return maximum_matching(members, self._calls_for(members, cursor), self._fits, among)
         # The common case, a single expectation in a small run, needs no search for a pairing.
         for call in range(cursor, len(self._calls)):
             if self._fits(first, call):
@@ -178,7 +178,7 @@ class _Reading:
         lists = {self._among.bucket(member): self._among.calls(member) for member in members}
         later = []
         for bucket, calls in lists.items():
-            if not self._among.given_up(bucket):
+            if not self._among.is_exhausted(bucket):
                 later.append(islice(calls, bisect_left(calls, cursor), None))
         return (call for call, _ in groupby(heapq.merge(*later)))
 
@@ -190,7 +190,7 @@ class _Reading:
         # This way, as many calls as possible meet an expectation (A12).
         used = set(self._ordered.values())
         calls = sorted(range(len(self._calls)), key=used.__contains__)
-        return paired_in_turn(members, calls, self._fits, self._among)
+        return maximum_matching(members, calls, self._fits, self._among)
 
     def _fits(self, expected: int, call: int) -> bool:
         if not self._same_tool(expected, call):
@@ -226,7 +226,7 @@ class _Reading:
         if not unmet:
             return {}
         calls = remaining(range(len(self._calls)), set(self._ordered.values()))
-        return paired_in_turn(unmet, calls, self._would_fit, self._among)
+        return maximum_matching(unmet, calls, self._would_fit, self._among)
 
     def _nearest(self, early: Mapping[int, int]) -> dict[int, int]:
         """Return the nearest call of the same tool for each other unmet expectation, among calls that met nothing."""
@@ -249,7 +249,7 @@ class _Reading:
             if tool == ANY_TOOL:
                 columns = sorted(set(range(len(self._calls))) - met - set(nearest.values()))
             if len(rows) * len(columns) > MAX_PAIRS:
-                nearest |= pairs_in_turn(rows, columns, self._nearness)
+                nearest |= greedy_pairs(rows, columns, self._nearness)
             elif columns:
                 nearest |= pairs_at(rows, columns, best_pairing(gain_table(rows, columns, self._nearness)))
         return nearest
@@ -313,11 +313,11 @@ class _Reading:
             if call in self._unexpected:
                 yield CallPairing(None, call, False, 0.0, 0.0, outcome="unexpected")
             elif call not in shown:
-                yield CallPairing(None, call, False, 0.0, 0.0, outcome=ALLOWED)
+                yield CallPairing(None, call, False, 0.0, 0.0, outcome=ALLOWED_EXTRA_CALL)
 
     def _issues(self, lines: Sequence[CallPairing]) -> Iterator[Issue]:
         in_place = [line for line in lines if line.outcome != _WRONG_ORDER]
-        yield from findings(self._expected, self._calls, in_place)
+        yield from pairing_issues(self._expected, self._calls, in_place)
         for line in lines:
             if line.call is None:
                 continue

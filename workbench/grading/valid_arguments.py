@@ -72,7 +72,7 @@ def end_issues(trajectory: Trajectory) -> Iterator[Issue]:
         yield Issue("refused", "the model, or a content filter of its endpoint, refused to answer")
 
 
-def unfinished(trajectory: Trajectory) -> str | None:
+def unfinished_answer(trajectory: Trajectory) -> str | None:
     """Describe a last answer that was cut off or refused, with its text; `None` for any other last answer."""
     how = _how_it_ended(trajectory)
     if how is None:

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from workbench.grading.lazy import Codes, Lazy
+from workbench.grading.lazy_sequences import CodedColumn, LazySequence
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import RunRow
 
@@ -18,16 +18,16 @@ _NUMBERS = ("score", "latency_ms", "first_token_ms", "cost_usd", "began_ms", "en
 _COUNTS = ("input_tokens", "output_tokens")
 
 
-class RunTable(Lazy[RunRow]):
+class RunTable(LazySequence[RunRow]):
     """The runs of a batch in order. Rows are created on access."""
 
     def __init__(self, runs: Iterable[RunRow] = ()) -> None:
-        # Most runs share their suite, model and options with other runs. `Codes` stores each combination once, and a
-        # number for each run.
+        # Most runs share their suite, model and options with other runs. `CodedColumn` stores each combination once,
+        # and a number for each run.
         self._ids, self._places = array("q"), array("q")
-        self._kinds: Codes[tuple[Any, ...]] = Codes()
-        self._cases: Codes[tuple[str, str]] = Codes()
-        self._reasons: Codes[str | None] = Codes()
+        self._kinds: CodedColumn[tuple[Any, ...]] = CodedColumn()
+        self._cases: CodedColumn[tuple[str, str]] = CodedColumn()
+        self._reasons: CodedColumn[str | None] = CodedColumn()
         self._numbers = tuple(array("d") for _ in _NUMBERS)
         self._counts = tuple(array("q") for _ in _COUNTS)
         self._finished = 0
@@ -111,7 +111,7 @@ def _count(value: int) -> int | None:
     return None if value == _NO_COUNT else value
 
 
-class _Figures(Lazy[RunSummary]):
+class _Figures(LazySequence[RunSummary]):
     def __init__(self, runs: RunTable, finished: int) -> None:
         self._runs = runs
         self._finished = finished

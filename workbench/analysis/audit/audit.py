@@ -39,8 +39,8 @@ from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value, json_equal
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import Grade, GradingError
-from workbench.grading.requirements import rule_of
-from workbench.grading.run import graded_by
+from workbench.grading.requirements import extra_call_rule_of
+from workbench.grading.run import grade_by
 from workbench.grading.status import Status
 from workbench.numerals import figure, mean_text, score_text
 from workbench.suite.grading_model import Aggregate, GraderName
@@ -270,7 +270,7 @@ def _exact(case: Case, settings: CaseSettings, table: ToolTable, way: Way = FIRS
 
 def _graded(agent: ExactAgent, settings: CaseSettings, run: Trajectory, by: GraderName | None = None) -> Grade | None:
     try:
-        return graded_by(by or settings.grading.by, agent.case, settings, run, AGREEING)
+        return grade_by(by or settings.grading.by, agent.case, settings, run, AGREEING)
     except (CheckError, GradingError):
         return None
 
@@ -312,7 +312,7 @@ def _mutants(case: Case, settings: CaseSettings, table: ToolTable) -> Iterator[t
         agent = _exact(case, settings, table, way)
         exact = None if agent is None else _graded(agent, settings, agent.run())
         if agent is not None and exact is not None and exact.status == Status.PASSED:
-            for mutant in mutants_of(agent, table, rule_of(agent.case, settings.grading, agent.run())):
+            for mutant in mutants_of(agent, table, extra_call_rule_of(agent.case, settings.grading, agent.run())):
                 yield agent, mutant
 
 
@@ -322,7 +322,7 @@ def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable
         return
     for agent in careless_agents(case, table):
         try:
-            grade = graded_by(settings.grading.by, case, settings, agent.run, REFUSING)
+            grade = grade_by(settings.grading.by, case, settings, agent.run, REFUSING)
         except GradingError:
             return
         except CheckError as error:

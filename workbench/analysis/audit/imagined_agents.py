@@ -36,7 +36,7 @@ from workbench.checks.value_kinds import Present
 from workbench.checks.values import json_equal
 from workbench.dataclasses import dataclass
 from workbench.grading.extra_call_rule import ExtraCallRule
-from workbench.grading.final import Readers
+from workbench.grading.final import ReadOnlyTools
 from workbench.suite.expected_calls import ANY_TOOL, AnyOrder, DisallowedCall, ExpectedCall
 from workbench.suite.model import Case
 from workbench.suite.problems import Place, quoted
@@ -280,7 +280,7 @@ def _with_changes(case: Case, rounds: list[list[Made]], found: list[_Written], t
 
 def _are_made(changes: Sequence[ExpectedCall], case: Case, made: list[Made], table: ToolTable) -> bool:
     assert case.final is not None
-    readers = Readers(case.final.readers, table.tools)
+    readers = ReadOnlyTools(case.final.readers, table.tools)
     left = [call for call in made if not readers.has(call[0])]
     for change in changes:
         found = next((call for call in left if _meets(change, call)), None)

@@ -54,7 +54,7 @@ from workbench.evaluation.options import cluster_address
 from workbench.evaluation.plan import ClusterError, GivenUpError, Plan
 from workbench.evaluation.worker_messages import Happened, Hold, Made
 from workbench.grading.grade import RunResult
-from workbench.grading.packed import InCommon, pickled
+from workbench.grading.packed import SharedParts, fast_pickle
 from workbench.grading.status import Status
 from workbench.history.packing import PackedRun
 from workbench.history.records import DoneRun
@@ -134,7 +134,7 @@ class WorkerGroup:
         for file in self._plan.files:
             if (where := next(written_out(file, self._secrets), None)) is not None:
                 raise ClusterError(f"a secret would be sent to the cluster: {where}")
-        self._packed = pickled(self._errand)
+        self._packed = fast_pickle(self._errand)
         # The scheduler and all its other clients can read messages.
         if self._secrets.finder.may_be_in(_as_text(self._packed)):
             raise ClusterError(
@@ -207,7 +207,7 @@ class WorkerGroup:
         Returns `None` if the worker no longer works for this batch.
         """
         answer: bytes | None = await self.cluster.call(
-            worker, _there("exchange"), self._errand.token, seen, pickled(tuple(sent)), timeout_s=SILENCE_S
+            worker, _there("exchange"), self._errand.token, seen, fast_pickle(tuple(sent)), timeout_s=SILENCE_S
         )
         if answer is None:
             return None
@@ -218,7 +218,7 @@ class WorkerGroup:
         """Submit a portion to a worker, as a task of dask."""
         token = self._errand.token
         key = f"workbench-{token}-{portion.number}"
-        return self.cluster.submit(worker, key, _there("make_portion"), token, pickled(portion))
+        return self.cluster.submit(worker, key, _there("make_portion"), token, fast_pickle(portion))
 
     async def close(self, workers: Iterable[str]) -> None:
         """Dismiss workers, and leave the cluster."""
@@ -283,7 +283,7 @@ class _Worker:
     giving_back: dict[int, Lent] = field(default_factory=dict)
     """The parts of limits that the worker was asked to return, by message number."""
     seen: int = 0
-    in_common: InCommon | None = None
+    in_common: SharedParts | None = None
     start_ups: dict[int, int] = field(default_factory=dict)
 
     @property
@@ -566,7 +566,7 @@ class ClusterBatch(Batch):
 
     def _take_made(self, worker: _Worker, made: Made) -> None:
         if made.news is not None:
-            worker.in_common = worker.in_common or InCommon(made.news.key)
+            worker.in_common = worker.in_common or SharedParts(made.news.key)
             worker.in_common.take(made.news)
         for out in worker.out.values():
             if made.run_id in out.runs:

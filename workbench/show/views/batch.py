@@ -13,7 +13,7 @@ from workbench.analysis.comparison import cells_of, model_totals
 from workbench.analysis.early_stop import stored_watch
 from workbench.analysis.gates import GateFold, GateResult, as_watched, gates_of
 from workbench.analysis.watched import GateWatched
-from workbench.grading.run_summary import RunSummary, finished_figures
+from workbench.grading.run_summary import RunSummary, finished_summaries
 from workbench.grading.status import Status
 from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
 from workbench.numerals import count_text, counted, score_text
@@ -63,7 +63,7 @@ def head_lines(
         if each is shown:
             this = ", which this is"
         yield f"  regraded, grading {each.number}: {local_time(each.graded_at)}{this}"
-    for line in (*_graded_by(runs), *made_with(batch, agents_of(finished_figures(runs)))):
+    for line in (*_graded_by(runs), *made_with(batch, agents_of(finished_summaries(runs)))):
         yield paint(shortened(f"  {line}", max(width, _TITLE_MIN)), "muted")
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKind
 from workbench.analysis.measures import SCORE, SLOWER
 from workbench.analysis.paired import Paired
-from workbench.grading.run_summary import finished_figures
+from workbench.grading.run_summary import finished_summaries
 from workbench.grading.status import GOOD_WORDS
 from workbench.history.records import BatchRow, Regrade, RunRow, SameSuites, SuiteRef
 from workbench.numerals import count_text, counted, counted_of, duration_text, figure, of_text
@@ -210,7 +210,7 @@ def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: Same
 
 def _agents_between(before: DiffSide, after: DiffSide) -> Iterator[str]:
     """Yield the versions of the agents that made runs in both batches."""
-    earlier, later = (agents_of(finished_figures(side.runs)) for side in (before, after))
+    earlier, later = (agents_of(finished_summaries(side.runs)) for side in (before, after))
     for model, agents in later.items():
         then, now = " and ".join(earlier.get(model, ())), " and ".join(agents)
         if then and then != now:

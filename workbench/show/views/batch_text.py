@@ -14,7 +14,7 @@ from workbench.analysis.measures import COST, LATENCY, SCORE
 from workbench.analysis.statistics import passing
 from workbench.analysis.totals import that_count, totals_by_model
 from workbench.grading.grade import Grade, Issue, RunResult
-from workbench.grading.repeats import CaseResult, Cases
+from workbench.grading.repeats import CaseResult, LazyCaseResults
 from workbench.grading.run_summary import is_not_needed
 from workbench.grading.status import Status, disagree, passed_if
 from workbench.numerals import NOTHING, counted, score_text
@@ -178,7 +178,7 @@ def _disagreement(run: RunResult) -> Value:
 
 def run_lines(
     runs: Sequence[RunResult],
-    cases: Cases,
+    cases: LazyCaseResults,
     suite_names: Mapping[str, str],
     width: int,
     paint: Paint,
@@ -205,7 +205,7 @@ def run_lines(
             yield from repeats_lines(ending[run.run_id], paint, with_arguments=in_full)
 
 
-def _ends_of_repeats(results: Sequence[RunResult], cases: Cases) -> dict[str, CaseResult]:
+def _ends_of_repeats(results: Sequence[RunResult], cases: LazyCaseResults) -> dict[str, CaseResult]:
     """Return each case with repeats under the id of its last shown run.
 
     Ids identify runs, because a run without its secrets is a different object from the run in its case.

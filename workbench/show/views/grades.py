@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         Issue,
         IssueKind,
         Judgement,
-        JudgeUse,
+        JudgeUsage,
         Metric,
         RunResult,
         StepGrade,
@@ -222,7 +222,7 @@ def note_of_metric(metric: Metric) -> Note:
     return Note(status.sign, metric_text(metric), status.role)
 
 
-def judging_text(use: JudgeUse) -> str:
+def judging_text(use: JudgeUsage) -> str:
     """Return the number of judge requests, with tokens and cost if known."""
     facts = [counted(use.asked, "question")]
     if use.usage is not None:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
-from workbench.grading.final import asked_text, met_requirements
+from workbench.grading.final import met_requirements, state_request_text
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, RunResult, StepGrade
 from workbench.grading.status import Status
 from workbench.show.views.run_items import CallItem, ForkItem, Item, MissingItem, OwnCallItem, RunItems, StepItem
@@ -207,7 +207,7 @@ def _mark_states(run: RunItems, result: RunResult) -> None:
             continue
         holds = None
         if result.status.graded:
-            asked = asked_text(item.call.tool, item.call.arguments)
+            asked = state_request_text(item.call.tool, item.call.arguments)
             holds = not any(why.startswith(f"{asked}: ") for why in wrong)
         if holds is not item.holds:
             item.holds = holds

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.cells import cell_len
 
 from workbench.grading.grade import ArgumentVerdict, Issue
-from workbench.grading.scoring import part_earned
+from workbench.grading.scoring import earned_share_text
 from workbench.grading.status import Status, passed_if
 from workbench.numerals import duration_text
 from workbench.show.glyphs import GLYPHS
@@ -775,7 +775,7 @@ def _mark_of_check(verdict: ArgumentVerdict, fault: Issue | None) -> _Mark:
         return GLYPHS.passed, "passed"
     text = f"{_EXPECTED}{one_line(verdict.expected)}"
     if verdict.counted:
-        text = after(" ", part_earned(verdict.score, verdict.weight)) + text
+        text = after(" ", earned_share_text(verdict.score, verdict.weight)) + text
     if verdict.holds:
         return (f"{GLYPHS.warned}{text}", "warned")
     return (f"{GLYPHS.failed}{text}", "failed")

@@ -16,7 +16,7 @@ from workbench.authoring.proposal import AcceptError
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import plan_runs, same_question
 from workbench.grading.grade import CallPairing, RunResult
-from workbench.grading.run_summary import RunSummary, finished_figures
+from workbench.grading.run_summary import RunSummary, finished_summaries
 from workbench.numerals import count_text, counted
 from workbench.providers.built_in import is_built_in
 from workbench.show.difference import difference
@@ -183,7 +183,7 @@ class CasesAccepter:
             last = self._selection.tree.remembered.of(case)
             if last is not None:
                 runs = [run for run in last.runs if run.model == model]
-        return list(finished_figures(runs))
+        return list(finished_summaries(runs))
 
     async def _ran(self, cases: Cases) -> bool:
         """Run cases and wait until all runs have ended. Return whether any run was started."""

@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from workbench.analysis.comparison import Cell
 from workbench.analysis.estimate import Estimate, estimate
 from workbench.analysis.paired import Pair
-from workbench.grading.run_summary import finished_figures
+from workbench.grading.run_summary import finished_summaries
 from workbench.history.records import HistoryError
 from workbench.numerals import count_text, counted, duration_text, score_text
 from workbench.providers.built_in import is_built_in
@@ -264,7 +264,7 @@ class CellsScreen(FilterScreen[None]):
         last = self.stage.selection.tree.remembered.of((Path(suite), case_id))
         if last is None:
             return ()
-        return [figures for figures in finished_figures(last.runs) if figures.model == model]
+        return [figures for figures in finished_summaries(last.runs) if figures.model == model]
 
     def _stop(self, cell: CellKey) -> None:
         suite, case_id, model = cell

@@ -15,7 +15,7 @@ from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import contenders
-from workbench.grading.run_summary import RunSummary, finished_figures
+from workbench.grading.run_summary import RunSummary, finished_summaries
 from workbench.grading.status import Status
 from workbench.history.records import RunRow
 from workbench.suite.grading_model import Gate
@@ -266,7 +266,7 @@ class LiveRuns:
 
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
         runs = self.records(key)
-        over = list(finished_figures(runs))
+        over = list(finished_summaries(runs))
         if repeat is None and over and len(over) == len(runs):
             repeat = to_look_at(over)
         for run in runs:
@@ -312,7 +312,7 @@ class StoredRuns:
             if case not in self._cases:
                 self._cases[case] = ComparedCase(case[0], run.suite.name, run.case_id, run.case_name)
         self._models = tuple(dict.fromkeys(model for _, _, model in self._rows))
-        self._cells = cells_of(finished_figures(read.runs))
+        self._cells = cells_of(finished_summaries(read.runs))
 
     def settle(self, watched: WatchedBatch) -> None:
         """Tell an observer which runs are stored. The observer drops its records of these runs."""
@@ -420,7 +420,7 @@ def same_objects(some: Sequence[object], others: Sequence[object]) -> bool:
 
 
 def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standing:
-    over = list(finished_figures(runs))
+    over = list(finished_summaries(runs))
     cell: Cell | None = None
     if over:
         cell = cell_of(over)
@@ -440,7 +440,7 @@ def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standin
             stage = "running"
     later = _soonest_wait(runs)
     # The cell keeps its last result until a run ends with a new result.
-    last = list(finished_figures(before))
+    last = list(finished_summaries(before))
     if last and all(run.status == Status.STOPPED for run in over):
         return Standing(stage, cell_of(last), len(runs), waits, before=True, later=later)
     return Standing(stage, cell, len(runs), waits, later=later)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from workbench.grading.explanation import Explanation, disagreement, evaluate, facets, in_numbers
+from workbench.grading.explanation import Explanation, dimension_terms, disagreement, evaluate, in_numbers
 from workbench.grading.grade import Grade, Issue, reason_of
 from workbench.grading.scoring import ROUNDING_SLACK
 from workbench.grading.status import Status, disagree
@@ -129,7 +129,7 @@ def _head(state: GradesState, grade: Grade, explanation: Explanation, width: int
 
 def _facets(state: GradesState, grade: Grade, width: int) -> list[Line]:
     """Return the five dimensions of the score, each with its fraction."""
-    found = facets(grade, len(state.case.response_contains))
+    found = dimension_terms(grade, len(state.case.response_contains))
     if not found:
         return []
     lines: list[Line] = [EMPTY]

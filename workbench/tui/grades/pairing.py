@@ -14,7 +14,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from workbench.checks.check import describe, describe_whole
-from workbench.grading.explanation import Account, Amount, in_numbers
+from workbench.grading.explanation import Amount, Contribution, in_numbers
 from workbench.grading.grade import ArgumentVerdict, CallPairing, StepGrade
 from workbench.grading.pairing_issues import describe_call, describe_expected
 from workbench.grading.scoring import ROUNDING_SLACK
@@ -70,7 +70,7 @@ class Block(NamedTuple):
     right: bool = True
 
 
-_Entry = tuple[CallPairing | SilentStep, Account | None]
+_Entry = tuple[CallPairing | SilentStep, Contribution | None]
 """A pairing with its score, or a step without a call."""
 
 
@@ -109,7 +109,7 @@ def pairing_blocks(state: GradesState, width: int) -> list[Block]:
     return blocks
 
 
-def _is_right(pairing: CallPairing, account: Account | None) -> bool:
+def _is_right(pairing: CallPairing, account: Contribution | None) -> bool:
     if pairing.prohibition is not None:
         return pairing.call is None
     # Sums of shares have rounding errors, hence the slack.
@@ -177,7 +177,7 @@ def _expected(state: GradesState, pairing: CallPairing, columns: Columns, width:
 
 
 def _folded(
-    state: GradesState, pairing: CallPairing, account: Account | None, columns: Columns, width: int
+    state: GradesState, pairing: CallPairing, account: Contribution | None, columns: Columns, width: int
 ) -> list[Line]:
     """Return the single line of a correct call."""
     assert pairing.expected_call is not None
@@ -279,7 +279,7 @@ def _prohibition(state: GradesState, pairing: CallPairing, width: int) -> list[L
     return [cut_line(line, width)]
 
 
-def _effect(pairing: CallPairing, account: Account | None, width: int) -> list[Line]:
+def _effect(pairing: CallPairing, account: Contribution | None, width: int) -> list[Line]:
     """Return the outcome of a pairing, the formula of its credit, and its effect on the score."""
     parts: list[str] = []
     if pairing.prohibition is None and pairing.outcome:

@@ -13,7 +13,7 @@ from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, CaseSide
 from workbench.analysis.comparison import CellKey, cells_of
 from workbench.config.folders import history_option
 from workbench.evaluation.instruction_changes import instructions_between
-from workbench.grading.run_summary import finished_figures
+from workbench.grading.run_summary import finished_summaries
 from workbench.grading.status import Status
 from workbench.history.records import Regrade, RunRow, SuiteRef, same_suites
 from workbench.history.run_table import RunTable
@@ -146,7 +146,7 @@ def _figures_in(runs: Sequence[RunRow]) -> Sequence[RunSummary]:
     if isinstance(runs, RunTable):
         # A table of runs makes rows on demand, and the comparison needs only the figures.
         return runs.figures
-    return list(finished_figures(runs))
+    return list(finished_summaries(runs))
 
 
 def _unfinished(runs: Sequence[RunRow]) -> Collection[CellKey]:
@@ -161,7 +161,7 @@ def _side(read: ReadBatch, side: CaseSide | None, case_id: str) -> Side | None:
     case = side.suite, case_id, side.model
     runs = [run for run in read.runs if (run.suite.key, run.case_id, run.model) == case]
     # The case's rule for repeats decides the status. The first run with this status shows the change best.
-    cell = cells_of(finished_figures(runs))[case]
+    cell = cells_of(finished_summaries(runs))[case]
     wanted = next((run for run in cell.runs if run.status == cell.status), cell.runs[0])
     return next((Side(run, read.grading) for run in runs if run.figures == wanted), None)
 

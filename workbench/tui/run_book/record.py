@@ -25,7 +25,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, same_question
 from workbench.engine.redaction import EventRedaction, SuiteParts, shown_result
 from workbench.grading.grade import RunResult
-from workbench.grading.packed import pickled
+from workbench.grading.packed import fast_pickle
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status, disagree
 from workbench.show.spans import Message
@@ -57,7 +57,7 @@ class Content:
 
 def packed(content: Content) -> bytes:
     # Runs are packed while the user scrolls through a list, so the fastest level is used.
-    return zlib.compress(pickled((content.events, content.result)), 1)
+    return zlib.compress(fast_pickle((content.events, content.result)), 1)
 
 
 def unpacked(data: bytes) -> Content:

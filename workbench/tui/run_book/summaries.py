@@ -12,7 +12,7 @@ from workbench.authoring.case_list import CaseKey
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import StepGrade
 from workbench.grading.repeats import joined
-from workbench.grading.run_summary import RunSummary, finished_figures
+from workbench.grading.run_summary import RunSummary, finished_summaries
 from workbench.grading.status import WORST_FIRST, Status, worst_of
 from workbench.suite.variants import variant_name_of
 from workbench.tui.run_book.record import RunKind, RunRecord, Stage, without
@@ -240,7 +240,7 @@ def _deciding_runs(runs: Sequence[RunRecord]) -> Iterator[int]:
     for index, run in enumerate(runs):
         of_models.setdefault((run.model, run.recorded, run.kind.fork), []).append(index)
     for of_model in of_models.values():
-        figures = list(finished_figures(map(runs.__getitem__, of_model)))
+        figures = list(finished_summaries(map(runs.__getitem__, of_model)))
         deciding: list[int] = []
         # While repeats are missing, their model has no status, and the last repeat is shown.
         if len(figures) == len(of_model):

@@ -13,7 +13,7 @@ from workbench.authoring.case_list import CaseKey
 from workbench.authoring.workspace import SuitesChanged
 from workbench.checks.patterns import CheckError
 from workbench.config.program import Program
-from workbench.grading.grade import unjudged
+from workbench.grading.grade import unjudged_error
 from workbench.numerals import counted, of_text
 from workbench.suite.suite_file import SuiteFile
 from workbench.tui.run_book.regrades import AT_ONCE_RUNS, Due, DueCase, Regrading
@@ -214,6 +214,6 @@ def _repeating_judge(judge: RunJudge) -> Judge:
         try:
             return judge.known(check, value)
         except CheckError as error:
-            raise unjudged(check, "this value has not been judged; r runs the case and asks the judge") from error
+            raise unjudged_error(check, "this value has not been judged; r runs the case and asks the judge") from error
 
     return known

@@ -9,11 +9,11 @@ from typing import Any
 from workbench.grading.grade import Grade, RunResult
 from workbench.grading.packed import LazyResult
 
-OtherGrades = Callable[[], tuple[Grade, ...]]
+GradesCallback = Callable[[], tuple[Grade, ...]]
 """Returns the grades of the graders that do not decide."""
 
 
-class LateResult(LazyResult):
+class DeferredResult(LazyResult):
     """A result that computes the grades after the first one on first access; it equals its `whole`.
 
     Any thread may read it. Two threads may compute the same grades at once, and both must get equal grades."""
@@ -21,12 +21,12 @@ class LateResult(LazyResult):
     __slots__ = ("_first", "_others")
 
     _first: RunResult
-    _others: OtherGrades | None
+    _others: GradesCallback | None
 
     @staticmethod
-    def of(first: RunResult, others: OtherGrades) -> RunResult:
+    def of(first: RunResult, others: GradesCallback) -> RunResult:
         """Return a result that has its deciding grade now and gets the `others` later."""
-        late: LateResult = object.__new__(LateResult)
+        late: DeferredResult = object.__new__(DeferredResult)
         object.__setattr__(late, "_first", first)
         object.__setattr__(late, "_others", others)
         return late
@@ -48,17 +48,17 @@ class LateResult(LazyResult):
         return self.whole.small
 
 
-def settled(result: RunResult) -> RunResult:
+def plain_result(result: RunResult) -> RunResult:
     """Return a late result whose grades are known as a plain one, whose fields are read in a fraction of the time."""
-    if isinstance(result, LateResult) and result._others is None:
+    if isinstance(result, DeferredResult) and result._others is None:
         return result._first
     return result
 
 
 def changed(result: RunResult, **changes: Any) -> RunResult:
     """Return a result with other values of some fields; pending grades stay pending."""
-    if isinstance(result, LateResult) and (others := result._others) is not None:
-        return LateResult.of(replace(result._first, **changes), others)
+    if isinstance(result, DeferredResult) and (others := result._others) is not None:
+        return DeferredResult.of(replace(result._first, **changes), others)
     return replace(result, **changes)
 
 
@@ -70,4 +70,4 @@ _OF_DECIDING_GRADE = ("grade", "score", "reason", "issues", "is_broken", "grader
 """The properties that follow from the deciding grade."""
 
 for _name in (*[field.name for field in fields(RunResult) if field.name != "grades"], *_OF_DECIDING_GRADE):
-    setattr(LateResult, _name, _of_first(_name))
+    setattr(DeferredResult, _name, _of_first(_name))

@@ -11,7 +11,7 @@ _Other = TypeVar("_Other")
 _Value = TypeVar("_Value", bound=Hashable)
 
 
-class Lazy(Sequence[_Item]):
+class LazySequence(Sequence[_Item]):
     """A sequence that creates its items on access and equals any sequence with equal items."""
 
     def at(self, index: int) -> _Item:
@@ -38,7 +38,7 @@ class Lazy(Sequence[_Item]):
     __hash__ = None  # type: ignore[assignment]
 
 
-class Mapped(Lazy[_Item], Generic[_Other, _Item]):
+class MappedSequence(LazySequence[_Item], Generic[_Other, _Item]):
     """The results of a function for the items of another sequence, computed on access."""
 
     def __init__(self, items: Sequence[_Other], make: Callable[[_Other], _Item]) -> None:
@@ -52,7 +52,7 @@ class Mapped(Lazy[_Item], Generic[_Other, _Item]):
         return self._make(self._items[index])
 
 
-class Chosen(Lazy[_Item]):
+class SelectedSequence(LazySequence[_Item]):
     """Some of the items of another sequence, by index."""
 
     def __init__(self, items: Sequence[_Item], indices: Sequence[int]) -> None:
@@ -66,7 +66,7 @@ class Chosen(Lazy[_Item]):
         return self._items[self._indices[index]]
 
 
-class Codes(Generic[_Value]):
+class CodedColumn(Generic[_Value]):
     """A column with few distinct values: each is stored once, and `codes` has the number of each row's value."""
 
     def __init__(self) -> None:

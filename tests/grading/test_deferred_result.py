@@ -6,9 +6,9 @@ import pickle
 from dataclasses import fields, replace
 
 from tests.results import result
+from workbench.grading.deferred_result import DeferredResult, changed
 from workbench.grading.grade import Grade, RunResult
-from workbench.grading.late_result import LateResult, changed
-from workbench.grading.packed import FACTS, InCommon
+from workbench.grading.packed import STORED_PROPERTIES, SharedParts
 from workbench.grading.status import Status
 
 OTHER = Grade("decision", 0.0, Status.FAILED, "by hand", status=Status.FAILED)
@@ -28,14 +28,14 @@ class Others:
 def late_and_whole() -> tuple[Others, RunResult, RunResult]:
     first = result(Status.PASSED, 1.0)
     others = Others()
-    return others, LateResult.of(first, others), replace(first, grades=(*first.grades, OTHER))
+    return others, DeferredResult.of(first, others), replace(first, grades=(*first.grades, OTHER))
 
 
 def test_only_what_the_other_graders_say_asks_them_and_once() -> None:
     others, late, whole = late_and_whole()
     of_others = {"graders_disagree"}
     for name in (
-        {*FACTS, *[field.name for field in fields(RunResult)], "grade", "issues", "passed", "limited_ms"}
+        {*STORED_PROPERTIES, *[field.name for field in fields(RunResult)], "grade", "issues", "passed", "limited_ms"}
         - {"grades"}
         - of_others
     ):
@@ -52,7 +52,7 @@ def test_it_equals_its_whole_wherever_it_goes() -> None:
     _, late, whole = late_and_whole()
     assert pickle.loads(pickle.dumps(late)) == whole
     _, late, whole = late_and_whole()
-    assert InCommon().packed(late).grades == whole.grades
+    assert SharedParts().packed(late).grades == whole.grades
     _, late, whole = late_and_whole()
     assert repr(late) == repr(whole)
 
