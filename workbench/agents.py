@@ -354,7 +354,6 @@ _STOPS: Mapping[str, StopReason] = {
 
 
 def _prompt_and_history(request: AgentRequest) -> tuple[str | None, Sequence[Message]]:
-    """Return the newest message, if the user wrote it, and the earlier messages."""
     if request.messages and request.messages[-1].role == "user":
         return request.messages[-1].content, request.messages[:-1]
     return None, request.messages
@@ -405,7 +404,6 @@ def _content_text(content: object) -> str:
 
 
 def _of(raw: Any, name: str) -> Any:
-    """Return a field of an item, which is an object or a dictionary."""
     return raw.get(name) if isinstance(raw, Mapping) else getattr(raw, name, None)
 
 

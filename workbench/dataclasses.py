@@ -127,7 +127,6 @@ def _init_of(cls: type) -> Any:
 
 
 def _values_of(names: list[str]) -> Callable[[object], object]:
-    """Return a function from an object to the tuple of these fields' values."""
     # `attrgetter` is fastest, but returns a single value without a tuple.
     if len(names) > 1:
         return attrgetter(*names)

@@ -87,7 +87,6 @@ class StandingApproval:
             raise ApprovalError(refused)
 
     def _new_needs(self, request: Request) -> Iterator[str]:
-        """Yield descriptions of a suite's unapproved needs, with the approved needs that they replace."""
         suite = self.suites.get(absolute(request.file.path))
         if suite is None:
             yield from request.needs.lines(request.asked)
@@ -206,7 +205,6 @@ def _reached(folder: Path, names: Iterable[str], program: Program) -> _Models:
 def _refuse_unknown(
     names: Iterable[str], folders: Collection[_Folder], files: Iterable[SuiteFile], program: Program
 ) -> None:
-    """Raise UsageError for a model that no folder defines and that is no suite's subject."""
     files = tuple(files)
     for name in names:
         if any(name in folder.models for folder in folders):

@@ -139,7 +139,6 @@ async def _evaluate(suites: Suites, given: RunOptions) -> Report:
 def _batch_options(
     files: tuple[SuiteFile, ...], given: RunOptions, own_history: Path, loop: CallerLoop
 ) -> BatchOptions:
-    """Return the options of a batch as the caller gave them; raise UsageError if they do not fit."""
     stored_in: Path | None = None
     # A resumed batch is in the history, so its remaining runs are also recorded there.
     if not isinstance(given.history, bool):
@@ -198,7 +197,6 @@ async def _against(
     approval: Approval,
     on_event: Callable[[BatchEvent], object] | None,
 ) -> AgainstBaseline:
-    """Compare a report with its baseline, after rerunning the cases that broke."""
     # Lazy import: most evaluations have no baseline.
     from workbench.evaluation.confirmation import confirming
 
@@ -234,7 +232,6 @@ async def _report(
 
 
 def _with_system(file: SuiteFile, system: str) -> SuiteFile:
-    """Return the suite with another system prompt for all its cases; the file itself is not changed."""
     document = toml_of(file.text)
     changed = {**document, "system": system}
     if "cases" in document:
@@ -272,7 +269,6 @@ def _variant_tables(wanted: _Wanted) -> list[Mapping[str, object]]:
 
 
 def _added_variants(wanted: _Wanted) -> tuple[AddedVariants, ...]:
-    """Return the variants that are given as tables or in files; raise UsageError for a file that cannot be used."""
     added = []
     if tables := _variant_tables(wanted):
         added.append(AddedVariants(tuple(tables), _ORIGIN))

@@ -252,7 +252,6 @@ def _events_of(
     results: Sequence[object],
     latency_ms: float,
 ) -> list[EventPayload]:
-    """Return the events of a run with these calls, results and final answer."""
     suite = case.suite.definition
     rounds = []
     for made in calls:

@@ -32,8 +32,6 @@ def named(model: AnyModel, loop: CallerLoop) -> str | OwnModel:
 
 @dataclass(frozen=True)
 class _OwnModel:
-    """A `Model` of the caller, which all runs share."""
-
     name: str
     model: Model
 
@@ -50,5 +48,4 @@ class _OwnAgent:
     loop: CallerLoop = field(repr=False)
 
     def open(self, planned: PlannedRun) -> Model:
-        """Return a model for one run that asks the agent."""
         return FunctionModel(self.name, self.function, case=planned.case.id, run=planned.run_id, loop=self.loop)

@@ -204,7 +204,6 @@ class Suite:
 
     @property
     def _shown_as(self) -> Path:
-        """The name of the suite, which messages show in place of a file."""
         return Path(str(self._document.get("name") or "suite"))
 
     def _with_names(self, file: SuiteFile) -> SuiteFile:
@@ -342,7 +341,6 @@ _WRITABLE = "give a text, a number, True or False, a date, a list or a dict"
 
 
 def _unwritable(value: object, place: Place = ()) -> Iterator[tuple[Place, str]]:
-    """Yield the places of values that TOML lacks, each with the message."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _unwritable(inner, (*place, key))

@@ -72,7 +72,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the cases and propose their expectations; returns an exit code."""
     options = run_options(arguments, compares=False, command="accept")
     if options is None:
         return USAGE
@@ -136,7 +135,6 @@ def _chosen(plan: Plan, *, only_empty: bool) -> Plan:
 
 
 def _accepted(file: SuiteFile, plan: Plan, results: dict[str, RunResult], secrets: Secrets) -> AcceptedSuite:
-    """Propose expectations for all cases of a suite that were run."""
     by_case: dict[str, tuple[Case, list[RunResult]]] = {}
     for run in plan.runs:
         if run.file.path == file.path:
@@ -182,7 +180,6 @@ def _show(suites: Sequence[AcceptedSuite], form: str | None, code: int) -> None:
 
 
 def _written(file: SuiteFile, suite: AcceptedSuite) -> bool:
-    """Write the proposals into a suite and report the result; returns whether it was written."""
     # An invalid proposal must not replace a valid suite.
     broken = parse_suite(suite.after, file.path).errors
     if broken:

@@ -89,7 +89,6 @@ def parser_of_app(purposes: Mapping[str, str]) -> AppParser:
 
 
 def add_app_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the app."""
     parser.add_argument("paths", nargs="*", metavar="PATH", help="suite files, folders of them, or recordings")
     add_samples_option(parser)
     add_model_options(parser)
@@ -107,7 +106,6 @@ def add_app_options(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Open the app and return its exit code."""
     models = model_options(arguments)
     if models is None:
         return USAGE
@@ -133,7 +131,6 @@ class AppOptions:
 
 
 def app_options(arguments: argparse.Namespace) -> AppOptions:
-    """Return the options of the app from a command's arguments."""
     return AppOptions(
         paths=paths_of(arguments),
         models=tuple(arguments.model),

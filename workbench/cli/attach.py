@@ -73,7 +73,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Watch a batch until it ends; returns its exit code."""
     from workbench.cli.report_output import output_of
 
     output = output_of(arguments, "run")
@@ -155,7 +154,6 @@ class _TerminalView:
         self._said: set[str] = set()
 
     def to_the_end(self) -> int:
-        """Watch the batch; returns its exit code."""
         known = self._known
         try:
             while True:
@@ -203,7 +201,6 @@ class _TerminalView:
             return code
 
     def _show_before(self, over: list[RunRow], printer: StepPrinter) -> None:
-        """Show the steps of runs that ended before this command attached."""
         known = self._known
         over.sort(key=_ended_ms)
         shown = over if self._all else over[-SHOWN_BEFORE:]
@@ -349,8 +346,6 @@ def report_of_stored(batch: Found, program: Program, output: Output) -> int:
 
 
 def _report_stored(history: History, batch: BatchRow, program: Program, output: Output) -> int:
-    """Report on a stored batch like the command that ran it; returns the exit code of its runs."""
-
     def damaged(why: str) -> None:
         warn(f"left out: {why}")
 

@@ -44,7 +44,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """List the running batches, or stop one of them; returns an exit code."""
     history = history_to_read(arguments, ())
     if arguments.stop is not None:
         return stop(arguments.stop, history)

@@ -119,7 +119,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Compare models, in the app or in a report; returns an exit code."""
     from workbench.cli.app import app_options
     from workbench.cli.report_output import output_of
 
@@ -210,7 +209,6 @@ _MAX_NAMED = 3
 
 
 def _print_summary(options: RunOptions, program: Program, comparison: Comparison, unfinished: Sequence[int]) -> None:
-    """Print the totals of a comparison in the app, and the commands for resuming its unfinished batches."""
     lines = block_lines(summary_view(comparison), report_width(sys.stdout), paint_for(sys.stdout, os.environ))
     write("\n".join(lines) + "\n")
     history = options.history
@@ -228,7 +226,6 @@ def _print_summary(options: RunOptions, program: Program, comparison: Comparison
 
 
 def _opens_app(output: Output) -> bool:
-    """Return whether to open the app: a user is at the terminal and did not ask for a report."""
     asked_for_report = output.form is not None or output.file is not None or output.beside
     return not asked_for_report and all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
@@ -309,7 +306,6 @@ class Comparing:
         return code if live.recorded else USAGE
 
     def _stored(self, number: int) -> Report:
-        """Return the report on a batch of the history with all its runs."""
         from workbench.evaluation.stored_runs import stored_report
 
         # A resumed batch always has a history.

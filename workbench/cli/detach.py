@@ -111,7 +111,6 @@ def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
 
 
 def _why_not(job: Job) -> str | None:
-    """Return the reason why a batch cannot run without a terminal; `None` if it can."""
     output = job.output
     if job.plan.history is None:
         return "a batch without a terminal needs a history: leave out --no-history"

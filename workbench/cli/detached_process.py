@@ -83,7 +83,6 @@ class _Process:
         )
 
     def run(self) -> None:
-        """Do the job, and end the process with the exit code of the command."""
         program = self._job.plan.program
         continue_as(program)
         # The CI job that started the batch may end before the batch does.
@@ -133,7 +132,6 @@ class _Process:
         return comparing.report(live, plan, job.baseline)
 
     def begun(self, runtime: Runtime, name: str) -> None:
-        """Let viewers attach, and tell the waiting command that the batch has begun."""
         until, plan = time.monotonic() + _STORED_S, self._job.plan
         while (number := runtime.number_of(name)) is None and time.monotonic() < until:
             runtime.settle_history()
@@ -167,7 +165,6 @@ class _Process:
         self._connection.close()
 
     def take(self, event: BatchEvent) -> None:
-        """Send an event to viewers."""
         if self._broadcast is not None:
             self._broadcast.take(event)
 
@@ -221,17 +218,14 @@ class _ViewerOutput(Output):
 
     @property
     def width(self) -> int:
-        """The columns of the report."""
         return self.columns
 
     @property
     def cut_at(self) -> int | None:
-        """The columns at which long lists are cut."""
         return self.columns if self.cut else None
 
     @property
     def paint(self) -> Paint:
-        """The colours of the report."""
         return Paint(self.coloured)
 
 

@@ -44,7 +44,6 @@ _OF_BATCHES = {
 
 
 def add_sending_options(parser: argparse.ArgumentParser) -> None:
-    """Add `--otlp` and `--otlp-content`."""
     parser.add_argument(
         "--otlp",
         nargs="?",
@@ -60,7 +59,6 @@ def add_sending_options(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Export recordings; returns an exit code."""
     # Lazy import: `--help` stays fast.
     from workbench.cli.export_output import Export, export_runs, read_runs
     from workbench.cli.redaction import begin_program, warn
@@ -91,7 +89,6 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _export_batch(arguments: argparse.Namespace) -> int:
-    """Export a batch of the history; returns an exit code."""
     from workbench.cli import history_export
     from workbench.cli.history_command import or_no_file, run_history_command
     from workbench.cli.redaction import warn

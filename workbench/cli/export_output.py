@@ -112,14 +112,11 @@ def _sent(export: Export, program: Program, runs: Iterable[ExportedRun]) -> str 
 
 
 class _Counted:
-    """An iterator of runs that counts them."""
-
     def __init__(self, runs: Iterable[ExportedRun]) -> None:
         self._runs = iter(runs)
         self.count = 0
 
     def any(self) -> bool:
-        """Return whether the iterator has a run."""
         first = next(self._runs, None)
         if first is not None:
             self._runs = chain([first], self._runs)

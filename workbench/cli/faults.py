@@ -62,7 +62,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the cases, then repeat them with each fault; returns an exit code."""
     from workbench.analysis.fault_matrix import FAULTS as ALL_FAULTS
     from workbench.analysis.fault_matrix import LASTS
     from workbench.cli.report_output import output_of

@@ -14,7 +14,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print the prompt; returns an exit code."""
     from workbench.cli.named_run import named_run
     from workbench.cli.redaction import begin_program, redacted, warn, write
     from workbench.config.models import ConfigError

@@ -69,7 +69,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Grade recordings and report the changes; returns an exit code."""
     from workbench.cli.report_output import output_of
 
     if not (arguments.runs or arguments.calls):
@@ -113,7 +112,6 @@ _OF_RECORDINGS = (
 
 
 def _grade_batches(arguments: argparse.Namespace) -> int:
-    """Grade batches of the history again, and store the grades; returns an exit code."""
     from workbench.cli import history_regrade
     from workbench.cli.history_command import or_no_file, run_history_command
 

@@ -10,7 +10,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Show the help of the command."""
     # Lazy import: `main` imports this module.
     from workbench.cli.main import main
 

@@ -55,7 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the subcommand; returns an exit code."""
     if getattr(arguments, "report", None) is not None:
         from workbench.cli.report_output import output_of
 

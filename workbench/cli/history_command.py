@@ -47,7 +47,6 @@ class HistoryCommand:
         return self.width if sys.stdout.isatty() else None
 
     def history(self) -> History:
-        """Open the history; the caller closes it."""
         return History(self.file)
 
     def is_going(self, batch: BatchRow) -> bool:
@@ -55,7 +54,6 @@ class HistoryCommand:
         return batch.ended_at is None and claimed(self.file, batch.number)
 
     def warn(self, message: str) -> None:
-        """Write one line on standard error."""
         warn(message, self.program.secrets)
 
     def warn_of_damage(self, damaged: Iterable[str]) -> None:
@@ -77,16 +75,13 @@ class HistoryCommand:
                 self.warn(str(error))
 
     def write(self, lines: Iterable[str]) -> None:
-        """Write lines on standard output."""
         for line in lines:
             write(f"{line}\n")
 
     def deliver(self, output: Output, pieces: Callable[[Output], Iterable[str]]) -> int:
-        """Write a report to all its destinations; returns an exit code."""
         return OK if output.deliver(pieces) else USAGE
 
     def write_json(self, report: ReportModel) -> None:
-        """Write a report on standard output."""
         write_json(report)
 
 

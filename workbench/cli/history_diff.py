@@ -31,8 +31,6 @@ from workbench.show.visible import one_line
 
 @dataclass(frozen=True)
 class _Side:
-    """A batch, one of its gradings, and its runs with these grades."""
-
     batch: BatchRow
     grading: Regrade | None
     runs: RunTable
@@ -50,7 +48,6 @@ class Options:
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
-    """Compare two batches; returns an exit code."""
     missing: list[str] = []
     with command.history() as history:
         before = _side(history, history.batch(options.before), options.grading, options.by, missing)
@@ -156,7 +153,6 @@ def _graded_by(by: GraderName, run: RunRow, history: History, grading: Regrade |
 
 
 def _by(report: Report, by: GraderName | None) -> Report:
-    """Return a report with the grades of another grader, if one is given."""
     from workbench.evaluation.stored_runs import as_graded_by
 
     if by is None:

@@ -42,7 +42,6 @@ class Options:
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
-    """Export the runs of a batch; returns an exit code."""
     form = None if options.format == "recordings" else options.format
     export = Export(form, options.folder, options.otlp, options.otlp_content, "name the folder with -o")
     folder = options.folder if options.otlp is None and form not in FORMS else None
@@ -100,7 +99,6 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def _name(batch: BatchRow, grading: Regrade | None) -> str:
-    """Return the prefix that all files of a batch share."""
     if grading is None:
         return f"batch-{batch.number}"
     return f"batch-{batch.number}.grading-{grading.number}"
@@ -114,7 +112,6 @@ def _report(
     folder: Path,
     command: HistoryCommand,
 ) -> int:
-    """Write the report that `workbench run` would have written; returns an exit code."""
     file = folder / f"{_name(batch, grading)}.json"
     damaged: list[str] = []
     report = stored_report(history, batch, runs, grading, command.program.secrets, damaged.append)

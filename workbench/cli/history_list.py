@@ -34,7 +34,6 @@ class Options:
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
-    """List the batches; returns an exit code."""
     with command.history() as history:
         suites = suites_called(history, options.suite, command.file)
         count, fork_count = history.count_batches(suites)
@@ -92,8 +91,6 @@ def is_suite(suite: SuiteRef, wanted: str) -> bool:
 
 @dataclass(frozen=True)
 class _Listed:
-    """The newest ordinary batches, and the newest forks and reruns, with the total number of each."""
-
     runs: Sequence[BatchFacts]
     forks: Sequence[BatchFacts]
     count: int

@@ -44,7 +44,6 @@ class Options:
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
-    """Merge shards and report; returns an exit code."""
     if options.fail_on is not None and options.baseline is None:
         command.warn(f"--fail-on {options.fail_on} needs a batch to compare with: give --baseline NAME too")
         return USAGE
@@ -160,10 +159,6 @@ def _plan(shard: StoredShard) -> str:
 
 
 def _histories(files: Sequence[Path]) -> Iterator[Path]:
-    """Yield the files, and the files in folders.
-
-    Raises HistoryError for a folder without a history.
-    """
     for file in files:
         if not file.is_dir():
             yield file

@@ -19,7 +19,6 @@ class Options:
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
-    """Name the batch, or remove its name; returns an exit code."""
     with command.history() as history:
         batch = history.batch(options.batch)
         others = {}

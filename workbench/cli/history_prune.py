@@ -32,7 +32,6 @@ class Options:
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
-    """Remove batches after asking the user; returns an exit code."""
     if options.keep is None and options.older_than is None and not options.batch:
         command.warn("nothing was removed: choose batches with --keep N, --older-than AGE or --batch BATCH")
         return USAGE

@@ -50,7 +50,6 @@ class Options:
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
-    """Regrade batches, store the grades, and report the changes; returns an exit code."""
     suite = _suite(options, command)
     with command.history() as history:
         batches = list({batch.number: batch for batch in map(history.batch, options.batches)}.values())
@@ -113,7 +112,6 @@ class _Graded:
     in_error: bool = False
 
     def each(self, again: Iterable[GradedAgain]) -> Iterator[GradedAgain]:
-        """Yield the regraded runs, and collect the facts for the report."""
         for each in again:
             self.runs += 1
             self.moved.add(each.run.row, each.before, each.after)
@@ -124,10 +122,6 @@ class _Graded:
 
 
 def _suite(options: Options, command: HistoryCommand) -> SuiteFile | None:
-    """Return the suite of `--suite`.
-
-    Raises HistoryError if it cannot be used.
-    """
     if options.suite is None:
         return None
     file = load_suite(options.suite)
@@ -155,7 +149,6 @@ def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
 
 
 def _keep(plan: RegradingPlan, again: Iterable[GradedAgain], command: HistoryCommand) -> None:
-    """Store the new grades as they are made."""
     graded_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     store_grades(command.file, plan, again, graded_at, command.program.secrets, command.warn)
 

@@ -50,7 +50,6 @@ class Options:
 
 
 def execute(options: Options, command: HistoryCommand) -> int:
-    """Show a batch, a case or a run; returns an exit code."""
     if (options.case is not None or options.run is not None) and not _is_of_one(options.output, command):
         return USAGE
     form = str(options.output.form)
@@ -81,7 +80,6 @@ def _is_of_one(output: Output, command: HistoryCommand) -> bool:
 def _show_batch(
     history: History, batch: BatchRow, grading: Regrade | None, options: Options, command: HistoryCommand
 ) -> int:
-    """Show a batch, and report on it; returns an exit code."""
     if not options.output.can_write(batch.planned):
         return USAGE
     runs, gradings = history.runs(batch.number, grading), history.gradings(batch.number)
@@ -165,7 +163,6 @@ def _show_run(
 
 
 def _show_cases(history: History, which: str | None, word: str, form: str, command: HistoryCommand) -> int:
-    """Show the cases of `--case` in one batch or the whole history; returns an exit code."""
     number = history.batch(which).number if which is not None else None
     case_ids = _case_ids(history, number, word)
     suites = [{suite.key: suite for suite in history.suites_with(case_id, number)} for case_id in case_ids]
@@ -190,7 +187,6 @@ def _show_cases(history: History, which: str | None, word: str, form: str, comma
 
 
 def _case_ids(history: History, batch: int | None, word: str) -> list[str]:
-    """Return the ids of the cases that a word selects; raises HistoryError if it selects none."""
     # Ids are found by an index; names and patterns need a pass over all runs.
     if history.suites_with(word, batch):
         return [word]

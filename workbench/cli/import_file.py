@@ -68,7 +68,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Import a file and report; returns an exit code."""
     # Lazy import: `--help` stays fast.
     from dataclasses import replace
 

@@ -138,7 +138,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Write a first suite; returns an exit code."""
     return start_suite(options_as(StartOptions, arguments))
 
 
@@ -188,7 +187,6 @@ class StartOptions:
 
 
 def start_suite(options: StartOptions) -> int:
-    """Write a suite and its accompanying files; returns an exit code."""
     program = begin_program()
     try:
         options = _with_server(options)
@@ -372,7 +370,6 @@ def _add_to(path: Path, options: StartOptions, program: Program) -> int:
 
 
 def _shown_and_agreed(path: Path, text: str, options: StartOptions) -> bool:
-    """Show the suite, and return whether the user agrees to write it."""
     from workbench.cli.init_drafts import confirmed
 
     write("".join(f"{visible(line)}\n" for line in text.splitlines()))
@@ -382,7 +379,6 @@ def _shown_and_agreed(path: Path, text: str, options: StartOptions) -> bool:
 async def _list(
     file: SuiteFile, approval: Approval, pool: ServerPool, program: Program, listed: list[list[ToolDefinition]]
 ) -> int:
-    """List the tools of each server and add them, without secrets; returns an exit code."""
     suite = await tools_of(file, None, pool, approval)
     failed = [source for source in suite.sources if source.error is not None]
     for source in failed:
@@ -420,7 +416,6 @@ def _cwd(text: str | None, folder: Path) -> str | None:
 
 
 def _module(text: str, folder: Path) -> Table:
-    """Return the Python file of a server relative to the folder of suites."""
     file, _, name = text.partition(":")
     # Any text that is not a file is the name of a module.
     if not file.endswith(".py"):
@@ -481,7 +476,6 @@ def _of_sample(options: StartOptions, wanted: str, program: Program) -> int:
 
 
 def _spec_for_ci(options: StartOptions, folder: Path, program: Program) -> ModelSpec | None:
-    """Return the settings of the CI job's model; `None` for a built-in model, which needs none."""
     if is_built_in(model_of(options.asked_in_ci)):
         return None
     return program.models.resolve(options.asked_in_ci, folder, by_suite=False)
@@ -489,8 +483,6 @@ def _spec_for_ci(options: StartOptions, folder: Path, program: Program) -> Model
 
 @dataclass(frozen=True)
 class _Job:
-    """A file of a CI system, and the variables and settings that the user must still provide."""
-
     path: Path
     text: str
     to_do: tuple[str, ...]
@@ -505,7 +497,6 @@ def _job(
     *,
     all_skipped: bool = False,
 ) -> _Job | None:
-    """Return the CI job of a suite at `path`, if asked for."""
     if options.ci is None:
         return None
     tables: Sequence[Table] = ()
@@ -534,7 +525,6 @@ def _job(
 
 
 def _check_files(path: Path, folder: Path, options: StartOptions, beside: Iterable[Path] = ()) -> None:
-    """Raise RefusedError if a file exists that would be overwritten."""
     if not folder.is_dir():
         raise RefusedError(f"there is no folder {folder} for {path.name}: make it first")
     for file in (path, *beside):
@@ -553,7 +543,6 @@ def _write(
     job: _Job | None,
     beside: Mapping[Path, str] | None = None,
 ) -> list[Path]:
-    """Write the suite and its accompanying files; returns the files."""
     # Lazy import: the schema is made from the models of suites, which are slow to import.
     from workbench.evaluation.file_schemas import file_schema
 

@@ -252,7 +252,6 @@ def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Progr
 async def _adding_drafts_list(
     file: SuiteFile, approval: Approval, pool: ServerPool, program: Program, listed: list[ToolDefinition]
 ) -> int:
-    """List the tools that all cases of a suite offer; returns an exit code."""
     code = OK
     for source in (await tools_of(file, None, pool, approval)).sources:
         if source.case is not None:

@@ -159,7 +159,6 @@ class EventStream:
         self._stream = stream
 
     def step(self, happened: RunEvent) -> None:
-        """Write an event."""
         self._begin(happened.event.run_id)
         run_id = happened.event.run_id
         redaction = self._redactions.get(run_id) or self._redactions.setdefault(run_id, self._lines.redaction())
@@ -233,7 +232,6 @@ class ProgressBar:
         self._checked_s = -math.inf
 
     def changed(self) -> None:
-        """Note that the progress has changed."""
         self._changed = True
 
     def wait_s(self) -> float | None:
@@ -439,7 +437,6 @@ class _Inbox:
         return not self._events
 
     def get(self, timeout_s: float | None = None) -> BatchEvent | _Signalled | None:
-        """Return the next event; `None` if none comes in time."""
         while not self._events:
             try:
                 self._news.get(timeout=timeout_s)
@@ -573,7 +570,6 @@ def _watch(
 
 
 def _drain(events: _Inbox, outcome: Outcome) -> None:
-    """Take the results that arrived after the watch had ended."""
     while not events.is_empty:
         event = events.get()
         if isinstance(event, RunDone):

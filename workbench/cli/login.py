@@ -78,7 +78,6 @@ def _port(text: str) -> int:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Log in to a server, or forget its login; returns an exit code."""
     return log_in(options_as(LoginOptions, arguments))
 
 
@@ -99,15 +98,12 @@ class LoginOptions:
 
 @dataclass(frozen=True)
 class _Target:
-    """The server to log in to; `file` is its suite, `None` for an address."""
-
     server: Server
     settings: LoginSettings
     file: SuiteFile | None
 
 
 def log_in(options: LoginOptions) -> int:
-    """Log in to a server, or forget its login; returns an exit code."""
     program = begin_program()
     try:
         target = _target(options, program)
@@ -126,9 +122,6 @@ def log_in(options: LoginOptions) -> int:
 
 
 def _target(options: LoginOptions, program: Program) -> _Target:
-    """Return the server that the options name.
-
-    Raises NoSuitesError and RefusedError."""
     if options.server.startswith(("http://", "https://")):
         if options.paths:
             raise RefusedError("an address needs no suite: leave out the path, or give the server's name")
@@ -254,17 +247,12 @@ async def _by_person(login: ServerLogin, target: _Target, port: int | None) -> N
 
 
 class _AtTerminal:
-    """A user at the terminal, with a browser on this machine or elsewhere."""
-
     def __init__(self, redirect: Redirect, environment: Mapping[str, str]) -> None:
         self.redirect = redirect.address
         self._redirect = redirect
         self._can_open = sys.stdin.isatty() and sys.stdout.isatty() and _has_browser(environment)
 
     async def answer_to(self, address: str) -> RedirectAnswer:
-        """Print the address, and wait for the browser's answer or a pasted one.
-
-        Raises LoginError."""
         # Not redacted: the address holds no secret, and a hidden word would make it useless.
         write_redacted(f"open this address, and log in:\n\n{visible(address)}\n\n")
         hint = (

@@ -39,7 +39,6 @@ def add_model_options(parser: argparse.ArgumentParser, purpose: str = _RUN_ON) -
 
 
 def add_models_option(parser: argparse.ArgumentParser, purpose: str) -> None:
-    """Add the option for models by name alone."""
     group(parser, MODELS).add_argument("--model", action=_ModelList, default=[], metavar="M", help=purpose)
     parser.set_defaults(model_lists=[])
 
@@ -61,7 +60,6 @@ def add_user_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_judging_options(parser: argparse.ArgumentParser) -> None:
-    """Add options for grading finished runs: the judge, and trust in checks."""
     add_judge_option(parser, "let this model judge values that no judge has seen")
     group(parser, TOOLS).add_argument(
         "--trust", action="store_true", help="let the suites start and import what they name"
@@ -175,7 +173,6 @@ def _param(text: str) -> tuple[str, JsonValue]:
 
 
 def add_list_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options for listing and checking models."""
     parser.add_argument(
         "--tools",
         action="store_true",

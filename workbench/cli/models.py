@@ -42,7 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """List the models, and check them if asked to; returns an exit code."""
     from workbench.cli.redaction import begin_program
 
     models = model_options(arguments)
@@ -87,7 +86,6 @@ class ModelList:
 
 
 def list_models(options: ModelList, program: Program) -> int:
-    """List the models, and check them if asked to; returns an exit code."""
     paths = [Path(path) for path in options.paths or ["."]]
     if missing := [path for path in paths if not path.exists()]:
         warn(f"there is no {', '.join(map(str, missing))}: to list a model give --model NAME")

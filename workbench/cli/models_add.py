@@ -67,7 +67,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Check a model, ask the user, and write it; returns an exit code."""
     from workbench.cli.redaction import begin_program, warn, write
     from workbench.config.folders import folder_of
     from workbench.config.models import ConfigError

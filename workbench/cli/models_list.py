@@ -26,7 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """List the models of every known endpoint that may be reached; returns an exit code."""
     from workbench.cli.redaction import begin_program, warn, write, write_json
     from workbench.config.folders import folder_of
     from workbench.config.models import PRESETS

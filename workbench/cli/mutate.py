@@ -63,7 +63,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the cases, then repeat them with each mutant; returns an exit code."""
     from workbench.analysis.mutants import MUTANT_KINDS
 
     options = run_options(arguments, compares=False, command="mutate")

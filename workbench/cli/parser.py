@@ -225,7 +225,6 @@ class Parser(argparse.ArgumentParser):
         return f"{formatter.format_help()}\n{more}\n{named_in_groups(self._named())}"
 
     def _named(self) -> dict[str, list[str]]:
-        """Return the names of the options that `show_first` leaves out, grouped by heading."""
         shown = {self._option_string_actions[option] for option in self.first}
         named: dict[str, list[str]] = {}
         for each in self._action_groups:
@@ -258,7 +257,6 @@ class Parser(argparse.ArgumentParser):
         return known, []
 
     def _renamed(self, word: str) -> str:
-        """Replace an option's former name in a word by the present name, and report the change."""
         option, sign, value = word.partition("=")
         if (present := self._present_name(option)) == option:
             return word
@@ -269,7 +267,6 @@ class Parser(argparse.ArgumentParser):
         return _FORMER.get((self.prog.partition(" ")[2], option), option)
 
     def _first_bare_word(self, words: Sequence[str]) -> int:
-        """Return the index of the first word that is neither an option nor an option's value."""
         at = 0
         while at < len(words) and words[at].startswith("-") and words[at] not in ("-", "--"):
             word, follows = words[at], words[at + 1 : at + 2]
@@ -293,7 +290,6 @@ class Parser(argparse.ArgumentParser):
         return None
 
     def _refuse_if_known_elsewhere(self, option: str) -> None:
-        """Exit with a suggestion if an unknown option resembles a known one, or exists in another command."""
         options = self._option_string_actions
         if "--report" in options and (ending := _ending_of(option, self.prog.split()[-1])) is not None:
             self.exit(USAGE, f"Unknown option {option}. Write --report FILE{ending}\n")
@@ -387,7 +383,6 @@ def add_report_options(
 
 
 def add_report_option(parser: argparse.ArgumentParser, command: Command) -> None:
-    """Add `--report`: further reports, each in a file of its own."""
     # Lazy import: the app starts without report forms.
     from workbench.show.forms import endings_of
 
@@ -476,7 +471,6 @@ def names_batch(name: str) -> bool:
 
 
 def add_named_run(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that name a command's run."""
     parser.add_argument("run", metavar="RUN", help="a batch of the history, or a recording")
     parser.add_argument(
         "--run", dest="number", type=natural, metavar="N", help="the number of the run in 'history show'"

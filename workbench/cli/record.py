@@ -73,7 +73,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Record until Ctrl+C, or until the server ends; returns an exit code."""
     # Lazy import: `--help` answers at once.
     from workbench.cli.redaction import begin_program, warn
     from workbench.config.models import ConfigError
@@ -99,7 +98,6 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _misused(arguments: argparse.Namespace) -> str | None:
-    """Return the problem of contradictory options; `None` without one."""
     if arguments.agent is not None:
         if arguments.output is None:
             return "--agent needs the suite with the tools: workbench record --agent NAME --output FILE"
@@ -174,10 +172,6 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
 
 
 async def _served(arguments: argparse.Namespace, observer: Observer, program: Program) -> None:
-    """Serve until a signal comes.
-
-    Raises ListenError.
-    """
     import asyncio
 
     from workbench.cli.redaction import warn

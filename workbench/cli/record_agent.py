@@ -79,7 +79,6 @@ def talk(agent: str, suite: Path, program: Program, *, execute: bool, trust: boo
 
 
 def _planned(file: SuiteFile, model: str) -> PlannedRun:
-    """Return a run of a conversation whose user is at the terminal, with the tools and mocks of a suite."""
     user = {"messages": [{"say": "…"}], "max_turns": _TURNS}
     limits = {"timeout_s": _TALK_S, "max_rounds": _TURNS}
     case: Table = {"name": "Conversation", "user": user, "limits": limits, "expect_nothing_yet": True}
@@ -91,15 +90,12 @@ def _planned(file: SuiteFile, model: str) -> PlannedRun:
 
 
 class _Typed:
-    """The user at the terminal: each line of standard input is a message."""
-
     may_differ = False
 
     def __init__(self) -> None:
         self._read = b""
 
     async def reply(self, _trajectory: Trajectory, turn: int) -> UserSaid | UserEnded:
-        """Return the next line as a message; at the end of the input, the user leaves."""
         while True:
             if sys.stdin.isatty():
                 ask(">")
@@ -145,7 +141,6 @@ class _Printer:
         self._line = ""
 
     def take(self, event: Event) -> None:
-        """Print an event."""
         match event.payload:
             case TextDelta(text=text):
                 # A line is printed as a whole, because a secret may come in several pieces.
@@ -170,7 +165,6 @@ class _Printer:
 
 
 def _kept(trajectory: Trajectory, file: SuiteFile, program: Program) -> int:
-    """Write the conversation as a case into the suite; returns an exit code."""
     table = case_of_conversation(trajectory)
     if table is None:
         warn("nothing was answered, so no case is kept")
@@ -217,7 +211,6 @@ def case_of_conversation(trajectory: Trajectory) -> Table | None:
 
 
 def _answered_turns(trajectory: Trajectory) -> Iterator[tuple[str, list[Round]]]:
-    """Yield the messages that the agent answered, each with the rounds of the answer."""
     for turn in trajectory.user_turns:
         rounds = [round_ for round_ in trajectory.rounds if round_.turn == turn.number]
         if turn.said is not None and any(round_.stop_reason for round_ in rounds):

@@ -63,7 +63,6 @@ def learn_suite_secrets(program: Program, files: Iterable[SuiteFile]) -> None:
 
 
 def redacted(text: str) -> str:
-    """Return a text without secrets."""
     return _known[0].redact(text)
 
 
@@ -211,7 +210,6 @@ def _show(search: Search, over: threading.Event) -> None:
 
 
 def _draw(line: str) -> None:
-    """Replace the line, cut to the width of the terminal."""
     # Lazy import: most searches end within a second, before anything is drawn.
     from rich.cells import set_cell_size
 

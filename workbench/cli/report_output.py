@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 
 def report_width(stream: TextIO) -> int:
-    """Return the width in columns of a report on a stream."""
     if not stream.isatty():
         return PLAIN_WIDTH
     return shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns
@@ -63,7 +62,6 @@ class Output:
 
     @property
     def is_text(self) -> bool:
-        """Whether the report is in the text form."""
         return self.form in (None, "text", "github")
 
     @property

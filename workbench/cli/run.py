@@ -291,7 +291,6 @@ def _confirmed(
     baseline: Baseline,
     show: Show,
 ) -> AgainstBaseline:
-    """Return the comparison with a baseline, after confirming the cases that broke, by reruns if necessary."""
     # Lazy import: few runs have a baseline.
     from workbench.evaluation.confirmation import confirming
 
@@ -374,7 +373,6 @@ def open_at_breakpoints(options: RunOptions, lines: Sequence[str], app: AppOptio
 
 
 def _known_tools(files: Iterable[SuiteFile], listings: Listings) -> list[ToolDefinition]:
-    """Return the tools that suites define, and the tools that their servers listed last."""
     tools: list[ToolDefinition] = []
     for file in files:
         if file.suite is not None:
@@ -387,7 +385,6 @@ def _known_tools(files: Iterable[SuiteFile], listings: Listings) -> list[ToolDef
 
 
 def _breakpoints(lines: Sequence[str]) -> tuple[Breakpoint, ...] | None:
-    """Return the breakpoints that the lines describe; `None`, after reporting the reason, if one is invalid."""
     found: list[Breakpoint] = []
     for line in lines:
         try:

@@ -106,7 +106,6 @@ def add_case_options(parser: argparse.ArgumentParser, repeats: str = _REPEATS) -
 
 
 def add_cluster_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option for a cluster that executes the runs."""
     cluster = group(parser, CLUSTER)
     cluster.add_argument(
         "--cluster",
@@ -116,7 +115,6 @@ def add_cluster_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_variant_options(parser: argparse.ArgumentParser, *, compares: bool) -> None:
-    """Add options for the variants to run."""
     variants = group(parser, VARIANTS)
     also = "also " if compares else ""
     variants.add_argument(
@@ -188,7 +186,6 @@ def _until(values: Mapping[str, Callable[[str], float]], text: str) -> dict[str,
 
 
 def add_shard_options(parser: argparse.ArgumentParser) -> None:
-    """Add options for running a part of the plan."""
     shards = group(parser, SHARDS)
     shards.add_argument(
         "--shard",
@@ -211,7 +208,6 @@ def add_shard_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_max_cost_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option for a cost limit."""
     speed = group(parser, SPEED)
     speed.add_argument(
         "--max-cost",
@@ -222,7 +218,6 @@ def add_max_cost_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_execution_options(parser: argparse.ArgumentParser) -> None:
-    """Add options for execution, judges, trust and the speed of replayed recordings."""
     tools = group(parser, TOOLS)
     tools.add_argument(
         "--execute",
@@ -276,13 +271,11 @@ def add_choice_options(
 
 
 def add_history_and_quiet(parser: argparse.ArgumentParser) -> None:
-    """Add options for the history and for quiet output."""
     add_history_options(parser)
     group(parser, REPORTS).add_argument("-q", "--quiet", action="store_true", help="show no steps and no warnings")
 
 
 def folder(text: str) -> Path:
-    """Parse a folder."""
     if not text:
         raise argparse.ArgumentTypeError("an empty path is not allowed: write '.' for the current one")
     return Path(text)
@@ -391,17 +384,12 @@ def _problems_of_new_batch(
 
 
 def _shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Shard | None:
-    """Return the selected shard, if any.
-
-    Raises OptionsError.
-    """
     if getattr(arguments, "shard", None) is None:
         return None
     return shard_of(arguments, paths)
 
 
 def _stop_of(arguments: argparse.Namespace) -> tuple[Stop | None, str | None]:
-    """Return the rule for early stopping, and the name of an option that lacks its `--until`, if any."""
     from workbench.cli.redaction import warn
     from workbench.evaluation.options import Stop
 
@@ -419,10 +407,6 @@ def _stop_of(arguments: argparse.Namespace) -> tuple[Stop | None, str | None]:
 
 
 def _added_variants(arguments: argparse.Namespace) -> tuple[AddedVariants, ...]:
-    """Return the variants of files, and those of the library of hosts.
-
-    Raises OptionsError.
-    """
     from workbench.evaluation.options import AddedVariants, OptionsError
     from workbench.suite.added_variants import HOSTS, AddedVariantError, host_variants, prompt_variant, variants_in
 
@@ -604,7 +588,6 @@ REPEAT_RULES = ("every", "last", "mean", "majority")
 
 
 def add_resume_options(parser: argparse.ArgumentParser) -> None:
-    """Add options for resuming a batch of the history."""
     history = group(parser, HISTORY)
     history.add_argument(
         "--resume",
@@ -617,7 +600,6 @@ def add_resume_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_detach_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option for running without a terminal."""
     detached = group(parser, DETACHED)
     detached.add_argument(
         "--detach",
@@ -627,7 +609,6 @@ def add_detach_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_baseline_options(parser: argparse.ArgumentParser) -> None:
-    """Add options for comparing with a batch of the history."""
     baseline = group(parser, BASELINE)
     baseline.add_argument("--baseline", metavar="BATCH", help="report what changed since this batch")
     baseline.add_argument(
@@ -653,7 +634,6 @@ def add_confirm_option(parser: argparse.ArgumentParser, *, reruns: bool) -> None
 
 
 def add_by_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the deciding grader."""
     grading = group(parser, GRADING)
     grading.add_argument(
         "--by", choices=GRADERS, metavar="GRADER", help=f"the grader that decides: {', '.join(GRADERS)}"

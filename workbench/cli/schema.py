@@ -18,7 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print a schema; returns an exit code."""
     from workbench.cli.redaction import write_json
     from workbench.evaluation.file_schemas import file_schema
 

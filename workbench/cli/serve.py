@@ -82,10 +82,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Serve until Ctrl+C; returns an exit code.
-
-    The app of a visitor is the same command, with a variable set.
-    """
     from workbench.config.program import SERVED
 
     if SERVED in os.environ:
@@ -194,7 +190,6 @@ def _opened_by_visitors(paths: Sequence[Path], program: Program) -> tuple[SuiteF
 
 
 def _obstacle(arguments: argparse.Namespace) -> str | None:
-    """Return the reason why nothing can be served with the options; `None` if there is none."""
     try:
         # Otherwise a misspelt host would fail with a message of the event loop.
         socket.getaddrinfo(arguments.host, arguments.port)

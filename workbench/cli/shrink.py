@@ -91,7 +91,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Shrink a failing case; returns an exit code."""
     if len(arguments.model) > 1:
         warn("a case is shrunk on one model: give --model once")
         return USAGE
@@ -149,7 +148,6 @@ def shrink_run(arguments: argparse.Namespace) -> int:
 
 
 def _only_variant(model: str) -> Variants:
-    """Return the variant in a model's name, if any."""
     name = variant_name_of(model)
     if name is None:
         return Variants()
@@ -176,8 +174,6 @@ def _only_case(run: NamedRun) -> Document:
 
 
 class _Shrinking:
-    """The attempts to shrink a case: their runs and their number."""
-
     def __init__(self, arguments: argparse.Namespace, trying: Experiment) -> None:
         self._arguments = arguments
         self._plan = trying.plan
@@ -186,7 +182,6 @@ class _Shrinking:
         self._way: Way | None = None
 
     def shrink(self, document: Document) -> int:
-        """Shrink a suite of one case, and write the result; returns an exit code."""
         first = self._run(self._plan)
         case, model = self._plan.runs[0].case, self._plan.runs[0].model
         # The most frequent failure is the one to reproduce: a failure that first appears while shrinking is a different

@@ -28,7 +28,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Check and run the prompts and write the table; returns an exit code."""
     from workbench.cli.batch_command import make_runs, planned, show_of
     from workbench.cli.redaction import begin_program, warn
     from workbench.cli.report_output import output_of

@@ -89,7 +89,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """List or lint tools, or call one; returns an exit code."""
     from workbench.cli.report_output import output_of
 
     output = output_of(arguments, "tools")
@@ -236,7 +235,6 @@ class ToolOptions:
 
 
 def list_or_call(options: ToolOptions) -> int:
-    """List the tools of suites, or call one; returns an exit code."""
     program = begin_program()
     output = sys.stdout
     try:
@@ -352,7 +350,6 @@ async def _work(
 
 
 def _by_hand(options: ToolOptions) -> ByHand | None:
-    """Return the call that the options request, if any; raises RefusedError or ValueError."""
     forms = {options.output.form, *(each.form for each in options.output.beside)}
     if not options.lint and forms & {"sarif", "codequality", "github"}:
         raise RefusedError("SARIF, Code Quality and annotations report findings of --lint: give --lint too")
@@ -371,7 +368,6 @@ def _by_hand(options: ToolOptions) -> ByHand | None:
 
 
 def _suites(options: ToolOptions) -> tuple[list[SuiteFile], list[SuiteFile]]:
-    """Return the selected suites and those with errors; raises NoSuitesError, or RefusedError if all have errors."""
     with shown_search(quiet=options.output.quiet) as search:
         loaded = load_suites(options.paths, search)
     warn_of_problems(chain.from_iterable(file.errors for file in loaded))

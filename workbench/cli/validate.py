@@ -146,7 +146,6 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _with_known_tools(files: Iterable[SuiteFile]) -> list[SuiteFile]:
-    """Return the files with the findings that follow from the known tools of suites and servers."""
     from workbench.analysis.audit.unmeetable import with_unmeetable
     from workbench.config.folders import user_folders
     from workbench.tools.listings import Listings, with_listed_names
@@ -167,7 +166,6 @@ class _Audited(NamedTuple):
 
 
 def _audited(files: Iterable[SuiteFile]) -> Iterator[_Audited]:
-    """Yield the audit of each valid suite, with the tools that servers listed last."""
     from workbench.analysis.audit.audit import audit_suite, unreported
     from workbench.config.folders import user_folders
     from workbench.tools.listings import Listings
@@ -180,7 +178,6 @@ def _audited(files: Iterable[SuiteFile]) -> Iterator[_Audited]:
 
 
 def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
-    """Return the reasons why checks of the valid suites could not be judged."""
     from workbench.suite.settings import judged_checks
 
     cases: list[tuple[SuiteFile, Case]] = []
@@ -219,7 +216,6 @@ def _unfreed(files: Iterable[SuiteFile]) -> Iterator[str]:
 
 
 def _settings_problems(paths: Iterable[Path], program: Program) -> tuple[str, ...]:
-    """Return the problems of every `workbench.toml` that applies to the paths, each once."""
     from workbench.config.folders import folder_of
 
     folders = dict.fromkeys(map(Path.absolute, map(folder_of, paths)))

@@ -8,12 +8,10 @@ from workbench.evaluation.exit_codes import OK
 from workbench.version import __version__
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add nothing: the command takes no options."""
+def add_arguments(parser: argparse.ArgumentParser) -> None: ...
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print the version."""
     # Lazy import: the parsers are also built where no dependency is installed.
     from workbench.cli.redaction import write
 

@@ -293,7 +293,6 @@ def _azure(settings: CloudSettings, url: str, key: str | None, given: Mapping[st
 
 
 def _azure_root(settings: CloudSettings, given: Mapping[str, str]) -> str:
-    """Return the address of an Azure resource, without a path."""
     of_claude = settings.api == "messages"
     if settings.resource:
         domain = "services.ai.azure.com" if of_claude else "openai.azure.com"
@@ -385,7 +384,6 @@ def _region_of(where: str, text: str) -> str:
 
 
 def _profile_region(profile: str) -> str | None:
-    """Return the region of a profile in the files of AWS's tools; `None` if they name none."""
     import configparser  # on use: few models are at Bedrock
 
     # Only the process's own environment may name these files: a `.env` beside a suite could name a file that starts a

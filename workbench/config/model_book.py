@@ -132,7 +132,6 @@ class ModelBook:
 
     @property
     def options(self) -> ModelOptions:
-        """The command line's options."""
         return self._options
 
     def resolve(self, name: str, folder: Path, *, by_suite: bool, judges: bool = False) -> ModelSpec:
@@ -304,7 +303,6 @@ def described(name: str, origin: Origin) -> ModelSpec | None:
 
 
 def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
-    """Return a specification with the options of the command line."""
     # Another address must not get the original address's key and headers, so they change with it.
     if options.base_url is not None:
         base_url, query = checked_address(options.base_url)

@@ -168,7 +168,6 @@ class ModelSpec:
 
     @property
     def command_text(self) -> str:
-        """The command that prints the key, as in a shell."""
         return shlex.join(self.key_command)
 
     @property

@@ -121,7 +121,6 @@ def _is_open(host: str) -> bool:
 
 
 def _host_and_query(address: str) -> tuple[str, str]:
-    """Return the host and the query of an address, empty if it has none or is malformed."""
     try:
         parts = urlsplit(address)
         return parts.hostname or "", parts.query

@@ -41,7 +41,6 @@ class ReadOnlyError(PermissionError):
 
 
 def is_read_only() -> bool:
-    """Return whether this process is read-only."""
     return _is_read_only
 
 

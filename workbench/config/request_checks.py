@@ -124,7 +124,6 @@ def _is_secret_header(name: str, value: str) -> bool:
 
 
 def _looks_secret(name: str, value: str) -> bool:
-    """Return whether a value looks like a secret by its name or its form, ignoring variables in it."""
     if not environment_names(value) and names_a_secret(name) and is_secret_if_used(name, value):
         return True
     return holds_key(value)

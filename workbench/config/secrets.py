@@ -215,7 +215,6 @@ def _base64_forms(data: bytes) -> Iterator[str]:
 
 
 def _marks_secret(name: str) -> bool:
-    """Return whether a variable's name contains a word that marks secrets, such as KEY or TOKEN."""
     return any(map(_SECRET_WORDS.fullmatch, _words(name)))
 
 
@@ -449,7 +448,6 @@ def _is_word(value: str) -> bool:
 
 
 def _alternatives(values: Iterable[str]) -> str:
-    """Return a pattern for the first of some values that matches."""
     # Values with the same first two characters are grouped. So positions where no value begins are skipped quickly.
     rests: dict[str, list[str]] = {}
     for value in values:

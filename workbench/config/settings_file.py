@@ -204,7 +204,6 @@ class _Settings(_Strict):
 
 
 def settings_schema() -> dict[str, object]:
-    """Return the JSON Schema of a `workbench.toml`, as pydantic makes it."""
     return _Settings.model_json_schema()
 
 

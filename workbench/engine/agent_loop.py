@@ -245,9 +245,6 @@ class AgentLoop:
         return await self._go_on_from(turn, under_way, fork.at.answered or 0, to_result=fork.back_to == "result")
 
     async def _take(self, turn: Turn) -> RunFinished | None:
-        """Make one request and answer its calls.
-
-        Returns the reason if the run ends with this round."""
         if turn.step is not None:
             self._recorder.emit(StepStarted(turn.step, self._system(turn), turn.user))
         await self._checkpoint.reach("request", self._rounds + 1, request=lambda: self._pending_request(turn))
@@ -389,7 +386,6 @@ class AgentLoop:
             self._count(done)
 
     def _grow(self, done: Round) -> None:
-        """Append a finished round, whose request is already part of the conversation."""
         self._messages += (answer_message(done), *result_messages(done))
         self._count(done)
 
@@ -523,7 +519,6 @@ def _is_offered(tool: ToolDefinition, model: Model, tools: Toolbox) -> bool:
 
 
 def _not_offered(model: Model, tools: Toolbox) -> Iterator[str]:
-    """Yield a notice for each provider tool that the model is not offered."""
     for tool in tools.definitions:
         if _is_offered(tool, model, tools):
             continue
@@ -593,5 +588,4 @@ def fail(request: RunRequest, finish: RunFinished, recorder: Recorder) -> Trajec
 
 
 async def _no_step_fails(trajectory: Trajectory, step: int) -> bool:
-    """Return False: `run_case` judges no steps by default."""
     return False

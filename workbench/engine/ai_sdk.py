@@ -90,7 +90,6 @@ def _is_step(value: object) -> bool:
 
 
 def _are_parts(value: object) -> bool:
-    """Return whether a value is `None` or a list of parts in which every call names its tool."""
     if value is None:
         return True
     return isinstance(value, list) and all(
@@ -100,7 +99,6 @@ def _are_parts(value: object) -> bool:
 
 
 def _of_steps(steps: list[Any]) -> Document:
-    """Convert a list of steps to a run with one answer for each step."""
     calls: list[list[Document]] = []
     run: Document = {"calls": calls}
     for step in filter(_is_table, steps):
@@ -167,7 +165,6 @@ def _add_parts(calls: list[list[Document]], parts: object) -> str:
 
 
 def _answered(part: Document, calls: Iterable[Document]) -> Document | None:
-    """Return the call to which the result in a part belongs; `None` if no earlier call matches."""
     if not any(key in part for key in _RESULTS):
         return None
     wanted = part.get("toolCallId")

@@ -53,9 +53,7 @@ class Spares(Protocol):
     """A rule that skips runs while a batch is running."""
 
     @property
-    def status(self) -> Status:
-        """The status of the skipped runs."""
-        ...
+    def status(self) -> Status: ...
 
     async def why_not(self, planned: PlannedRun) -> str | None:
         """Return the reason why a run is skipped, or `None` to start it now.

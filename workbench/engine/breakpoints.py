@@ -132,7 +132,6 @@ def _written(name: str) -> str:
 
 
 def _word(line: str, at: int) -> tuple[str, int, int]:
-    """Return the next word, its column and its end index."""
     found = re.compile(r"\S+").search(line, at)
     if found:
         return (found[0], found.start() + 1, found.end())
@@ -140,7 +139,6 @@ def _word(line: str, at: int) -> tuple[str, int, int]:
 
 
 def _tool(line: str, at: int) -> tuple[str | None, int]:
-    """Return the tool name that comes next, or `None`, and the index of the end of the word."""
     _, start, end = _word(line, at)
     found = _NAME.match(line, start - 1)
     if found is None:
@@ -314,7 +312,6 @@ def doubt_about(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | Non
 
 
 def _other_names(name: str, arguments: Iterable[Mapping[str, JsonValue] | None]) -> str:
-    """Return a hint that names the tool's arguments to use in place of `name`."""
     names: set[str] = set()
     for given in arguments:
         names.update(given or ())

@@ -161,7 +161,6 @@ class UnavailableUser:
         self._why = why
 
     async def reply(self, _trajectory: Trajectory, _turn: int) -> UserSaid | UserEnded:
-        """Raise UserError."""
         raise UserError(self._why)
 
 

@@ -66,7 +66,6 @@ class ProgressReports:
             self._recorder.emit(self._waiting)
 
     def _emit(self) -> None:
-        """Emit the pending notice and start the next interval."""
         self._timer = None
         if self._waiting is not None:
             progress, self._waiting = self._waiting, None

@@ -107,7 +107,6 @@ def done_run(done: RunDone, events: tuple[Event, ...]) -> DoneRun:
 
 
 def redaction_of(runs: Iterable[PlannedRun], secrets: Secrets) -> RunRedaction:
-    """Return the redaction for runs that are stored in the history."""
     return RunRedaction(SuiteParts(secrets), {run.run_id: run.case for run in runs})
 
 
@@ -344,7 +343,6 @@ def cases_as_stored(file: SuiteFile, secrets: Secrets) -> dict[str, Case]:
 
 
 def _without_secrets(file: SuiteFile, secrets: Secrets) -> SuiteFile:
-    """Return a suite with redacted text, names and ids, and with the hash of the original file."""
     text = redacted_suite_text(file.text, secrets)
     if file.suite is None:
         return replace(file, text=text, header=None)

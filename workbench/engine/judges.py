@@ -126,7 +126,6 @@ _VERDICT = _verdict_tool(
 
 
 def _instructions(scale: Scale | None) -> tuple[str, ToolDefinition]:
-    """Return the system prompt of the judge and its tool `verdict`."""
     if scale is None:
         return _SYSTEM, _VERDICT
     low, high = scale
@@ -235,7 +234,6 @@ class _WrittenArguments:
         self._listener(event)
 
     def of(self, call_id: str) -> str | None:
-        """Return the text of a call's arguments; `None` if they did not arrive as text."""
         fragments = self._fragments.get(call_id)
         if fragments is None:
             return None
@@ -666,7 +664,6 @@ class RunJudge:
         return _judgement(spec, key, *found)
 
     async def _ask(self, asking: Asking, key: _Key, spec: ModelSpec, model: Model) -> None:
-        """Ask about one value, or wait for another run's request about the same value."""
         place = (spec.name, spec.api_key_env, *self._cache.key(spec, *key[1:4]))
         question = asking.under_way.get(place)
         if question is None:

@@ -75,7 +75,6 @@ class PlannedRun:
 
     @property
     def asked_model(self) -> str:
-        """The model's name without the variant's name."""
         return model_of(self.model)
 
     @property
@@ -168,7 +167,6 @@ _numbers = count(1)
 
 
 def next_run_id() -> str:
-    """Return a new id for a run, unique while the program runs."""
     return f"run-{next(_numbers)}"
 
 

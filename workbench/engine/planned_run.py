@@ -199,7 +199,6 @@ async def _opened_together(planned: PlannedRun, context: RunContext, model: Mode
 
 
 def _close_opened(opening: asyncio.Future[Toolbox]) -> None:
-    """Close tools that were opened for a run that has failed in the meantime."""
     if not opening.cancelled() and opening.exception() is None:
         opening.result().close()
 
@@ -213,7 +212,6 @@ async def _made(
     subject: SubjectRun | None,
     clock: Clock | None,
 ) -> RunResult:
-    """Make and grade a run with opened tools, on an opened model or a subject."""
     # The run's time begins here. The time to start models and servers counts for no run.
     recorder = _recorder(planned, context)
     judge = context.judge_of(planned)
@@ -248,7 +246,6 @@ async def _made(
 
 
 def _user_of(planned: PlannedRun, context: RunContext, recorder: Recorder, grading: RunGrading) -> Conversation | None:
-    """Return the user of a conversation; `None` for any other case."""
     table = planned.case.conversation
     if table is None:
         return None
@@ -414,9 +411,6 @@ async def graded(
     judge: RunJudge | None = None,
     cost_usd: float | None = None,
 ) -> RunResult:
-    """Return the result of a run: its grades, or the error that prevents grading.
-
-    The judge is asked only about values that grading needs. `cost_usd` is the cost of the run, if known."""
     return await RunGrading(planned, call_python, judge, cost_usd=lambda _trajectory: cost_usd).result(trajectory)
 
 
@@ -536,7 +530,6 @@ class RunGrading:
 
 
 def _is_quick(case: Case, trajectory: Trajectory) -> bool:
-    """Return whether grading certainly takes less time than a switch of threads."""
     return _has_quick_checks(case) and len(trajectory.calls) <= QUICK_CALLS
 
 

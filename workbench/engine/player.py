@@ -324,7 +324,6 @@ def _holds_word(text: str, value: str) -> bool:
 
 
 def _as_written(word: str, text: str) -> str:
-    """Return a word of the normalized text as the message spells it."""
     at = text.lower().find(word)
     return text[at : at + len(word)] if at >= 0 else word
 

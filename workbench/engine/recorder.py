@@ -95,5 +95,4 @@ class Recorder:
 
     @property
     def trajectory(self) -> Trajectory:
-        """The fold of all events so far."""
         return self._fold.trajectory

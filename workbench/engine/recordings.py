@@ -108,7 +108,6 @@ class RecordingLines:
         return _header_line(header, self._secrets)
 
     def redacted(self, texts: tuple[str, ...]) -> tuple[str, ...]:
-        """Return texts without secrets."""
         return self._secrets.redacted(texts)
 
     def redaction(self) -> EventRedaction:
@@ -317,12 +316,10 @@ class _RunFile:
         self.flushed_s = now_s
 
     def finish(self) -> Path:
-        """Close the file, rename it to its final name, and return the path."""
         self._file.close()
         return self._unfinished.rename(self._path)
 
     def remove(self) -> None:
-        """Close the file and remove it if possible."""
         # Closing flushes, which fails on a full disk. The file is removed nevertheless.
         with suppress(OSError):
             self._file.close()
@@ -485,7 +482,6 @@ _HELD: dict[str, JsonValue] = _CUT | {"error": "the recording ends where the run
 
 
 def _is_held(recording: Recording) -> bool:
-    """Return whether a recording ends during a hold of its run."""
     for event in reversed(recording.events):
         # Edits may follow the last hold, but no `Resumed`.
         if not isinstance(event.payload, CallEdited | ResultEdited | MessageAdded):

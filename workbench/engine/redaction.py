@@ -163,7 +163,6 @@ class SuiteParts:
         self._cases: dict[int, tuple[Case, Case]] = {}
 
     def tool(self, tool: ToolDefinition) -> ToolDefinition:
-        """Return a tool without secrets."""
         self._forget_if_more_is_secret()
         # Runs from another process have equal tools, but not the same objects.
         key = (tool.name, tool.description, tool.server)
@@ -173,7 +172,6 @@ class SuiteParts:
         return tool if known[1] is known[0] else known[1]
 
     def case(self, case: Case) -> Case:
-        """Return a case without secrets."""
         self._forget_if_more_is_secret()
         known = self._cases.get(id(case))
         if known is None:
@@ -236,7 +234,6 @@ class RunRedaction:
         return None
 
     def redacted(self, run: DoneRun) -> DoneRun:
-        """Return the run without secrets."""
         events, result = redacted_run(run.events, run.result, self._parts, self._cases[run.run_id])
         return replace(run, events=events, result=result)
 

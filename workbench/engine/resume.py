@@ -185,7 +185,6 @@ def resumable(
 
 
 def _instructions_then(history: History, batch: BatchRow, files: Mapping[SuiteRef, SuiteFile]) -> InstructionsThen:
-    """Return the instructions known from the batch's finished runs, by suite and server."""
     found: dict[Path, dict[str, str]] = {}
     waiting = {ref: file.suite for ref, file in files.items() if file.suite is not None and file.suite.servers}
     for row in history.each_run(batch.number):

@@ -25,7 +25,6 @@ class Departure:
 
 
 def said_in(trajectory: Trajectory) -> tuple[UserSaid, ...]:
-    """Return the messages of the user so far."""
     return tuple([turn.said for turn in trajectory.user_turns if turn.said is not None])
 
 

@@ -33,7 +33,6 @@ class EngineThread:
 
     @property
     def alive(self) -> bool:
-        """Whether the thread still accepts coroutines."""
         return self._thread.is_alive()
 
     def submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:

@@ -227,7 +227,6 @@ class Question:
 
     @property
     def suites(self) -> frozenset[Path]:
-        """The suites in question."""
         return frozenset(request.file.path for request in self.requests)
 
 
@@ -302,7 +301,6 @@ class Trust:
         self._once: set[tuple[Path, SuiteNeeds]] = set()
 
     def covers(self, request: Request) -> bool:
-        """Return whether a request is already granted."""
         return self._all_of_them or self._covers(request, request.needs) or self._covers(request, request.whole)
 
     def covers_whole(self, request: Request) -> bool:
@@ -341,7 +339,6 @@ class Trust:
         return tuple(problems)
 
     def _granted_by_typing(self, request: Request) -> Request | None:
-        """Return the request to grant if the user typed everything not yet granted; `None` if more is needed."""
         typed = request.typed
         if typed is None or self._covers(request, request.needs) or self._covers(request, request.whole):
             return None
@@ -384,7 +381,6 @@ def _specs(program: Program, known: Specs | None = None) -> Specs:
 def _request(
     file: SuiteFile, needs: SuiteNeeds, whole: SuiteNeeds, specs: Specs, typed: Typed = _NOTHING_TYPED
 ) -> Request:
-    """Return the request for a suite, with the current code and environment."""
     code = find_code(needs.folder, needs.code)
     needs = replace(needs, files=code.files, passed=_passed(needs, specs))
     whole = replace(whole, files=find_code(whole.folder, whole.code).files, passed=_passed(whole, specs))
@@ -402,7 +398,6 @@ def _request(
 
 
 def _typed_part(request: Request, typed: Collection[TypedServer]) -> TypedPart | None:
-    """Return the request without its typed servers; `None` if no server was typed."""
     assert request.file.suite is not None
     parts = []
     for needs in (request.needs, request.whole):
@@ -489,7 +484,6 @@ def models_asked(runs: Iterable[PlannedRun], specs: Specs) -> frozenset[ModelNee
 
 
 def _lets_providers_run_tools(needs: SuiteNeeds, runs: Iterable[PlannedRun], specs: Specs) -> bool:
-    """Return whether runs of a suite offer tools of providers to a model at an endpoint."""
     if not needs.provider_tools:
         return False
     asking = [run for run in runs if run.own_model is None and run.subject is None]
@@ -548,7 +542,6 @@ def grading_needs(file: SuiteFile, cases: Iterable[Case], judges: Iterable[Model
 
 
 def _graded_by(suite: Suite, cases: tuple[Case, ...]) -> Suite:
-    """Return the part of a suite that grades the cases, without servers and mocks."""
     alone = tuple(case.model_copy(update={"mocks": ()}) for case in cases)
     return suite.model_copy(update={"servers": (), "subject": None, "mocks": (), "cases": alone})
 
@@ -567,7 +560,6 @@ def spec_of(name: str, suite: Path, specs: Specs, *, by_suite: bool) -> ModelSpe
 
 
 def model_need(spec: ModelSpec) -> ModelNeed:
-    """Return the need for requests to a model."""
     headers = tuple(sorted((name.lower(), value) for name, value in spec.headers.items()))
     query = tuple(sorted(spec.query.items()))
     return ModelNeed(spec.model, spec.base_url, spec.api_key_env, headers, query, spec.key_command, spec.credentials)

@@ -417,7 +417,6 @@ def _selected(
 
 
 def _renamed(before: Iterable[SuiteRef], after: Iterable[SuiteRef]) -> str:
-    """Return the part of a message about suites with changed paths; empty if there are none."""
     now = by_name(after)
     moved = []
     for then in before:
@@ -429,7 +428,6 @@ def _renamed(before: Iterable[SuiteRef], after: Iterable[SuiteRef]) -> str:
 
 
 def _as_stored(file: SuiteFile, home: Path | None) -> SuiteRef:
-    """Return a current suite as the history would store it."""
     assert file.suite is not None
     project = project_folder(file.path.parent, home)
     return SuiteRef(0, str(project), path_in(project, file.path), file.hash, file.suite.name, len(file.suite.cases))

@@ -233,7 +233,6 @@ def calls_of(value: object) -> GivenCalls:
 
 
 def _native(value: object) -> object:
-    """Return a file of calls with all runs in the document's own shape."""
     if not isinstance(value, dict) or not isinstance(value.get("cases"), dict):
         return value
     cases: dict[str, object] = {}

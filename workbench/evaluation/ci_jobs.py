@@ -179,7 +179,6 @@ def requirement() -> str | None:
 
 
 def _remote_of(clone: Path) -> str | None:
-    """Return the public address of a clone's remote `origin`."""
     config = configparser.ConfigParser(strict=False, allow_no_value=True, interpolation=None)
     try:
         config.read(clone / ".git" / "config", encoding="utf-8")
@@ -189,7 +188,6 @@ def _remote_of(clone: Path) -> str | None:
 
 
 def _public(url: str) -> str | None:
-    """Return an address as https without user and password; `None` if the address is not public."""
     if match := re.fullmatch(r"(?:ssh://)?git@([\w.-]+)[:/](.+)", url):
         return f"https://{match[1]}/{match[2]}"
     parts = urlsplit(url)

@@ -239,7 +239,6 @@ _TIME_LIMITS = {"startup_timeout_sec": "start_timeout_s", "tool_timeout_sec": "c
 
 
 def _time_limits(entry: Mapping[str, object]) -> Table:
-    """Return a server's time limits under the keys of suites."""
     limits: Table = {}
     for key, ours in _TIME_LIMITS.items():
         seconds = entry.get(key)
@@ -348,7 +347,6 @@ class _Server:
         return table
 
     def _word(self, words: Sequence[str], at: int, env: dict[str, object]) -> list[str]:
-        """Return one word of a command in parts, with its secrets and references as variables."""
         word, before, place = words[at], "", "command"
         if at:
             before, place = words[at - 1], f"args[{at - 1}]"
@@ -385,7 +383,6 @@ class _Server:
         return [word[: len(word) - len(value)], self._variable(f"{self._name}_{name}".upper(), value)]
 
     def _value(self, name: str, value: str, place: str, *, telling: bool = False) -> str:
-        """Return a value of `env` or of a header as a suite writes it."""
         if not value:
             return value
         if self._reading.typed and not _may_be_secret(name, value):
@@ -688,7 +685,6 @@ def _document(file: Path) -> object:
 def _servers_in(
     document: object, file: Path, folder: Path, wanted: Sequence[str]
 ) -> tuple[str, dict[str, object], Path]:
-    """Return the keys of the servers in a configuration, the servers by name, and the client's workspace folder."""
     absolute = file.absolute()
     root = absolute.parent
     # The files are in a folder such as `.cursor` or `.vscode`. The workspace is one level above.
@@ -754,7 +750,6 @@ def _of_project(
 
 
 def _of_codex(entry: object) -> object:
-    """Return a server of Codex in the form of the other clients."""
     if not isinstance(entry, dict):
         return entry
     server = {}

@@ -222,7 +222,6 @@ class Node:
             self.problems += self._refused()
 
     def redact(self, text: str) -> str:
-        """Return a text without the secrets of this machine."""
         return self._secrets.redact(text)
 
     def _refused(self) -> list[str]:
@@ -254,7 +253,6 @@ class Node:
         threading.Thread(target=self._watch, name="cluster watch", daemon=True).start()
 
     def hear(self, message: ToWorker) -> None:
-        """Handle a message of the program."""
         match message:
             case StopRuns(run_id=run_id):
                 self._stopped.add(run_id)
@@ -345,16 +343,13 @@ class _PackingRedaction:
         self._packer = RunPacker(self)
 
     def search(self, run: DoneRun) -> Search | None:
-        """Return a search for secrets in a run."""
         return self._redaction.search(run)
 
     def redacted(self, run: DoneRun) -> DoneRun:
-        """Return a run without secrets, and remember it."""
         self._passed = self._redaction.redacted(run)
         return self._passed
 
     def through(self, run: DoneRun) -> tuple[DoneRun, PackedRun | None]:
-        """Return a run ready to send, and the run's row for a history if possible."""
         self._passed = row = None
         try:
             row = self._packer.packed(run)

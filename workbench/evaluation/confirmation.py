@@ -250,7 +250,6 @@ def _response_of(trajectory: Trajectory) -> str:
 
 
 def _repeats(change: CaseChange) -> tuple[int, int]:
-    """Return the number of failed repeats of a case, and of its graded repeats."""
     if change.after is None:
         return 0, 0
     return change.after.graded - change.after.good, change.after.graded
@@ -289,7 +288,6 @@ def _not_read_only(tool: str) -> str:
 def _typical_shares(
     plan: Plan, again: Sequence[tuple[CaseChange, PlannedRun]], baseline: Baseline, batch: int | None
 ) -> list[float]:
-    """Return the typical pass rate of each case, by earlier runs with its current content."""
     if batch is None or plan.history is None:
         return [TYPICAL] * len(again)
     shares = []

@@ -179,7 +179,6 @@ def _price_of(run: PlannedRun, specs: Specs) -> Price | None:
 
 
 def _judged(run: PlannedRun, specs: Specs) -> Iterator[Judged]:
-    """Yield the checks of a run that can ask a judge."""
     for check in judged_checks(run.suite, run.case):
         try:
             specs.judge_of(run.file.path, check)
@@ -222,7 +221,6 @@ def _no_price(kind: str, name: str) -> str:
 
 
 def _sent(run: PlannedRun, listings: Listings) -> int:
-    """Return the approximate number of characters in the first request of a run."""
     case = run.case
     texts = [run.settings.system, case.first_words, *(message.content for message in case.messages)]
     tools = list(definitions_for(run.suite, case))
@@ -322,7 +320,6 @@ class Spending:
                 return f"{COST_LIMIT_PREFIX} of {cost_text(self._usd)}"
 
     async def _is_raised(self) -> bool:
-        """Return whether the user raised the limit; all waiting runs share one question."""
         if self._ask is None:
             return False
         if self._asking is None:

@@ -235,7 +235,6 @@ def _case_of(tool: ToolDefinition, names: _Names, tags: list[str]) -> Iterator[s
 
 
 def _args_block(args: Table, optional: Table) -> Iterator[str]:
-    """Yield the lines of a call's arguments; arguments in `optional` become comments."""
     keys = ("cases", "ordered", "args")
     if args:
         yield block_text(keys, args, of_array=False)
@@ -382,7 +381,6 @@ class ServersToAsk:
 
 
 def _with_login(server: Table, logins: Path) -> Table:
-    """Return a server, with `auth` if the user has logged in to its address."""
     url, headers = server.get("url"), server.get("headers")
     if not isinstance(url, str) or not has_login(logins, url):
         return server

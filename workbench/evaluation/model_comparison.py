@@ -147,7 +147,6 @@ class ModelComparison:
         yield paint(f"details: {details}", "muted")
 
     def _reasons(self) -> Line:
-        """Return the reasons for an exit code other than 0, to be shown after the result."""
         spans = []
         for block in self._warnings():
             if isinstance(block, Paragraph):

@@ -187,7 +187,6 @@ class ProbeResult:
         return _SIGNS[self.state]
 
     def document(self) -> dict[str, object]:
-        """Return the result as a JSON object."""
         return {"probe": self.probe, "state": self.state, "finding": self.finding, "advice": self.advice}
 
 
@@ -252,14 +251,12 @@ class ListedModel:
             yield f"named by {', '.join(self.named_by)}"
 
     def _missing_in(self, settings: Mapping[str, str]) -> str:
-        """Return the end of a line with the unset variables of headers or a query; empty if all are set."""
         missing = [name for name in variables_of(settings) if not self.environment.get(name, "").strip()]
         if not missing:
             return ""
         return f", but {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set"
 
     def document(self) -> dict[str, object]:
-        """Return the model as a JSON object."""
         spec = self.spec
         checked = price = key_is_set = file = None
         if self.check is not None:
@@ -299,7 +296,6 @@ class ListedModel:
 
 
 def _cloud_document(spec: ModelSpec) -> dict[str, object] | None:
-    """Return the cloud settings of a model as a JSON object; `None` without a cloud."""
     if spec.cloud is None or spec.cloud_name is None:
         return None
     document: dict[str, object] = {}

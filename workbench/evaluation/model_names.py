@@ -35,7 +35,6 @@ def full_model_names(
 
 
 def _names_at(paths: Sequence[Path], search: Search | None) -> set[str]:
-    """Return the names of the subjects and the models for the suites at some paths."""
     book = ModelBook(user_folders().config, home=home_in(os.environ))
     folders = {folder_of(path).absolute() for path in paths}
     names: set[str] = set()

@@ -198,7 +198,6 @@ class RunOptions(CommonOptions):
 
     @property
     def own_models(self) -> dict[str, OwnModel]:
-        """The caller's own models by name."""
         return {model.name: model for model in self.models if not isinstance(model, str)}
 
     @property
@@ -221,7 +220,6 @@ class RunOptions(CommonOptions):
 
     @property
     def selection(self) -> Selection:
-        """The selected cases and tags."""
         return Selection(frozenset(self.cases), frozenset(self.tags))
 
     def _problems(self) -> Iterator[str]:

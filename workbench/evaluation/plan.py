@@ -50,7 +50,6 @@ class Notice:
 
 
 def notices(texts: Iterable[str], severity: Severity) -> list[Notice]:
-    """Return a notice of one severity for each text."""
     return [Notice(text, severity) for text in texts]
 
 
@@ -124,7 +123,6 @@ class LazyRuns(LazySequence[FinishedRun]):
 
     @property
     def results(self) -> Sequence[RunResult]:
-        """The results of all runs."""
         raise NotImplementedError
 
     def case_of(self, result: RunResult) -> Case | None:
@@ -260,7 +258,6 @@ class Plan:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models of the batch."""
         if self.resumed is not None:
             return self.resumed.batch.models
         return tuple(dict.fromkeys(run.model for run in self.runs))
@@ -312,7 +309,6 @@ def cases_of(runs: Iterable[PlannedRun]) -> Collection[tuple[SuiteFile, Case]]:
 
 
 def execution_of(options: RunOptions, folders: Folders) -> Execution:
-    """Return the rules for executing tools under the options."""
     wanted = options.execute
     if options.execute_all:
         wanted = True

@@ -161,7 +161,6 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
 
 
 def _without_player(runs: Iterable[PlannedRun], specs: Specs) -> Iterator[str]:
-    """Yield the names of the cases whose user a model plays, without a model to play it."""
     for run in runs:
         if run.case.skip is None and not run.asked_model.startswith(REPLAY) and specs.lacks_player(run.case):
             yield run.case.name
@@ -176,7 +175,6 @@ def limit_usd(runs: Iterable[PlannedRun], wanted_usd: float | None = None) -> fl
 def _limited(
     options: RunOptions, runs: Sequence[PlannedRun], specs: Specs, program: Program
 ) -> tuple[CostLimit | None, list[Notice]]:
-    """Return the cost limit of a plan or shard, with notices; `None` and errors if it cannot be enforced."""
     usd = limit_usd(runs, options.max_cost_usd)
     if usd is None:
         return None, []
@@ -221,14 +219,12 @@ def _unknown(kind: str, wanted: Sequence[str], known: set[str]) -> Iterator[str]
 
 
 def _some(known: Iterable[str]) -> str:
-    """Return the first of the known words, sorted; `none` if there are none."""
     words = sorted(known)
     some = ", ".join(words[:MAX_KNOWN_SHOWN]) or "none"
     return f"{some}, …" if len(words) > MAX_KNOWN_SHOWN else some
 
 
 def _chosen_cases(options: RunOptions, files: Iterable[SuiteFile]) -> tuple[list[str], list[str]]:
-    """Return the ids of the cases selected by `options.cases`, and a problem for each word that selects none."""
     if not options.cases:
         return [], []
     # Lazy import: most plans run all cases.
@@ -277,7 +273,6 @@ def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: 
 
 
 def has_subject(file: SuiteFile, name: str) -> bool:
-    """Return whether a suite has a subject of that name."""
     return file.suite is not None and file.suite.subject is not None and file.suite.subject.name == name
 
 

@@ -90,7 +90,6 @@ class RegradingJudges:
         return RunJudge(partial(specs.judge_of, path), self._cache, asking, recorded=recorded, chosen=self._chosen)
 
     async def close(self) -> None:
-        """Close all connections."""
         await self._endpoints.close()
 
 
@@ -534,7 +533,6 @@ def plan_regrading(
 
 
 def _replaced_by(suite: SuiteFile, batch_suites: Sequence[SuiteRef]) -> set[SuiteRef]:
-    """Return the suites of a batch that the given suite replaces."""
     if same_path := {ref for ref in batch_suites if ref.file == suite.path.resolve()}:
         return same_path
     if len(batch_suites) == 1:

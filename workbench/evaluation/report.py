@@ -162,7 +162,6 @@ class Report:
         return self.secrets.redact(f"Report({summary_text(self)})")
 
     def _repr_html_(self) -> str:
-        """Return the report as notebooks show it, without secrets."""
         from workbench.show.html.notebook import notebook_html
 
         return notebook_html(self)
@@ -514,7 +513,6 @@ class Report:
 
     @property
     def _of_shard(self) -> Line | None:
-        """The line that a shard prints instead of a verdict; `None` if the shard failed, for example by an error."""
         if self.shard is None or self.exit_code:
             return None
         return (Span(shard_line(self.shard, len(self.runs))),)
@@ -578,8 +576,6 @@ class Report:
 
 @dataclass(frozen=True)
 class _KnownLines:
-    """The lines of cases in a pickled report."""
-
     lines: Mapping[tuple[str, str], int | None]
 
     def __call__(self, suite: str, case_id: str) -> int | None:

@@ -99,7 +99,6 @@ class RerunCourse:
             self._news = asyncio.Event()
 
     def take_result(self, result: RunResult) -> None:
-        """Count a finished run."""
         place = self._reruns.place_of[result.run_id]
         if is_cost_limited(result):
             self.cost_limit = result.reason
@@ -132,7 +131,6 @@ class RerunCourse:
             await self._news.wait()
 
     def _is_next(self, place: int) -> bool:
-        """Return whether all cases of earlier rounds are settled."""
         return all(map(self._is_settled, range(place - place % self._reruns.at_once)))
 
     def _is_settled(self, place: int) -> bool:

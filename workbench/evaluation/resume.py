@@ -161,7 +161,6 @@ def _plan_of(
 
 
 def _files_of(resumption: Resumption) -> dict[SuiteRef, SuiteFile]:
-    """Return the suites with missing runs."""
     by_path = {file.path: file for file in resumption.files}
     files = {}
     for suite in resumption.batch.suites:
@@ -319,7 +318,6 @@ def _suites_at(options: RunOptions, search: Search | None = None) -> Sequence[Pa
 
 
 def _must_have(batch: BatchRow, suites: Sequence[Path], models: Sequence[str]) -> None:
-    """Raise HistoryError for a suite or a model that is not in the batch."""
     for path in suites:
         if not _has(batch, [path]):
             raise HistoryError(f"{path} is not a suite of batch {batch.number}: paths can be left out after --resume")

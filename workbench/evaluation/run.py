@@ -53,7 +53,6 @@ _NEVER = float("nan")
 
 
 def _characters_of(result: RunResult) -> int:
-    """Return the approximate number of characters in a run besides its case."""
     characters = 0
     for each in result.trajectory.rounds:
         characters += len(each.text) + len(each.reasoning)
@@ -86,7 +85,6 @@ class Results(LazySequence[RunResult]):
         self._let_go = LetGo(file, handle)
 
     def append(self, result: RunResult) -> None:
-        """Add a finished run."""
         if len(self._kept) < WHOLE_RUNS and self._left_whole > 0:
             self._left_whole -= _characters_of(result)
             self._kept.append(result)
@@ -105,7 +103,6 @@ class Results(LazySequence[RunResult]):
 
     @property
     def are_in_memory(self) -> bool:
-        """Whether all results are in memory."""
         return not self._let_go
 
     def __len__(self) -> int:
@@ -143,15 +140,12 @@ class Outcome:
     _starting_since_s: float = 0.0
 
     def begin(self) -> None:
-        """Record the beginning of the batch."""
         self._began_s = time.monotonic()
 
     def over(self) -> None:
-        """Record the end of the batch."""
         self.took_s = time.monotonic() - self._began_s
 
     def take(self, event: BatchEvent) -> None:
-        """Count an event."""
         match event:
             case RunDone(result=result, began_ms=began_ms, ended_ms=ended_ms):
                 self.results.append(result)
@@ -183,7 +177,6 @@ class Outcome:
 
     @property
     def timing(self) -> Timing:
-        """The timing of the batch."""
         figures = self.figures
         if self.results.are_in_memory:
             figures = tuple(figures)  # they are read several times
@@ -200,7 +193,6 @@ class Outcome:
 
     @property
     def figures_by_run(self) -> Iterator[tuple[str, RunSummary]]:
-        """Yield the run id and figures of each run."""
         for result, run in zip(self.results, self.figures, strict=True):
             yield result.run_id, run
 

@@ -179,7 +179,6 @@ class RuntimeModels:
         self._endpoints.hold(endpoint, model, seconds)
 
     async def close(self) -> None:
-        """Close all connections."""
         if self._connected:
             await self._endpoints.close()
 
@@ -413,7 +412,6 @@ class Runtime:
         return self._engine.submit(batch.make(planned))
 
     def _context(self, plan: Plan, approval: Approval, listener: BatchListener) -> RunContext:
-        """Return the common context of a plan's runs."""
         control_of: Callable[[PlannedRun, RunGrading], RunControl | None] = _no_control
         if self._ask is not None:
             control_of = self._steppers.begin
@@ -730,7 +728,6 @@ def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], LaneOf]) -> Sparing | R
 
 
 def _prices(specs: Specs) -> Callable[[PlannedRun], Price | None]:
-    """Return a function that returns the price of a run's model, and finds each price once."""
     found: dict[_ModelOfSuite, Price | None] = {}
 
     def price_of(planned: PlannedRun) -> Price | None:

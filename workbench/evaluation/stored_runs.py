@@ -232,7 +232,6 @@ class StoredRows:
             yield ShownRun(self.secrets.redacted(result), None, lines[suite].get(result.case_id))
 
     def _lines(self, suite: SuiteRef) -> Mapping[str, int]:
-        """Return the lines of a suite's cases in its stored text, by their ids."""
         try:
             text, blocks = self.history.suite_text(suite), self.history.case_blocks(suite)
         except DamagedError as error:
@@ -252,7 +251,6 @@ class StoredRows:
 def _whole_results(
     history: History, rows: Sequence[RunRow], grading: Regrade | None, damaged: Say
 ) -> Iterator[tuple[int, RunResult]]:
-    """Yield the index and the whole result of each finished run; `damaged` is called for each omitted run."""
     for place, row in enumerate(rows):
         if row.figures is not None:
             try:
@@ -289,7 +287,6 @@ class LetGo(Columns):
 
     @property
     def here(self) -> int:
-        """The number of runs that are completely in memory."""
         return len(self._here)
 
     def whole(self, index: int) -> RunResult:

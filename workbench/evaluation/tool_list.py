@@ -80,7 +80,6 @@ def linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
 
 
 def valid_suite(file: SuiteFile) -> Suite:
-    """Return the suite of a file without errors."""
     assert file.suite is not None
     return file.suite
 

@@ -214,7 +214,6 @@ def _usage(results: Sequence[RunResult]) -> ProbeResult:
 
 
 def _calls_nothing(results: Sequence[RunResult]) -> bool:
-    """Return whether every probe was answered without a call and no fault of the endpoint explains this."""
     asked = [result for result in results if result.status != Status.ERROR]
     for result in asked:
         issues: Sequence[Issue] = ()

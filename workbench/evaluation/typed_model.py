@@ -183,7 +183,6 @@ class TypedModel:
         )
 
     def _cloud(self, provider: Provider, model: str, problems: dict[Field, str]) -> CloudSettings | None:
-        """Return the settings of a cloud and add their problems; `None` if the provider is not a cloud."""
         typed: dict[CloudField, str] = {}
         for name in CLOUD_FIELDS:
             if text := getattr(self, name).strip():
@@ -458,7 +457,6 @@ def with_model(text: str, spec: ModelSpec) -> str | None:
 
 
 def _settings(spec: ModelSpec) -> Iterator[tuple[str, Any]]:
-    """Yield the settings of a model that differ from the defaults and must be written."""
     yield "provider", spec.provider
     yield from _cloud_settings(spec).items()
     if spec.base_url != OWN_URLS.get(spec.provider, ""):
@@ -480,7 +478,6 @@ def _settings(spec: ModelSpec) -> Iterator[tuple[str, Any]]:
 
 
 def _cloud_settings(spec: ModelSpec) -> dict[str, str]:
-    """Return the settings of a cloud that differ from their defaults."""
     if spec.cloud is None or spec.cloud_name is None:
         return {}
     usual = CloudSettings(default_api(spec.cloud_name, spec.model))
@@ -493,7 +490,6 @@ def _cloud_settings(spec: ModelSpec) -> dict[str, str]:
 
 
 def _given_prices(price: Price) -> dict[str, float]:
-    """Return the known prices of a model by name, in US dollars per million tokens."""
     given = {}
     for name in PRICES:
         if (number := getattr(price, name)) is not None:
@@ -502,7 +498,6 @@ def _given_prices(price: Price) -> dict[str, float]:
 
 
 def _item(value: Any) -> Any:
-    """Return a value for tomlkit, with tables in braces."""
     import tomlkit
 
     if not isinstance(value, dict):

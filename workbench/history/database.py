@@ -523,7 +523,6 @@ def _is_there(file: Path) -> bool:
 
 
 def _made_ready(connection: sqlite3.Connection, file: Path) -> sqlite3.Connection:
-    """Return the connection, migrated to the present schema unless it is read-only."""
     try:
         if (version := _version(connection, file)) < len(MIGRATIONS):
             if is_read_only():

@@ -184,7 +184,6 @@ def _take_out(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
 
 
 def _clear(connection: sqlite3.Connection) -> None:
-    """Delete runs, shared texts and suites that belong to no batch."""
     for (batch,) in connection.execute(_WITHOUT_BATCH).fetchall():
         removed = RUNS_AT_ONCE
         while removed == RUNS_AT_ONCE:

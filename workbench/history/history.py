@@ -345,7 +345,6 @@ WHERE runs.id IN (SELECT wanted.id FROM wanted) ORDER BY runs.id"""
 
 
 def _gate_in(text: str) -> Gate:
-    """Return the gate in a suite's text. If redaction has made the text invalid, the gate has no limits."""
     try:
         if "gate" in text:
             return Gate.model_validate(toml_of(text).get("gate", {}))
@@ -355,7 +354,6 @@ def _gate_in(text: str) -> Gate:
 
 
 def _of_batch(batch: int, grading: Regrade | None, rest: str, *values: int) -> tuple[str, tuple[int, ...]]:
-    """Return a statement that reads runs of a batch, and the statement's parameters."""
     if grading is None:
         return f"{_RUN} WHERE batch = ? {rest}", (batch, *values)
     joined = f"{_REGRADED} LEFT JOIN regrades ON regrades.run = runs.id AND grading = ?"

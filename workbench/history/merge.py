@@ -371,7 +371,6 @@ class _Merging:
         return number, suites
 
     def _suite(self, id_: int, path: str, hash_: str) -> int:
-        """Return the id of a shard's suite in the target, after copying a missing suite."""
         wanted = "id, project, path, hash, name, cases, text, blocks"
         row = next(self._read(f"SELECT {wanted} FROM suites WHERE id = ?", id_), None)
         if row is None:
@@ -384,7 +383,6 @@ class _Merging:
         return insert_suite(self._target, stored_folder(self._file, Path(project)), row[2:])
 
     def _runs(self, number: int, suites: Mapping[int, int]) -> None:
-        """Copy the shard's results that the target lacks."""
         figures = ", ".join(f"runs.{name}" for name in _FOUND)
         rows = self._read(
             f"SELECT {figures}, details.run, {', '.join(_DETAILS)} FROM runs LEFT JOIN details ON details.run = runs.id"

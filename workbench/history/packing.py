@@ -168,14 +168,10 @@ def _tools_in(text: str) -> tuple[ToolDefinition, ...]:
 
 
 def packed_blocks(blocks: Blocks) -> bytes:
-    """Compress the positions of cases in their suite's text."""
     return packed(compact_json(blocks))
 
 
 def unpacked_blocks(data: bytes) -> Blocks:
-    """Decompress the positions of cases in their suite's text.
-
-    Raises ValueError for damage."""
     blocks = []
     for case, first, end in parsed_json(unpacked(data)):
         blocks.append((case, first, end))
@@ -256,8 +252,7 @@ class RunRedaction(Protocol):
 
         A run may be stored unchanged if the search finds nothing."""
 
-    def redacted(self, run: DoneRun) -> DoneRun:
-        """Return the run without secrets."""
+    def redacted(self, run: DoneRun) -> DoneRun: ...
 
 
 class NoRedaction:
@@ -331,8 +326,6 @@ class _SecretFoundError(Exception):
 
 
 class _RunInBlock(NamedTuple):
-    """A run in the open block, with the fields of its `PackedRun`."""
-
     run_id: str
     status: Status
     values: Mapping[str, object]
@@ -443,7 +436,6 @@ class RunPacker:
             self._sample = _shared(self._sample_text)
 
     def _without_tools(self, events: tuple[Event, ...]) -> tuple[tuple[Event, ...], SharedText | None]:
-        """Return the events without the tools of the first event, and these tools."""
         if not events:
             return events, None
         started = events[0].payload
@@ -461,7 +453,6 @@ class RunPacker:
 
 
 def _pieces(events: Iterable[Event], result: RunResult) -> Iterator[str]:
-    """Yield the pieces of a run's text in a block."""
     separator = ""
     for event in events:
         yield f"{separator}{event_to_line(event)}"

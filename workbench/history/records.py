@@ -194,7 +194,6 @@ class ShardRef:
 
     @property
     def settings(self) -> dict[str, JsonValue]:
-        """The shard in the form stored in the settings of its batch."""
         return {"index": self.index, "of": self.of, "planned": self.planned, "plan": self.plan_id}
 
     def __str__(self) -> str:
@@ -226,7 +225,6 @@ class MergedShards:
 
     @property
     def settings(self) -> dict[str, JsonValue]:
-        """The merged shards in the form stored in the settings of their batch."""
         return {"plan": self.plan_id, "shards": list(map(list, self.shards))}
 
     @property
@@ -315,7 +313,6 @@ class SuiteRef:
 
     @property
     def file(self) -> Path:
-        """The path of the suite's file."""
         return _file_of(self.project, self.path)
 
 
@@ -421,7 +418,6 @@ class BatchRow:
 
     @property
     def suites_by_path(self) -> dict[str, SuiteRef]:
-        """The batch's suites, keyed by the paths of their files."""
         return {str(suite.file): suite for suite in self.suites}
 
     @property
@@ -565,7 +561,6 @@ def same_suites(earlier: Iterable[SuiteRef], later: Iterable[SuiteRef]) -> SameS
 
 
 def _alone(suites: Iterable[SuiteRef]) -> dict[str, str]:
-    """Return the keys of suites by path. Paths of several suites are left out."""
     keys: dict[str, set[str]] = {}
     for suite in suites:
         keys.setdefault(suite.path, set()).add(suite.key)

@@ -136,7 +136,6 @@ def start_batch(connection: sqlite3.Connection, plan: NewPlan) -> int:
 
 
 def planned_runs(connection: sqlite3.Connection, number: int) -> int:
-    """Return the number of runs of a batch's plan that are already written."""
     return int(connection.execute("SELECT count(*) FROM runs WHERE batch = ?", (number,)).fetchone()[0])
 
 
@@ -413,9 +412,6 @@ class StoredRows:
                 self._suites[id_] = SuiteRef(id_, folder_of_stored(self.file, project), *others)
 
     def _cut_text(self, suite: int) -> CutText:
-        """Return the text of a suite with the positions of its cases.
-
-        Raises ValueError if the text cannot be read."""
         if suite not in self._cut_texts:
             text, packed_positions = self._stored("SELECT text, blocks FROM suites WHERE id = ?", (suite,))[0]
             blocks: Blocks = ()
@@ -512,7 +508,6 @@ class StoredRows:
 
     @contextmanager
     def _reading(self, what: str) -> Iterator[None]:
-        """Add the name of the row being read to errors about damage that SQLite finds."""
         try:
             yield
         except DamagedError as error:

@@ -84,7 +84,6 @@ class RunTable(LazySequence[RunRow]):
 
     @property
     def figures(self) -> Sequence[RunSummary]:
-        """The figures of the finished runs, in order."""
         return _Figures(self, self._finished)
 
     def over(self) -> Iterator[int]:
@@ -98,7 +97,6 @@ class RunTable(LazySequence[RunRow]):
         return frozenset((run.suite.key, run.case_id, run.model) for run in rows)
 
     def of_cases(self, ids: Collection[str]) -> Iterator[RunRow]:
-        """Yield the runs of the cases with these ids."""
         return map(self.at, self._cases.where(lambda case: case[0] in ids))
 
 

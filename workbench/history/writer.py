@@ -466,7 +466,6 @@ class HistoryWriter:
             self._leave_out(error)
 
     def _put_in_line(self, batches: dict[BatchHandle, None]) -> None:
-        """Append the packed runs of batches to the waiting entries."""
         for handle in batches:
             for run in self._packers[handle].all_packed():
                 self._waiting.append(WriteRun(handle, run))

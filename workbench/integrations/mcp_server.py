@@ -128,8 +128,6 @@ _Suites = Annotated[
 
 
 class _Tool(Tool):
-    """A tool that refuses unknown arguments."""
-
     # The SDK ignores unknown arguments, so a misspelt `cases` would silently run all cases.
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
         known = self.parameters.get("properties", {})

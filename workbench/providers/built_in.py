@@ -37,7 +37,6 @@ class ModelInfo:
 
 
 def built_in_models() -> tuple[ModelInfo, ...]:
-    """Return all built-in models."""
     models = [ModelInfo(OFFLINE, "baseline, not a language model: matches words, needs no network and no key")]
     for weakness, behaviour in WEAKNESSES.items():
         models.append(ModelInfo(f"{OFFLINE}:{weakness}", f"the same with a planted weakness: {behaviour}"))
@@ -45,7 +44,6 @@ def built_in_models() -> tuple[ModelInfo, ...]:
 
 
 def is_built_in(name: str) -> bool:
-    """Return whether the name is that of a built-in model."""
     return name == OFFLINE or name.startswith((f"{OFFLINE}:", REPLAY))
 
 

@@ -317,7 +317,6 @@ def _answer_in_run(made: object) -> AgentAnswer:
 
 
 def _checked_answer(answer: AgentAnswer) -> AgentAnswer:
-    """Return an answer with texts in place of `None`; raise TypeError for values of other types."""
     if not isinstance(answer.calls, list | tuple):
         raise TypeError(f"the calls of an AgentAnswer are a list, not {_kind(answer.calls)}")
     if answer.stop_reason not in (None, *get_args(StopReason)):
@@ -406,7 +405,6 @@ def checked_call(call: object) -> ToolCall:
 
 
 def tool_call(call_id: str, tool: str, arguments: Mapping[str, Any] | str) -> ToolCall:
-    """Return a call; its arguments are an object, or the text that a model wrote."""
     if not isinstance(arguments, str):
         return ToolCall(call_id, tool, arguments)
     read, problem = read_arguments(arguments)

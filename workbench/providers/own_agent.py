@@ -53,7 +53,6 @@ def checked_agent(given: object) -> Agent:
 
 
 def _refusal(value: object) -> str | None:
-    """Return why a value is not an agent; `None` if it is."""
     name = getattr(value, "__name__", type(value).__name__)
     if inspect.iscoroutine(value):
         value.close()  # otherwise Python warns that it was never awaited

@@ -90,12 +90,10 @@ class ReplayModel:
 
     @property
     def recording(self) -> Recording:
-        """The recording that the model plays."""
         return self._recording
 
     @property
     def case_id(self) -> str:
-        """The id of the recorded case."""
         return self._recording.header.case
 
     async def start(self) -> None:
@@ -128,7 +126,6 @@ class ReplayModel:
             raise ModelError(self._why_it_ends(request.round))
 
     def _why_it_ends(self, number: int) -> str:
-        """Return why the recording has no complete answer for the request of a round."""
         path, finish = self._recording.path.name, self._recording.trajectory.finish
         if finish is None:
             return f"{path} has no whole answer for request {number}: the recorded run breaks off before it"
@@ -256,9 +253,6 @@ class _Newest:
     added: str
 
     def of(self, case_id: str) -> Path:
-        """Return the newest recording of a case.
-
-        Raises RecordingError when there is none."""
         if case_id not in self.files:
             raise RecordingError(f"{self.folder} contains no recording of the case {case_id!r}{self.added}")
         return self.files[case_id]
@@ -273,7 +267,6 @@ def _listed(models: Iterable[str]) -> str:
 
 
 def _last_attempts(events: Iterable[Event]) -> dict[int, _Attempt]:
-    """Return the last attempt of each round's request, by the number of the round."""
     attempts: dict[int, _Attempt] = {}
     current = _Attempt(0.0)
     for event in events:

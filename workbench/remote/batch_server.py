@@ -445,7 +445,6 @@ class BatchBroadcast:
         return run
 
     def _unsent_lines(self, run: _RunInProgress) -> Iterator[bytes]:
-        """Yield the lines of a run's unsent events."""
         while run.events:
             # An event whose text may end inside a secret is held back and sent with the next event.
             yield from self._kept(run, run.redaction.take(run.events.pop(0)))

@@ -174,18 +174,15 @@ def is_running(folders: Folders, detached: Detached) -> bool:
 
 
 def records(folders: Folders) -> list[Detached]:
-    """Return the records of all batches, the newest first; unreadable ones are left out."""
     found = filter(None, map(_read, _files(folders)))
     return sorted(found, key=lambda known: known.started_at, reverse=True)
 
 
 def record_of(folders: Folders, history: Path, batch: int) -> Detached | None:
-    """Return the record of a batch; `None` without one."""
     return _read(record_file(folders, history, batch))
 
 
 def record_file(folders: Folders, history: Path, batch: int) -> Path:
-    """Return the path of a batch's record."""
     return folders.detached / f"{_key(history, batch)}.json"
 
 

@@ -215,7 +215,6 @@ class Viewing:
             raise AttachError(str(message.get("why")))
 
     def _take_all(self) -> None:
-        """Put the batch's messages into the queue, up to its end."""
         # An error is put into the queue too, and raised by the reader of the queue.
         try:
             while True:

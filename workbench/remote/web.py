@@ -539,7 +539,6 @@ class AppServer(Server):
             self._freed.set()
 
     async def _end_idle(self, visitor: Visitor, socket: web.WebSocketResponse) -> None:
-        """Disconnect a visitor without input for `idle_s` seconds."""
         idle_s = self._settings.idle_s
         loop = asyncio.get_running_loop()
         while idle_s is not None:
@@ -551,7 +550,6 @@ class AppServer(Server):
             await asyncio.sleep(left_s)
 
     async def _process_messages(self, websocket: web.WebSocketResponse, app_service: Visitor) -> None:  # type: ignore[override]
-        """Pass the browser's messages on to the app, until it disconnects or sends an unknown kind of message."""
         async for message in websocket:
             if message.type != WSMsgType.TEXT:
                 break
@@ -656,7 +654,6 @@ def _html(text: str, status: int = 200, socket: str = "") -> web.Response:
 
 
 def _refused(*lines: str) -> web.Response:
-    """Return the answer to a refused request, which also closes the connection."""
     response = _message(403, *lines)
     response.force_close()
     return response

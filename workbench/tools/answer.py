@@ -134,7 +134,6 @@ def _media_of(block: ContentBlock) -> Media | None:
 
 
 def _placeholder(what: str, base64_text: str) -> str:
-    """Return the placeholder for content that models cannot get."""
     size = _size(base64_text)
     if size > MAX_MEDIA_BYTES:
         return f"[{what}, {size_text(size)}, not sent: it {MAX_MEDIA_BYTES.exceeded()}]"

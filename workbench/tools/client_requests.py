@@ -106,7 +106,6 @@ class _Asking:
 
     @property
     def too_many(self) -> bool:
-        """Whether the server has sent more requests than the limit."""
         return self._count > MAX_CALL_QUESTIONS
 
     async def reply(self, question: Question) -> Reply | None:

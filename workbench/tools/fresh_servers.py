@@ -95,7 +95,6 @@ class FreshServers:
         self._told = False
 
     def drop_spare(self) -> None:
-        """End the spare server, in the background."""
         if self._spare is not None:
             self._background.end(self._spare.server.close())
             self._spare = None

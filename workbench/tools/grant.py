@@ -45,5 +45,4 @@ class Grant:
         return self.environment
 
     def functions(self) -> PythonFunctions:
-        """Return the approved Python functions. They are not loaded yet."""
         return PythonFunctions(self.code)

@@ -178,7 +178,6 @@ class ModuleConnection:
         await reading
 
     async def _read(self, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
-        """Pass messages on to the client, on the server's loop."""
         # Each message is awaited, so messages do not pile up in memory.
         import anyio
 
@@ -189,7 +188,6 @@ class ModuleConnection:
                     await asyncio.wrap_future(passed)
 
     async def _write(self, from_client: MemoryObjectReceiveStream[SessionMessage], serving: _Serving) -> None:
-        """Pass messages on to the server, on the engine's loop."""
         async with from_client:
             async for message in from_client:
                 serving.soon(serving.pass_on, message)

@@ -227,7 +227,6 @@ PINS_FORMAT = 1
 
 
 def pin_file(suite_file: Path) -> Path:
-    """Return the path of a suite's pins: `weather.pinned.json` beside `weather.toml`."""
     return suite_file.with_name(f"{suite_file.stem}.pinned.json")
 
 

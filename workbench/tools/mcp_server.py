@@ -154,7 +154,6 @@ class McpServer:
 
     @property
     def pid(self) -> int | None:
-        """The id of the server's process, `None` without one."""
         return self._session.pid
 
     @property
@@ -326,7 +325,6 @@ class McpServer:
             pause_s = min(2 * pause_s, _LAST_PAUSE_S)
 
     def _difference(self) -> str | None:
-        """Return a notice of the tools that changed with the restart; `None` if none changed."""
         what = []
         if self.listed != self._tools:
             what.append(f"other tools ({ListingChange.between(self._tools, self.listed)})")

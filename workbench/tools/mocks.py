@@ -111,7 +111,6 @@ class Mocks:
                 return
 
     def _held(self, mock: Mock, call: ToolCall) -> bool | None:
-        """Return whether a condition holds, `None` if only a judge or Python can decide."""
         when, arguments = mock.when or {}, call.arguments
         # A check of a missing argument fails without a judge.
         known = {name: check for name, check in when.items() if name not in arguments or not check.asks_outside}
@@ -163,7 +162,6 @@ def _as_text(value: object) -> str:
 
 
 def _written_answer(mock: Mock, call: ToolCall, occurrence: int, row: Row) -> ToolAnswer | None:
-    """Return the written answer to the matching call number `occurrence`, from 1; `None` without one."""
     if mock.error is not None:
         return ToolAnswer(mock.error, is_error=True)
     if mock.python is not None:

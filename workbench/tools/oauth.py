@@ -182,9 +182,6 @@ class ServerLogin:
         raise LoginError(f"cannot renew its login: {requests.last_refusal()}")
 
     async def _authorized(self, provider: _PersonProvider | _MachineProvider) -> StoredLogin:
-        """Return a new login.
-
-        Raises LoginError."""
         requests = _Requests(self._settings.url, self._timeout_s, self._secrets)
         try:
             await requests.drive(provider, await requests.refusal(self._settings.scope))
@@ -355,7 +352,6 @@ def _no_metadata(issuer: str) -> str:
 
 
 def _choose_method(provider: OAuthClientProvider) -> None:
-    """Choose a way to send the client's secret that the authorization server accepts."""
     client, metadata = provider.context.client_info, provider.context.oauth_metadata
     if client is None or metadata is None or client.token_endpoint_auth_method != "client_secret_basic":
         return
@@ -393,7 +389,6 @@ class _Requests:
         """Whether the server itself asked for a login."""
 
     async def refusal(self, scope: str | None) -> httpx2.Response:
-        """Return the server's refusal of a request without a token, with the scope that the server demands."""
         async with await _client() as client, asyncio.timeout(self._timeout_s):
             response = await self._ping(client, "POST")
             # Over server-sent events, the server first sends the address that takes messages.
@@ -463,7 +458,6 @@ class _Requests:
         return self._answer
 
     def reason(self, error: Exception) -> str:
-        """Return why a request of the flow failed, or why the provider gave up."""
         where = self._url
         if self._sent is not None:
             where = _shown(str(self._sent.url))
@@ -484,7 +478,6 @@ class _Requests:
         return text
 
     def why_not_authorized(self, error: Exception, provider: OAuthClientProvider) -> str:
-        """Return why there is no login, with a way out."""
         known = provider.context.oauth_metadata is not None
         if not known and not self._asks:
             return "it does not ask for a login: remove auth, or check its address"
@@ -502,12 +495,10 @@ class _Requests:
         return self.reason(error)
 
     def error_code(self) -> str | None:
-        """Return the OAuth error in the last answer, if any."""
         value = self._error().get("error")
         return value if isinstance(value, str) else None
 
     def last_refusal(self) -> str:
-        """Return the last answer in words: its address, status and error."""
         answer = self._answer
         assert answer is not None and self._sent is not None
         text = f"{_shown(str(self._sent.url))} answers with {answer.status_code} {answer.reason_phrase}".rstrip()

@@ -104,7 +104,6 @@ class ServerPool:
         """The known secrets; starting a server adds those of its settings."""
 
     def functions(self, code: FoundCode | None) -> PythonFunctions:
-        """Return the functions of a suite in its approved code; without `code`, none may be called."""
         # One object for each approved code: all runs of a batch load each module once.
         return self._functions.setdefault(code, PythonFunctions(code))
 
@@ -217,7 +216,6 @@ class ServerPool:
         )
 
     def _sent(self, instructions: Mapping[str, str]) -> tuple[ServerInstructions, ...]:
-        """Return servers' instructions, by the servers' names, in the form in which runs send them."""
         sent = []
         for server, text in instructions.items():
             # Redacted before the cut: half of a secret would not be recognised.
@@ -230,7 +228,6 @@ class ServerPool:
     def _sent_then(
         self, now: Sequence[ServerInstructions], servers: Iterable[str], then: Mapping[str, str]
     ) -> tuple[tuple[ServerInstructions, ...], list[str]]:
-        """Return the instructions that earlier runs sent, and a notice for each server whose instructions changed."""
         by_server = {each.server: each for each in now}
         sent, notices = [], []
         for server in servers:

@@ -210,7 +210,6 @@ def _changed(name: str, file: Path | None) -> PythonReferenceError:
 
 
 def _spec_below(folder: Path, name: str) -> ModuleSpec | None:
-    """Return the spec of a module below a folder, `None` if there is none."""
     places: Sequence[str] | None = [str(folder)]
     spec: ModuleSpec | None = None
     for part in name.split("."):

@@ -116,7 +116,6 @@ class Redirect:
 
 
 def _values_of(address: str) -> dict[str, str]:
-    """Return the values in the query of an address, {} for a text that is not an address."""
     try:
         return {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
     except ValueError:

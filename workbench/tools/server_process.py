@@ -170,7 +170,6 @@ class ServerLog:
         self._changed()
 
     def _shorten(self, file: BinaryIO) -> None:
-        """Drop the beginning of the file."""
         # The file is changed and not replaced, because another Workbench may be writing to it too.
         with self._path.open("rb") as reading:
             if not os.path.samestat(os.fstat(reading.fileno()), os.fstat(file.fileno())):
@@ -426,7 +425,6 @@ class StdioTransport:
 
 
 def _is_read(pipe: asyncio.WriteTransport) -> bool | None:
-    """Return whether a pipe is empty; `None` if the system cannot tell."""
     if sys.platform != "linux":
         return None
     import fcntl

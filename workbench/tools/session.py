@@ -137,7 +137,6 @@ class Session:
 
     @property
     def expired(self) -> bool:
-        """Whether the server has forgotten the session."""
         return self._connection.expired
 
     @property
@@ -162,7 +161,6 @@ class Session:
 
     @property
     def pid(self) -> int | None:
-        """The id of the server's process, `None` without one."""
         return self._connection.pid
 
     async def start(self, launched: Callable[[], object]) -> None:
@@ -526,7 +524,6 @@ class Session:
         return self._secrets.redact(text)[:MAX_PROGRESS_CHARS]
 
     def _start_error(self) -> ServerError:
-        """Return the error for an owner task that ended before the tools were listed."""
         error = self._error
         if isinstance(error, ServerError):
             return error
@@ -567,7 +564,6 @@ async def _listen(client: Client, changed: asyncio.Event) -> None:
 
 
 def _is_text(arguments: Mapping[str, JsonValue]) -> bool:
-    """Return whether arguments can be encoded as UTF-8."""
     # A model can send half of a surrogate pair, and the SDK would fail on it.
     try:
         json.dumps(dict(arguments), ensure_ascii=False).encode()

@@ -104,7 +104,6 @@ def _unusual(names: Sequence[str]) -> list[str]:
 
 
 def _keys_named_in(output: Sequence[str]) -> list[str]:
-    """Return the names in a server's output that can only be names of keys, in their order."""
     found: list[str] = []
     for line in output:
         found += filter(names_a_secret, _NAMES_KEY.findall(line))

@@ -115,7 +115,6 @@ class ToolPages:
         return ListedTools(tuple(tools.values()), tuple(dict.fromkeys(self._found)))
 
     def _add(self, page: Sequence[Tool], tools: dict[str, Tool]) -> bool:
-        """Add the tools of a page, and return whether any tool is new."""
         news = False
         for tool in page:
             first = tools.setdefault(tool.name, tool)
@@ -162,7 +161,6 @@ class ToolPages:
         return {**page, "tools": usable}
 
     def _valid(self, tool: object, place: int, page: Mapping[str, Any], version: str) -> object | None:
-        """Return a tool of a page, repaired if necessary; `None` if it cannot be repaired."""
         name, root = "", f"tools[{place}]"
         if isinstance(tool, dict) and isinstance(tool.get("name"), str):
             name, root = tool["name"], ""

@@ -215,7 +215,6 @@ def _refusal_of(tool: ToolDefinition, call: ToolCall) -> ToolAnswer | None:
 
 
 def _listed(texts: Sequence[str], most: int, separator: str, last_separator: str) -> str:
-    """Join the first texts of a list; the number of the others follows."""
     listed = separator.join(texts[:most])
     if len(texts) > most:
         return f"{listed}{last_separator}{len(texts) - most} more"

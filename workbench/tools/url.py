@@ -306,7 +306,6 @@ class UrlConnection:
         return ""
 
     def _in_words(self, error: BaseException | None) -> str | None:
-        """Return the reason of a failed connection in words, `None` for errors of another kind."""
         import httpx2
 
         # The innermost causes are the most precise, so they are searched before the client's errors.
@@ -350,8 +349,6 @@ class UrlConnection:
 
 @dataclass(frozen=True)
 class _Given:
-    """A factory that returns an existing HTTP client to a function of the SDK."""
-
     client: httpx2.AsyncClient
 
     def __call__(self, headers: object = None, timeout: object = None, auth: object = None) -> httpx2.AsyncClient:
@@ -359,8 +356,6 @@ class _Given:
 
 
 class _Watched:
-    """A stream of messages that calls a function at its end."""
-
     def __init__(self, stream: ReadStream[SessionMessage | Exception], on_end: Callable[[], None]) -> None:
         self._stream = stream
         self._on_end = on_end
@@ -421,7 +416,6 @@ async def _speaks_of_session(response: httpx2.Response) -> bool:
 
 @functools.cache
 def _bounded_type() -> type[Any]:
-    """Return a type of byte streams that raises TooLongError for an answer above the limit."""
     # The class is created on use: its base class is in `httpx2`, which the first server imports.
     import httpx2
 

@@ -658,7 +658,6 @@ class ServerAsked:
 
     @property
     def _open_reply(self) -> str:
-        """Return the keys of a possible answer as TOML with blanks."""
         if self.kind == "sampling":
             return 'text = "…"'
         schema = self.request.get("requestedSchema")

@@ -108,7 +108,6 @@ class _OpenRound:
     notes: list[AgentNoted] = field(default_factory=list)
 
     def unanswered(self, **changes: Any) -> _OpenRound:
-        """Return a copy with the same request and without the answer."""
         return _OpenRound(
             self.number,
             step=self.step,

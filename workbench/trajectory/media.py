@@ -48,7 +48,6 @@ class Media:
 
     @property
     def without_data(self) -> Media:
-        """The same image or sound without its content."""
         return replace(self, data="")
 
 

@@ -109,8 +109,6 @@ _CLASSES = {name: cls for cls, name in EVENT_NAMES.items()}
 
 
 class _StoredField(NamedTuple):
-    """A field of an event: its key in a line, its name, and whether an empty field is left out of the line."""
-
     key: str
     name: str
     is_sparse: bool

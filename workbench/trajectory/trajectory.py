@@ -99,7 +99,6 @@ class OfTool(Protocol):
 
 
 def tools_of(calls: Iterable[OfTool]) -> tuple[str, ...]:
-    """Return the tool of each call, in order."""
     return tuple([call.tool for call in calls])
 
 
@@ -279,7 +278,6 @@ class Trajectory:
 
     @property
     def setup_calls(self) -> tuple[OwnCallAnswered, ...]:
-        """The calls of the suite before the run."""
         return tuple([call for call in self.own_calls if call.stage == "setup"])
 
     def asked_in(self, stage: OwnCallStage) -> tuple[ServerAsked, ...]:

@@ -248,7 +248,6 @@ class AgentModel:
             self._waiting_notes.append(("message", note))
 
     async def _set_mode(self, modes: Mapping[str, Any]) -> str:
-        """Set the wanted mode of the session, and return the session's mode."""
         known = KNOWN_AGENTS.get(self._subject.agent or "")
         wanted = self._subject.mode or ("" if known is None else known.mode)
         there = [str(mode["id"]) for mode in _objects(modes.get("availableModes")) if "id" in mode]
@@ -374,7 +373,6 @@ class AgentModel:
                 yield from self._events(number, incoming)
 
     async def _make_call(self, number: int, call: ForwardedCall) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Yield a call of an offered tool, and end the answer with it."""
         self._calls += 1
         call_id = f"call-{self._calls}"
         arguments = call.arguments if isinstance(call.arguments, dict) else json_text(call.arguments)
@@ -460,7 +458,6 @@ class AgentModel:
             yield from self._note(number, "permission", what)
 
     def _last_events(self, number: int) -> Iterator[ModelEvent]:
-        """Yield the events that are known only at the end of a prompt."""
         yield from self._shown(number, at_end=True)
         for tool, call in self._reported.not_forwarded(self._forwarded):
             status = call.said.get("status", "without a status")

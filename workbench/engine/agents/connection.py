@@ -163,7 +163,6 @@ class AgentConnection:
         self._send({"id": asked.number, "error": error})
 
     def error(self, message: str) -> AgentError:
-        """Return an error about the agent, with the end of its standard error."""
         return AgentError(self._secrets.redact(message), self.output)
 
     def lost_error(self) -> AgentError:

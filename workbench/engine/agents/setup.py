@@ -43,7 +43,6 @@ class RunFolders:
         return self.root / "work"
 
     def remove(self) -> None:
-        """Remove everything that the agent has written."""
         shutil.rmtree(self.root, ignore_errors=True)
 
 
@@ -153,7 +152,6 @@ def _learn_settings(variable: str, key: str, value: object, secrets: Secrets) ->
 
 
 def _places(home: Path) -> dict[str, str]:
-    """Create the folders of an agent's home, and return the variables that name them."""
     places = {
         "HOME": home,
         "XDG_CONFIG_HOME": home / ".config",

@@ -99,7 +99,6 @@ class ToolServer:
         return tuple([name for name in self._servers if name not in self._listed])
 
     def has_listed(self, name: str) -> None:
-        """Record that the agent has listed a server's tools."""
         self._listed.add(name)
         if not self.unlisted:
             self.all_listed.set()
@@ -136,7 +135,6 @@ class ToolServer:
             writer.close()
 
     async def forwarded(self, call: ForwardedCall) -> None:
-        """Pass a call on to the run."""
         await self._forward(call)
 
     def keep(self, task: asyncio.Task[None]) -> None:
@@ -146,8 +144,6 @@ class ToolServer:
 
 
 class _Session:
-    """The conversation with one relay."""
-
     def __init__(self, server: OfferedServer, owner: ToolServer, writer: asyncio.StreamWriter) -> None:
         self._server = server
         self._owner = owner
@@ -232,7 +228,6 @@ class _Session:
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    """Return a tool as MCP lists it."""
     # The output schema is left out: with it, agents refuse the plain text of a mock.
     described: dict[str, Any] = {"name": tool.name, "inputSchema": dict(tool.parameters)}
     if tool.description:

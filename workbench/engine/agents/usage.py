@@ -47,7 +47,6 @@ class PromptUsage:
 
 
 def _tokens(told: Mapping[str, Any]) -> Usage | None:
-    """Return the tokens in an object of ACP or Gemini; `None` if it has none."""
     read, written = (_count(told, f"{what}Tokens") or _count(told, f"{what}_tokens") for what in ("input", "output"))
     cached, cached_anew, thought, total = [
         _count(told, key) for key in ("cachedReadTokens", "cachedWriteTokens", "thoughtTokens", "totalTokens")

@@ -112,7 +112,6 @@ class WorkerGroup:
         self._plan = plan
 
     def ref(self, run: PlannedRun) -> RunRef:
-        """Return the reference to a run for messages."""
         return RunRef.of(run, self._suites[run.file.path])
 
     async def open_unless(self, given_up: Callable[[], bool]) -> frozenset[str]:
@@ -262,8 +261,6 @@ Lent = tuple[tuple[EndpointLimits, Lease], ...]
 
 @dataclass(eq=False)
 class _Out:
-    """A portion assigned to a worker."""
-
     portion: Portion
     lane: Lane
     runs: dict[str, PlannedRun]
@@ -294,7 +291,6 @@ class _Worker:
         return sum(out.lane is lane for out in self.out.values())
 
     def may_have_more_of(self, lane: Lane) -> bool:
-        """Return whether the worker may be given the next portion of a lane."""
         if lane.next_is_suspect or any(out.suspect for out in self.out.values()):
             return not self.out
         return self.portions_of(lane) < AT_A_TIME
@@ -369,13 +365,11 @@ class ClusterBatch(Batch):
         self._news.set()
 
     async def _stop_waiting(self) -> None:
-        """Abandon workers that do not stop in time."""
         await asyncio.sleep(STOP_TIMEOUT_S)
         for worker in tuple(self._workers.values()):
             self._lost(worker, "it did not stop in time")
 
     def _give_out(self) -> None:
-        """Distribute portions while there are workers and parts of limits for them."""
         if self._stopping:
             return
         for lane in self._cluster_lanes:
@@ -413,7 +407,6 @@ class ClusterBatch(Batch):
         return True
 
     async def _follow(self, worker: _Worker, out: _Out) -> None:
-        """Wait for the task of a portion to notice a failure."""
         try:
             if not await self._group.cluster.result(out.task):
                 self._lost(worker, "it no longer works for this batch")
@@ -455,7 +448,6 @@ class ClusterBatch(Batch):
             await self._group.exchange(worker.address, worker.seen, [message])
 
     async def _watch(self) -> None:
-        """Notice workers that leave and workers that join."""
         cluster, now_s = self._group.cluster, asyncio.get_running_loop().time
         # The last time with at least one worker.
         last_s = now_s()
@@ -479,7 +471,6 @@ class ClusterBatch(Batch):
                 self._begin(self._enlist(address))
 
     def _give_up(self, why: str) -> None:
-        """End all unfinished runs with a reason."""
         self._context.listener(ClusterSaid(f"{why}: the missing runs were not made", ends=True))
         self._stopping = True
         self.stop()
@@ -487,7 +478,6 @@ class ClusterBatch(Batch):
             self._lost(worker, why)
 
     async def _enlist(self, address: str) -> None:
-        """Ask a new or returned worker whether it can execute runs."""
         try:
             reasons = await self._group.enlist(address)
         except UnreachableError:
@@ -504,7 +494,6 @@ class ClusterBatch(Batch):
             self._news.set()
 
     def _lost(self, worker: _Worker, why: str) -> None:
-        """Return the unreported runs of a lost worker to the queues of other workers."""
         # Several tasks may notice the loss. A new worker may already have the address.
         if self._workers.get(worker.address) is not worker:
             return

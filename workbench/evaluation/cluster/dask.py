@@ -63,13 +63,11 @@ class RunRef(NamedTuple):
 
     @classmethod
     def of(cls, run: PlannedRun, suite: int) -> RunRef:
-        """Return the reference to a run of a suite."""
         return cls(
             run.run_id, suite, run.written.id, run.model, run.repeat, run.model_of_suite, run.by, run.repeat_rule
         )
 
     def planned(self, file: SuiteFile, case: Case) -> PlannedRun:
-        """Return the planned run for its suite and its case as written."""
         written = with_grader(case, self.by, self.repeat_rule)
         of_person = (self.model_of_suite, self.by)
         return PlannedRun(self.run_id, file, written, self.model, self.repeat, *of_person, repeat_rule=self.repeat_rule)
@@ -296,7 +294,6 @@ class DaskCluster:
             raise UnreachableError(_reason_of(error)) from error
 
     def submit(self, worker: str, key: str, function: Callable[..., object], *arguments: object) -> Any:
-        """Return a task for one worker."""
         return self._client.submit(function, *arguments, key=key, workers=[worker], pure=False)
 
     async def result(self, task: Any) -> Any:
@@ -483,7 +480,6 @@ def _why(error: Exception) -> str:
 
 
 async def _ended(nanny: Any) -> None:
-    """End a worker with its nanny, even while it is starting."""
     process = nanny.process
     try:
         await nanny.close(timeout=END_TIMEOUT_S)

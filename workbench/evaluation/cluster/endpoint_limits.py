@@ -172,7 +172,6 @@ def endpoints_of(approval: Approval, samples: Iterable[PlannedRun]) -> Mapping[t
 
 
 def _of_suite(needs: SuiteNeeds, of: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the needs of a suite except code, each as a message and the values to hash."""
     for command in needs.commands:
         yield f"it would run the command {command} {of}", "command", str(command)
         for word in command.words:
@@ -363,7 +362,6 @@ class Lane:
 
     @property
     def length(self) -> int:
-        """The number of waiting runs."""
         return sum(map(len, self._queues()))
 
     @property
@@ -472,7 +470,6 @@ def lanes_for(
 
 
 def group_of(run: PlannedRun) -> Group:
-    """Return the group of a run."""
     return run.file.path, run.model, run.model_of_suite
 
 

@@ -260,7 +260,6 @@ def _since_baseline(report: workbench.Report, verdict: Verdict, run: workbench.R
 
 
 def _of_gates(report: workbench.Report | None, suite: Path) -> Verdict:
-    """Return the verdict on the gates and aggregates of a suite, with a line for each demand."""
     if report is None:
         return Verdict("skipped", "none of the suite's cases was run")
     gates = (gate for gate in report.gates if gate.suite == str(suite))
@@ -437,7 +436,6 @@ class Suites:
         return self._batch.verdict(node)
 
     def _is_run(self, item: SuiteItem) -> bool:
-        """Return whether a test is part of the batch."""
         if item.get_closest_marker("skip") is None:
             return True
         # A skipped case is included if it passed in the baseline: that is a change to report.
@@ -481,7 +479,6 @@ class Suites:
         return report
 
     def _nothing_graded(self, session: pytest.Session) -> str | None:
-        """Return a sentence if suites were tested and no run that counts was graded, else `None`."""
         if self._remote is not None or session.config.option.collectonly:
             return None
         if self._batch is not None:

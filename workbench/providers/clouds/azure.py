@@ -66,7 +66,6 @@ def _of_openai(spec: ModelSpec, bearer: Bearer, credentials: Renewed[Token] | No
 
 
 def _scope(spec: ModelSpec) -> str:
-    """Return the scope of a token of Entra ID: the service at the address of a deployment."""
     country = (urlsplit(spec.base_url).hostname or "").rpartition(".")[2]
     if country in ("us", "cn"):
         return f"https://cognitiveservices.azure.{country}/.default"

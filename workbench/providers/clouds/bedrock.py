@@ -34,7 +34,6 @@ async def connect(spec: ModelSpec, key: Key | None, given: Mapping[str, str], st
 
 
 def _of_anthropic(spec: ModelSpec) -> dict[str, Any]:
-    """Return the arguments of Anthropic's clients."""
     assert spec.place is not None
     return {
         "base_url": spec.base_url,
@@ -169,7 +168,6 @@ def _secrets_in(keys: AwsKeys) -> Mapping[str, str]:
 
 
 def _why(error: Exception, profile: str | None) -> str:
-    """Return why AWS's library found no credentials, and the remedy."""
     of_profile = f" --profile {profile}" if profile else ""
     whose = f"AWS profile {profile}" if profile else "the AWS default credentials"
     # Failures are distinguished by the names of their classes, because newer versions of the library have more classes.

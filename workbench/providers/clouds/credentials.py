@@ -106,7 +106,6 @@ class Renewed(Generic[_Value]):
         self._value = None
 
     def _valid_for(self, seconds: float) -> _Value | None:
-        """Return the present credentials if they stay valid for more than these seconds."""
         value = self._value
         if value is not None and value.expires_s is not None and value.expires_s - time.time() <= seconds:
             return None
@@ -114,7 +113,6 @@ class Renewed(Generic[_Value]):
 
 
 async def token_of(credentials: Renewed[Token]) -> str:
-    """Return a valid token; raises ModelError."""
     return (await credentials.current()).value
 
 

@@ -74,7 +74,6 @@ def _damaged(part: str) -> ModelError:
 
 
 def _headers(packed: bytes) -> dict[str, str]:
-    """Return the headers of a frame whose values are strings."""
     headers: dict[str, str] = {}
     at = 0
     try:

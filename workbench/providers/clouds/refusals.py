@@ -76,7 +76,6 @@ def _azure(spec: ModelSpec, status: int, lowered: str, body: str) -> CloudRefusa
 
 
 def _filters(body: str) -> Iterator[str]:
-    """Yield the names of the content filters that an error of Azure reports."""
     try:
         error = as_dict(as_dict(json.loads(body)).get("error"))
     except (ValueError, RecursionError):

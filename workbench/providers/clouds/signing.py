@@ -75,7 +75,6 @@ class Bearer:
         self.value = ""
 
     async def renew(self) -> None:
-        """Fetch a valid key; raises ModelError."""
         self.value = await self._key()
 
     async def __call__(self) -> str:

@@ -265,7 +265,6 @@ def _document(body: bytes, errors: EndpointErrors) -> JsonValue:
 
 
 def _is_cut(body: bytes) -> bool:
-    """Return whether bytes are the beginning of a JSON document."""
     try:
         from_json(body, allow_partial=True)
     except ValueError:

@@ -137,7 +137,6 @@ def _listing(spec: ModelSpec) -> tuple[str, str]:
 
 
 def _names(body: bytes) -> list[str] | None:
-    """Return the ids in a listing of models; `None` for a body that is not a listing."""
     try:
         listed = as_dict(json.loads(body)).get("data")
     except (ValueError, RecursionError):

@@ -295,7 +295,6 @@ class Clients:
         return self._clients[place]
 
     async def close(self) -> None:
-        """Close all connections."""
         clients = tuple(self._clients.values())
         self._clients.clear()
         for client in clients:
@@ -377,7 +376,6 @@ def _with_key(header: str, key: str) -> dict[str, str]:
 
 @cache
 def _connector_class() -> type[aiohttp.TCPConnector]:
-    """Return the class of connectors that set `_Connection.was_open` of each request."""
     import aiohttp
 
     class Connector(aiohttp.TCPConnector):
@@ -403,7 +401,6 @@ def _is_the_vendors(spec: ModelSpec) -> bool:
 
 
 def _vendor_headers(spec: ModelSpec) -> dict[str, str]:
-    """Return the headers for a vendor's own address, from the environment variables of the vendor's SDK."""
     vendor = spec.provider.partition("-")[0]
     headers = {}
     for header, variable in _VENDOR_HEADERS.get(vendor, ()):
@@ -457,7 +454,6 @@ async def beginning_of(response: aiohttp.ClientResponse, most: int) -> bytes:
 
 
 async def _refusal(response: aiohttp.ClientResponse) -> Refused:
-    """Return the error for a response other than success, with the beginning of the body."""
     import aiohttp
 
     body = bytearray()

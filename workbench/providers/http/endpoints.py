@@ -68,7 +68,6 @@ _WIRES: Mapping[Api, Callable[[ModelSpec, Secrets], Wire]] = {
 
 
 def wire_of(spec: ModelSpec, secrets: Secrets = NO_SECRETS) -> Wire:
-    """Return the wire format of a model's API, set up for the model."""
     return _WIRES[spec.api](spec, secrets)
 
 
@@ -410,7 +409,6 @@ class EndpointModel:
             asked = replace(request, messages=messages, calls_before=request.calls_before + calls)
 
     async def _stream_once(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Answer one HTTP request."""
         client = await self._connected()
         path = self._wire.path
         began = False
@@ -477,7 +475,6 @@ class _RequestTurn:
 
 
 def _with_short_media(request: ModelRequest) -> ModelRequest:
-    """Return a request to show, with the size of each image or sound in place of its content."""
     messages = []
     for message in request.messages:
         media = [replace(each, data=f"({size_text(each.size)})") for each in message.media]
@@ -486,7 +483,6 @@ def _with_short_media(request: ModelRequest) -> ModelRequest:
 
 
 def _joined(first: AnswerFinished, second: AnswerFinished) -> AnswerFinished:
-    """Join the ends of both parts of an answer that paused once."""
     usage = second.usage or first.usage
     if first.usage is not None and second.usage is not None:
         usage = first.usage + second.usage
@@ -518,7 +514,6 @@ class ModelWithPauses:
         return self._model.takes_media(media)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Return the context of one request and report its pauses."""
         return self._model.turn_reporting(self._on_pause)
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
@@ -638,7 +633,6 @@ class Endpoints:
         return await list_models(spec, client, errors)
 
     async def close(self) -> None:
-        """Close all connections."""
         await self._clients.close()
 
     def _access(self, spec: ModelSpec, environment: Mapping[str, str]) -> Access:
@@ -667,7 +661,6 @@ class Endpoints:
         )
 
     def _value_of(self, variable: str, spec: ModelSpec, environment: Mapping[str, str]) -> str:
-        """Return the value of a variable in a header or a query, and register it as a secret."""
         value = environment.get(variable, "").strip()
         if not value:
             raise ModelError(
@@ -729,7 +722,6 @@ class Endpoints:
 
 
 def _given_key(spec: ModelSpec, environment: Mapping[str, str]) -> str | None:
-    """Return the value of a model's key, empty if its variable is not set; `None` for a model without a key."""
     if spec.api_key_env is None:
         return None
     return environment.get(spec.api_key_env, "").strip()

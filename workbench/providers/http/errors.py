@@ -273,7 +273,6 @@ def broken_by(error: BaseException, spec: ModelSpec, *, began: bool) -> Broken |
 
 
 def _with_proxy(causes: tuple[BaseException, ...]) -> str | None:
-    """Return the problem of the proxy, if an exception is about it."""
     # Every connection goes to the proxy first, so a failure to connect is the proxy's.
     import aiohttp
 
@@ -352,7 +351,6 @@ def _broken_off(causes: tuple[BaseException, ...], began: bool) -> Broken | None
 
 
 def _is_in_tls(error: BaseException) -> bool:
-    """Return whether the answer to a request without TLS is an alert of TLS."""
     from aiohttp import http_exceptions
 
     # 0x15 is the type of an alert record, 0x03 the major version (RFC 8446, section 5.1).
@@ -360,7 +358,6 @@ def _is_in_tls(error: BaseException) -> bool:
 
 
 def _is_incomplete(error: BaseException) -> bool:
-    """Return whether an HTTP error means that the end of the body is missing."""
     from aiohttp import http_exceptions
 
     return isinstance(error, http_exceptions.PayloadEncodingError) and "Not enough data" in str(error)

@@ -89,11 +89,9 @@ class KeyCommand:
             return self._key
 
     def accepted(self) -> None:
-        """Record that an endpoint has accepted the key."""
         self._is_doubtful = False
 
     async def _run(self) -> str:
-        """Run the command and return the printed key."""
         refuse_if_read_only("the command of a key is run")
         self._ran_s = self._clock()
         try:
@@ -169,7 +167,6 @@ class KeyCommand:
 
 
 async def _beginning(stream: asyncio.StreamReader, most: int) -> bytes:
-    """Return the beginning of a stream, with at most this many bytes."""
     read = bytearray()
     while len(read) < most and (piece := await stream.read(min(_PIECE_BYTES, most - len(read)))):
         read += piece
@@ -177,7 +174,6 @@ async def _beginning(stream: asyncio.StreamReader, most: int) -> bytes:
 
 
 async def _end(stream: asyncio.StreamReader, most: int) -> bytes:
-    """Return the end of a stream, with at most this many bytes."""
     read = b""
     while piece := await stream.read(_PIECE_BYTES):
         read = (read + piece)[-most:]

@@ -197,7 +197,6 @@ class LeasedLimiter(RateLimiter):
         """Do nothing, because the leases are the limits."""
 
     def take(self, number: int, lease: Lease) -> None:
-        """Use a lease from now on."""
         self._leases[number] = lease.at_once
         if lease.waits_s is not None:
             now_s = self._clock()
@@ -248,7 +247,6 @@ class LeasedLimiter(RateLimiter):
         return free_s - self._clock()
 
     def _next(self) -> list[float] | None:
-        """Return the permits of the lease whose next permit is free first; `None` without leases."""
         return min(self._permits.values(), key=lambda permits: permits[0], default=None)
 
 
@@ -263,7 +261,6 @@ class Leases:
         self._limiters: dict[tuple[str, str], LeasedLimiter] = {}
 
     def limiter(self, endpoint: str, model: str) -> LeasedLimiter:
-        """Return the limiter of a model at an address."""
         key = endpoint, model
         if key not in self._limiters:
             self._limiters[key] = LeasedLimiter(on_hold=partial(self._on_hold, *key), good=self._good)

@@ -107,7 +107,6 @@ def _zones() -> dict[str, str]:
 
 
 def _moment(parameter: Parameter, kind: Kind, text: str) -> str | None:
-    """Return a date or a time in the form of the schema's format or description; `None` if it does not fit."""
     described = parameter.description
     wanted = parameter.schema.get("format")
     if wanted not in ("date", "time", "date-time"):
@@ -175,7 +174,6 @@ def _overlaps(one: Evidence, spans: Iterable[Span]) -> bool:
 
 
 def _unused(clause: Clause, used: Collection[Span]) -> Iterator[Word]:
-    """Yield the words of a clause outside the used places."""
     for word in clause.words:
         if not any(start <= word.start < end for start, end in used):
             yield word
@@ -217,7 +215,6 @@ def _prose(clause: Clause, used: Collection[Span], known: Collection[str]) -> st
 
 
 def _tidied(content: str) -> str:
-    """Return the text without the gaps of used words, and without the small words before each gap."""
     *before_gaps, last = content.split("\x00")
     pieces = []
     for piece in before_gaps:
@@ -322,7 +319,6 @@ class _Filling:
         self.guesses = 0
 
     def run(self, recalled: Sequence[Evidence], result: ToolResult | None, depth: int = 0) -> None:
-        """Fill as many arguments as possible."""
         # The most certain evidence comes first, because each step uses only the values and places that earlier steps
         # left.
         self._choices()
@@ -356,7 +352,6 @@ class _Filling:
         return Filled(ordered, missing, instead, untaken + self.guesses)
 
     def _open(self, *roles: Role, required: bool | None = None) -> list[Parameter]:
-        """Return the parameters without a value; `roles` and `required` restrict them."""
         unfilled = []
         for one in self.parameters:
             if one.name not in self.values and required in (None, one.required) and (not roles or one.role in roles):
@@ -397,7 +392,6 @@ class _Filling:
         return next((group for group in groups if one in group), [])
 
     def _give_first(self, parameter: Parameter, candidates: Iterable[Evidence]) -> bool:
-        """Fill a parameter from the first free evidence that fits; returns False if none does."""
         return any(one in self.free and self._give(parameter, one) for one in candidates)
 
     def _choices(self) -> None:
@@ -534,7 +528,6 @@ class _Filling:
                 self.values[parameter.name] = value
 
     def _recalled(self, recalled: Sequence[Evidence]) -> None:
-        """Fill required parameters from the evidence of earlier messages, each piece once."""
         taken = self._owners(recalled)
         left = [one for one in recalled if one is not taken]
         for parameter in self._open(*_TYPED, required=True):

@@ -155,7 +155,6 @@ def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
 
 
 def _parts(whole: Clause) -> Iterator[tuple[int, int, str]]:
-    """Yield the start, the end and the joint of every part between two boundaries."""
     # Evidence becomes letters, so that no boundary is found inside of a quotation or a number.
     text = blanked(whole.text, whole.evidence, "x")
     start, joint = 0, "sentence"

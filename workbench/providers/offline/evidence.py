@@ -113,7 +113,6 @@ class Expression(NamedTuple):
 
 
 def of_kind(evidence: Iterable[Evidence], kind: Kind) -> list[Evidence]:
-    """Return the evidence of one kind."""
     return [one for one in evidence if one.kind == kind]
 
 

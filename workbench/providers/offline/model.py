@@ -128,7 +128,6 @@ def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
 
 
 def _request_for(tool: Tool, filled: Filled) -> str:
-    """Return the answer that asks the user for missing arguments of a tool."""
     text = f"{tool.name} fits, but the request does not say: {', '.join(filled.missing)}."
     for one in tool.parameters:
         if one.name in filled.missing and "quoted" in ACCEPTED.get(one.role, ()):
@@ -137,7 +136,6 @@ def _request_for(tool: Tool, filled: Filled) -> str:
 
 
 def _only_continues(message: str, index: ToolIndex) -> bool:
-    """Return whether a message only asks to continue, as "go on" does, and is not a request to a tool."""
     match = _GO_ON.match(message)
     if match is None or not _OF_ANY_TASK.issuperset(stems_of(message[match.end() :])):
         return False
@@ -209,7 +207,6 @@ def _candidates(clause: Clause, request: str, earlier: Sequence[Message]) -> lis
 
 
 def _from_earlier(tool: Tool, clause: Clause, earlier: Sequence[Message]) -> Filled | None:
-    """Return arguments from the result of the last call before the request; `None` if some are missing there."""
     result = next((one.result for one in reversed(_calls_in(earlier))), None)
     mention = clause.result_mention
     if result is None or result.is_error or (mention and _OF_WHAT.match(clause.text, mention.end())):
@@ -219,7 +216,6 @@ def _from_earlier(tool: Tool, clause: Clause, earlier: Sequence[Message]) -> Fil
 
 
 def _recalled(earlier: Sequence[Message]) -> list[Evidence]:
-    """Return the evidence of earlier messages of the user and the model, the latest first."""
     # Results of tools are left out, because they hold many values that no request mentions.
     spoken = [message for message in earlier if message.role != "tool"][-_MAX_RECALLED_MESSAGES:]
     found: list[Evidence] = []
@@ -261,7 +257,6 @@ def _due(tasks: Sequence[_Task], made: Sequence[_PastCall]) -> tuple[PlannedCall
 
 
 def _arguments_now(task: _Task, results: Mapping[int, ToolResult | None]) -> list[dict[str, JsonValue]]:
-    """Return the arguments of each call of a task; none if the needed result is missing."""
     if task.before is None:
         return task.filled.calls()
     result = results.get(task.before)
@@ -331,11 +326,9 @@ class OfflineModel:
         yield AnswerFinished("tool calls" if decision.calls else "answered")
 
     def decide(self, request: ModelRequest) -> Decision:
-        """Return the decision on a request: reasoning, calls and answer."""
         return decide(request.messages, self._index_of(request.tools))
 
     def _index_of(self, tools: Sequence[ToolDefinition]) -> ToolIndex:
-        """Return the index of some tools, which is kept for the next requests with equal tools."""
         for index in self._indexes:
             if index.definitions == tuple(tools):
                 return index

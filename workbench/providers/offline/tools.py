@@ -105,7 +105,6 @@ class Parameter:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The stems of the name."""
         return tuple(map(stem, split_name(self.name)))
 
     @cached_property
@@ -191,12 +190,10 @@ def parameters_of(schema: JsonValue, root: Schema | None = None) -> list[Paramet
 
 
 def parameter_of(name: str, schema: JsonValue, required: bool, root: Schema) -> Parameter:
-    """Return one parameter from its schema, which may be any value."""
     return Parameter(name, _branch_of(schema, root), required, root)
 
 
 def _branch_of(schema: JsonValue, root: Schema) -> Schema:
-    """Return a schema with references followed and unions replaced by their first branch that is not null."""
     branch = resolved(schema, root)
     for _ in range(_MAX_UNIONS):
         branches = next(alternatives_of(branch, *ALTERNATIVES), None)
@@ -224,7 +221,6 @@ class Tool:
 
     @cached_property
     def parameters(self) -> list[Parameter]:
-        """The parameters in the order of the schema."""
         return parameters_of(dict(self.definition.parameters))
 
     @property

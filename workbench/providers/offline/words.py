@@ -52,7 +52,6 @@ def stem(word: str) -> str:
 
 
 def stem_set(words: str) -> frozenset[str]:
-    """Return the stems of words that are separated by blanks."""
     return frozenset(map(stem, words.split()))
 
 

@@ -144,7 +144,6 @@ class ChatReader:
                 return
 
     def _progress(self, progress: object) -> Iterator[ModelEvent]:
-        """Read the progress on the prompt that llama.cpp reports."""
         processed, total = _number_in(progress, "processed"), _number_in(progress, "total")
         took_ms = _number_in(progress, "time_ms")
         if processed is not None and total is not None:
@@ -202,7 +201,6 @@ class ChatReader:
             self._more["extra_content"] = extra
 
     def _content_parts(self, parts: list[Any]) -> Iterator[ModelEvent]:
-        """Read content that is a list of parts, as Mistral sends when a model reasons."""
         for part in dicts_in(parts):
             if isinstance(text := part.get("text"), str) and text:
                 yield from self._say(text)
@@ -248,7 +246,6 @@ class ChatReader:
         return _begins_another(call, given_id, name, arguments, may_repeat=may_repeat)
 
     def _sign(self, call: OpenCall, entry: dict[str, Any]) -> None:
-        """Store the fields that must be sent back with a call."""
         for name in _AT_CALLS:
             if entry.get(name):
                 self._signed.setdefault(call.id, {})[name] = entry[name]
@@ -280,7 +277,6 @@ class ChatReader:
         last.update(without_fields(thought), thinking=text)
 
     def _add_detail(self, detail: dict[str, Any]) -> None:
-        """Add a fragment of a reasoning detail, joined with the last detail if type and index are equal."""
         # Details arrive in fragments, but OpenRouter requires whole details back.
         last = self._details[-1] if self._details else {}
         text_key = next((key for key in _TEXTS_OF_DETAILS if key in detail or key in last), None)
@@ -296,7 +292,6 @@ class ChatReader:
         last[text_key] = text
 
     def _provider_state(self) -> JsonValue:
-        """Return the data that must be sent back with this answer; `None` without any."""
         # Endpoints expect different data: OpenRouter its details, DeepSeek the reasoning before a call, Gemini the
         # signature of each call, LiteLLM blocks of thinking, and Mistral its thoughts as a part of the content.
         fields: dict[str, Any] = dict(self._more)
@@ -393,7 +388,6 @@ class ChatWire:
         return body_text(fields, offer)
 
     def reader(self, request: ModelRequest) -> ChatReader:
-        """Return a reader for one answer."""
         calls = CallAssembly(request, self._offers.of(request.tools).names)
         return ChatReader(request.round, calls, self._errors, thoughts_apart=self._thoughts_apart)
 

@@ -213,7 +213,6 @@ class AnswerErrors:
         return state
 
     def reported(self, error: object) -> ModelError:
-        """Return the error that the endpoint reports."""
         if words := error_text(error):
             report = quoted(words, self.secrets)
         else:
@@ -231,7 +230,6 @@ class AnswerErrors:
         return ModelError(f"what came from {self.model} is not an answer: {self._shown(document)} ({self._way_out})")
 
     def nothing(self) -> ModelError:
-        """Return the error for a stream that ended without any content."""
         return ModelError(f"the stream held no answer of {self.model} ({self._way_out})", retryable=True)
 
     def broke_off(self, missing: str) -> ModelError:

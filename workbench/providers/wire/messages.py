@@ -108,7 +108,6 @@ class _Block:
         return {"text": part["text"], "block": {"type": self.kind, "text": "".join(self.written), **more}}
 
     def document(self) -> dict[str, Any]:
-        """Return the block to send back, without the fields that the API refuses in a request."""
         document = dict(self.fields)
         if self.input:
             document["input"] = read_input("".join(self.input))
@@ -118,7 +117,6 @@ class _Block:
         return document
 
     def add(self, delta: dict[str, Any]) -> None:
-        """Add a delta to a block that is sent back unchanged."""
         for name, value in delta.items():
             if name == "partial_json" and isinstance(value, str):
                 self.input.append(value)
@@ -142,7 +140,6 @@ _ONLY_IN_CITATIONS = ("file_id",)
 
 
 def _grown(before: object, more: object) -> object:
-    """Return the value of a field after a delta of an unknown kind."""
     if isinstance(before, str) and isinstance(more, str):
         return before + more
     if isinstance(before, list) and isinstance(more, list):
@@ -394,7 +391,6 @@ _LACKING = {
 
 
 def _own_fields(spec: ModelSpec) -> dict[str, Any]:
-    """Return the fields of every request that select the model and its way of answering."""
     # Bedrock and Vertex have the model in the URL, Bedrock the streaming too, and both require the version as a field.
     # Bedrock's other endpoint and Azure take the same fields as Anthropic.
     if spec.provider == "vertex":
@@ -433,7 +429,6 @@ class MessagesWire:
         return body_text(fields, offer)
 
     def reader(self, request: ModelRequest) -> MessagesReader:
-        """Return a reader for one answer."""
         offer = self._offers.of(request.tools)
         calls = CallAssembly(request, offer.names)
         of_provider = ProviderCalls(request.round, calls, offer, ids_of_blocks(request.messages, WIRE))
@@ -521,7 +516,6 @@ def _content(message: Message) -> Iterator[dict[str, Any]]:
 
 
 def _blocks(message: Message, names: ToolNames, ids: Mapping[str, str]) -> Iterator[dict[str, Any] | None]:
-    """Yield the blocks of a message, and `None` at each place where the provider paused the answer."""
     if message.role == "tool":
         result: dict[str, Any] = {"type": "tool_result", "tool_use_id": ids.get(message.call_id or "", "unnamed")}
         # The API refuses blank texts. It also refuses a failed result with images or without text.

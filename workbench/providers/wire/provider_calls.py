@@ -65,7 +65,6 @@ class ProviderCalls:
         return call, CallStarted(self._round, call.id, tool, by)
 
     def piece(self, call: ProviderCall, fragment: object) -> Iterator[ModelEvent]:
-        """Add a fragment of the JSON text of a call's input."""
         if isinstance(fragment, str) and fragment and not call.is_finished:
             yield CallArgumentsDelta(call.id, fragment)
 
@@ -115,7 +114,6 @@ def result_text(content: JsonValue) -> str:
 
 
 def _texts_in(content: JsonValue) -> str | None:
-    """Return the joined texts of a list that holds only texts; `None` for any other value."""
     if not isinstance(content, list) or not content:
         return None
     texts = []
@@ -127,7 +125,6 @@ def _texts_in(content: JsonValue) -> str | None:
 
 
 def _readable(value: JsonValue) -> JsonValue:
-    """Return a value without the parts that only the provider can read, and without `null`."""
     if isinstance(value, list):
         return [_readable(item) for item in value]
     if not isinstance(value, dict):

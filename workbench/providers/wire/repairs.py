@@ -106,7 +106,6 @@ def same_json(one: object, other: object) -> bool:
 
 
 def _objects_in(text: str) -> list[dict[str, Any]]:
-    """Return the objects of a text that consists only of JSON objects; an empty result for any other text."""
     decoder = json.JSONDecoder()
     text = text.strip()
     at, objects = 0, []
@@ -274,7 +273,6 @@ def parted(text: str) -> tuple[str, str]:
 
 
 def _first_of(marks: tuple[str, ...], text: str) -> tuple[int, str]:
-    """Return the index of the first mark, and the mark; an empty mark if there is none."""
     # Most pieces of an answer hold no character that could begin a mark.
     if _FIRST.isdisjoint(text):
         return len(text), ""

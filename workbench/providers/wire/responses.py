@@ -126,7 +126,6 @@ class _Item:
 
 
 def _is_special(part: dict[str, Any]) -> bool:
-    """Return whether a part of a message holds more than text."""
     more = without_fields(part, "type", "text")
     return part.get("type") != "output_text" or any(more.values())
 
@@ -256,7 +255,6 @@ class ResponsesReader:
             yield from self._begin_of_provider(item)
 
     def _complete(self, item: _Item, document: dict[str, Any]) -> Iterator[ModelEvent]:
-        """Complete an item from its final form, and yield the events of parts that were not streamed."""
         if item.done:
             return
         item.done = True
@@ -286,7 +284,6 @@ class ResponsesReader:
             yield from self._end_of_provider(item)
 
     def _begin_of_provider(self, item: _Item) -> Iterator[ModelEvent]:
-        """Begin the call of an item for a provider's tool."""
         if item.of_provider is None and item.kind not in _NOT_CALLS:
             name, _ = item_call(item.document)
             item.of_provider, started = self._of_provider.begin(item.document.get("id"), name)
@@ -432,7 +429,6 @@ class ResponsesWire:
         return body_text(fields, offer)
 
     def reader(self, request: ModelRequest) -> ResponsesReader:
-        """Return a reader for one answer."""
         offer = self._offers.of(request.tools)
         calls = CallAssembly(request, offer.names)
         of_provider = ProviderCalls(request.round, calls, offer, ids_of_blocks(request.messages, WIRE))
@@ -449,7 +445,6 @@ class ResponsesWire:
 
 
 def _include(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the `include` parameter, with encrypted reasoning if the user sets `reasoning`."""
     requested: list[Any] = []
     if isinstance(include := params.get("include"), list):
         requested = list(include)
@@ -463,7 +458,6 @@ def _include(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _returned(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item in the form for sending it back."""
     left_out = _ONLY_IN_ANSWERS
     if item.get("type") == "reasoning":
         left_out = _ONLY_IN_REASONING
@@ -475,7 +469,6 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
 
 
 def _content(message: Message) -> str | list[dict[str, Any]]:
-    """Return the text of a message; with images, the list of its texts and images."""
     if not message.media:
         return message.content
     parts: list[dict[str, Any]] = []

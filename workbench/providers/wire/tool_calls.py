@@ -384,7 +384,6 @@ class CallAssembly:
         self._characters = 0
 
     def begin(self, given_id: object = None) -> OpenCall:
-        """Begin a new call. Its first event follows when its name is known."""
         if len(self.calls) == MAX_ANSWER_CALLS:
             raise TooMuchError(MAX_ANSWER_CALLS.reached())
         given = given_id if isinstance(given_id, str) else ""
@@ -480,7 +479,6 @@ class CallAssembly:
 
 
 def _repair(call: OpenCall, given: object) -> Repaired | None:
-    """Return the repair of `given`, arguments that are not a JSON object; `None` if no repair is certain."""
     if not isinstance(given, str):
         return None
     if call.whole is None and given == call.text:
