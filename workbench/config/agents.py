@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+from itertools import islice
+from pathlib import Path
 from typing import Literal
 
-from workbench.dataclasses import dataclass
+from workbench.dataclasses import dataclass, parsed_json
+
+_MAX_DEPTH = 3
+"""The number of folders above a program that may hold its package."""
 
 AgentName = Literal["claude-code", "codex", "gemini", "opencode", "qwen", "fast-agent", "vibe"]
 
@@ -28,6 +34,12 @@ class KnownAgent:
     install: str
     variables: tuple[str, ...]
     mode: str = ""
+
+    @property
+    def ways_in(self) -> tuple[str, ...]:
+        """The variables of which one must be set: keys, tokens, and settings with an endpoint of the user's."""
+        ends = ("_KEY", "_TOKEN", "_CONTENT", "GENERIC_BASE_URL")
+        return tuple(name for name in self.variables if name.endswith(ends))
 
 
 _OPENAI = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
@@ -78,6 +90,27 @@ _KNOWN = (
 
 KNOWN_AGENTS: dict[str, KnownAgent] = {agent.name: agent for agent in _KNOWN}
 """The known agents by their names."""
+
+
+def is_installed(agent: KnownAgent) -> bool:
+    """Return whether the program of an agent is on the path."""
+    return shutil.which(agent.command[0]) is not None
+
+
+def installed_version(agent: KnownAgent) -> str:
+    """Return the version of an agent that npm installed, read from its package; empty if it is unknown."""
+    program = shutil.which(agent.command[0])
+    if program is None:
+        return ""
+    # npm links to a file of the package, such as `dist/index.js`.
+    for folder in islice(Path(program).resolve().parents, _MAX_DEPTH):
+        try:
+            package = parsed_json((folder / "package.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        version = package.get("version") if isinstance(package, dict) else None
+        return version if isinstance(version, str) else ""
+    return ""
 
 
 def agent_named(model: str) -> KnownAgent | None:

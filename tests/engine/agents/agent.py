@@ -277,7 +277,8 @@ def main() -> None:
         number, method = message.get("id"), message.get("method")
         match method:
             case "initialize" if "--slow-start" in OPTIONS:
-                pass
+                sys.stderr.write("loading a model\n")
+                sys.stderr.flush()
             case "initialize":
                 capabilities = {"promptCapabilities": {"image": True}}
                 version = next((word for word in OPTIONS if word[0].isdigit()), "1.2.3")

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import workbench
 from tests.tools.processes import becomes_true, is_running
 from workbench.config.secrets import Secrets
+from workbench.engine.agents import agent_model
 from workbench.engine.agents.connection import AgentError
 from workbench.engine.agents.setup import Setup, Wanted, set_up
 from workbench.grading.grade import RunResult
@@ -256,6 +257,16 @@ def test_what_is_no_failure_of_the_model_is_an_error(
     [result] = report_of(tmp_path, *actions, options=options, subject={**subject, **name}).results
     assert result.status == "error"
     assert message in error_of(result.trajectory)
+    assert not [*own_temporary_folder.iterdir()]
+
+
+def test_an_agent_that_opens_no_session_is_ended_with_its_last_words_and_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_temporary_folder: Path
+) -> None:
+    monkeypatch.setattr(agent_model, "START_S", 1.5)
+    message = error_of(run_of(tmp_path, ["say", "hi"], options=["--slow-start"]))
+    assert message.startswith("the agent subject did not open a session within 1.5 s: loading a model; start it in a ")
+    assert message.endswith(f"{AGENT} --slow-start")
     assert not [*own_temporary_folder.iterdir()]
 
 

@@ -25,6 +25,7 @@ from workbench.tui.comparison.table import (
     empty_message,
     header_line,
     heads_of,
+    names_of,
     names_width,
     row_line,
 )
@@ -219,3 +220,8 @@ def test_totals_of_a_model_that_ran_nothing_are_a_dash_each() -> None:
     totals = ComparedTotals(CompareState(Table([case("1")])), lambda: 0.0)
     totals.add_up()
     assert {value for _, values in totals.rows for value in values} == {"–", "0", "0 of 1"}
+
+
+def test_heads_are_without_providers_but_say_which_models_are_agents() -> None:
+    assert names_of(["openai:gpt-6-luna", "agent:codex"]) == ("gpt-6-luna", "agent:codex")
+    assert names_of(["openai:codex", "anthropic:codex"]) == ("openai:codex", "anthropic:codex")

@@ -171,7 +171,7 @@ class AgentModel:
             async with asyncio.timeout(START_S):
                 await self._begin(tools)
         except TimeoutError:
-            error = self._connection.error(f"{self._who} did not open a session within {START_S:.0f} s")
+            error = self._connection.slow_error(START_S)
             await self.close()
             raise error from None
         except RefusedError as error:
@@ -264,9 +264,7 @@ class AgentModel:
     def _login_needed(self, error: RefusedError) -> AgentError:
         advice = "give it a key in `env`"
         if self._subject.agent is not None:
-            variables = KNOWN_AGENTS[self._subject.agent].variables
-            keys = [name for name in variables if name.endswith(("KEY", "TOKEN"))]
-            advice = f"set one of {', '.join(keys)}"
+            advice = f"set one of {', '.join(KNOWN_AGENTS[self._subject.agent].ways_in)}"
         return self._connection.error(
             f"{self._who} needs a login, and its home is new in each run, without yours: {advice} ({error})"
         )

@@ -167,10 +167,17 @@ class AgentConnection:
 
     def lost_error(self) -> AgentError:
         """Return the error of an agent that has ended."""
-        advice = ""
-        if not self.has_session:
-            advice = f"; it opened no session, so start it in a terminal to see what it lacks: {self._command}"
+        advice = "" if self.has_session else f"; it opened no session, so {self._how_to_look}"
         return self.error(f"the agent {self._name} {self._why_lost or 'has ended'}{self._said}{advice}")
+
+    def slow_error(self, limit_s: float) -> AgentError:
+        """Return the error of an agent that opened no session within a time limit."""
+        why = f"did not open a session within {limit_s:g} s"
+        return self.error(f"the agent {self._name} {why}{self._said}; {self._how_to_look}")
+
+    @property
+    def _how_to_look(self) -> str:
+        return f"start it in a terminal to see what it lacks: {self._command}"
 
     @property
     def output(self) -> ServerOutput | None:

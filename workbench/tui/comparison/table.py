@@ -12,6 +12,7 @@ from textual.message import Message
 from workbench.analysis.comparison import Cell, CellKey, ModelTotals, model_totals
 from workbench.analysis.measures import COST, LATENCY, PASS_RATE, SCORE
 from workbench.analysis.side_by_side import totals_on_same_cases
+from workbench.config.agents import AGENT
 from workbench.dataclasses import dataclass
 from workbench.grading.status import WORST_FIRST, Status, worst_of
 from workbench.numerals import counted, duration_text
@@ -99,7 +100,7 @@ class Head(NamedTuple):
 
 
 def names_of(models: Sequence[str]) -> tuple[str, ...]:
-    """Return short names of models, without the provider (`openai:`).
+    """Return short names of models, without the provider (`openai:`). The names of agents are not shortened.
 
     Return full names if short names are ambiguous."""
     whole = tuple(model_label(model) for model in models)
@@ -110,6 +111,8 @@ def names_of(models: Sequence[str]) -> tuple[str, ...]:
 
 
 def _short(label: str) -> str:
+    if label.startswith(AGENT):
+        return label
     # A replayed recording is named after its file and the recorded model. The name of the file may contain colons.
     separator = ":"
     if label.startswith(REPLAY) and MODEL_SIGN in label:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from workbench.config.agents import AGENT, KNOWN_AGENTS, agent_named
+from workbench.config.agents import AGENT, KNOWN_AGENTS, KnownAgent, agent_named, installed_version, is_installed
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
@@ -25,11 +24,14 @@ MAX_SUITES_NAMED = 2
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """A model with a one-line description without secrets. `short`, for narrow screens, begins with the host."""
+    """A model with a one-line description without secrets.
+
+    `short`, for narrow screens, begins with the host. `hint` says what an agent lacks before it can run."""
 
     name: str
     detail: str
     short: str
+    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,13 +76,16 @@ def model_choices(
     for model, why in others.items():
         if model not in found:
             found[model] = replace(_described(program, model, folders[0], by_suite=False), whose=why)
-    for model, agent in installed_agents().items():
-        found.setdefault(model, _Known(f"agent, {agent}", brief="agent"))
-    for model in PLANTED:
-        found.setdefault(model, _described(program, model, folders[0], by_suite=False))
+    agents = {f"{AGENT}{name}": is_installed(agent) for name, agent in KNOWN_AGENTS.items()}
+    installed = [model for model, is_there in agents.items() if is_there]
+    for model in (*installed, *PLANTED, *agents):
+        if model not in found:
+            found[model] = _described(program, model, folders[0], by_suite=False)
     # The URL of an endpoint may contain a secret.
     hide = program.secrets.redact
-    choices = [ModelChoice(name, hide(known.detail), hide(known.short)) for name, known in found.items()]
+    choices = []
+    for name, known in found.items():
+        choices.append(ModelChoice(name, hide(known.detail), hide(known.short), hide(one_line(known.hint))))
     shown_problems = [one_line(hide(problem)) for problem in problems]
     return ModelChoices(tuple(choices), tuple(shown_problems))
 
@@ -94,20 +99,28 @@ def _named_by_suites(files: Sequence[SuiteFile]) -> dict[str, list[SuiteFile]]:
     return named
 
 
-def installed_agents() -> dict[str, str]:
-    """Return the known agents whose programs are on the path, by their names as models, with their commands."""
-    found = {}
-    for name, agent in KNOWN_AGENTS.items():
-        if shutil.which(agent.command[0]) is not None:
-            found[f"{AGENT}{name}"] = shlex.join(agent.command)
-    return found
+def _agent(program: Program, agent: KnownAgent, folder: Path) -> _Known:
+    """Return the description of an agent: its version, whether it has a key, and its command."""
+    if not is_installed(agent):
+        hint = f"{AGENT}{agent.name} is not installed: {agent.install}"
+        return _Known(f"agent, not installed: {agent.install}", brief="agent, not installed", hint=hint)
+    named = f"agent {installed_version(agent)}".rstrip()
+    command = shlex.join(agent.command)
+    try:
+        environment = program.environment.of(folder)
+    except ConfigError as error:
+        return _Known(str(error), command)
+    if any(environment.get(name, "").strip() for name in agent.ways_in):
+        return _Known(named, whose=command, brief=named)
+    first, *others = agent.ways_in
+    hint = f"{AGENT}{agent.name} runs in a home without your login: set {' or '.join(agent.ways_in)}"
+    missing = f"{named}, key missing: set {first}{' or another' if others else ''}"
+    return _Known(missing, whose=command, brief=f"{named}, key missing", hint=hint)
 
 
 def _described(program: Program, model: str, folder: Path, *, by_suite: bool) -> _Known:
     if (agent := agent_named(model)) is not None:
-        if shutil.which(agent.command[0]) is None:
-            return _Known(f"agent, not installed: {agent.install}", brief="not installed")
-        return _Known(f"agent, {shlex.join(agent.command)}", brief="agent")
+        return _agent(program, agent, folder)
     if is_built_in(model):
         known = {info.name: info.description for info in built_in_models()}
         return _Known(known.get(model, "replays a recorded run"))
@@ -148,6 +161,7 @@ class _Known:
     whose: str = ""
     brief: str = ""
     """A shorter text for the state."""
+    hint: str = ""
 
     @property
     def detail(self) -> str:

@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
+from workbench.config.agents import agent_named
 from workbench.dataclasses import dataclass
 from workbench.evaluation.model_list import KnownEndpoint, names_to_run
 from workbench.limits import MAX_FILTER_CHARS
@@ -153,6 +154,9 @@ class ModelsState:
             yield "running", f"Enter: runs use {_listed(self.chosen)} from now on."
         else:
             yield "running", "Enter: runs use each suite's own models again."
+        for choice in self.choices.choices:
+            if choice.hint and choice.name in self._checked:
+                yield "warned", f"{GLYPHS.warned} {choice.hint}"
         if self._checked_variants:
             yield "text", f"Beside each suite as written, {_named(sorted(self._checked_variants))} will run."
 
@@ -388,6 +392,8 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
 
     def action_check(self) -> None:
         """Check the model or variant of the row. On an endpoint, list, show or hide its models."""
+        # A Space typed right after a letter comes before the field's message about the letter.
+        self._filter_by(self.query_one("#filter", Input).value)
         row = self._list.row
         if row.endpoint is None or row.name is not None:
             self.state.check(row)
@@ -410,8 +416,11 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
 
     @on(Input.Changed)
     def _filter_changed(self, event: Input.Changed) -> None:
-        if event.value != self.state.filter:
-            self.state.set_filter(event.value)
+        self._filter_by(event.value)
+
+    def _filter_by(self, text: str) -> None:
+        if text != self.state.filter:
+            self.state.set_filter(text)
             self._show(0)
 
     def _show_all(self) -> None:
@@ -465,6 +474,8 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         name = self._list.row.name
         if name is None:
             self._refuse("put the cursor on a model that has a name here")
+        elif agent_named(name) is not None:
+            self._refuse(f"{name} is an agent: run a case on it to see how it calls tools")
         elif is_built_in(name):
             self._refuse(f"{name} has no endpoint that could be tested")
         else:
