@@ -16,6 +16,7 @@ from workbench.suite.problems import Problem, is_within, written
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError, SuiteText
 from workbench.suite.suite_file import SuiteFile, parse_suite
+from workbench.suite.user_model import IN_TURNS
 
 
 def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
@@ -362,8 +363,14 @@ def expects_something(case: Table) -> bool:
     """Return whether the table of a case, valid or not, has an expectation."""
     if any(case.get(key) for key in EXPECTATIONS):
         return True
-    steps = case.get("steps")
-    return isinstance(steps, list) and any(map(_tool, steps))
+    user = case.get("user")
+    if isinstance(user, dict) and any(map(_expects_in_turn, _list(user.get("messages")))):
+        return True
+    return any(map(_tool, _list(case.get("steps"))))
+
+
+def _expects_in_turn(message: object) -> bool:
+    return isinstance(message, dict) and any(message.get(key) for key in IN_TURNS)
 
 
 def outline_of(index: int, case: Case) -> CaseOutline:

@@ -41,6 +41,9 @@ _UNDER_HEADERS = frozenset(
         ("tools", "parameters", "properties"),
         ("cases", "tools", "parameters"),
         ("cases", "tools", "parameters", "properties"),
+        ("cases", "user"),
+        ("cases", "user", "facts"),
+        ("cases", "final"),
     }
 )
 """Tables that always have a header. The tables at the top of the file have one too."""
@@ -59,7 +62,11 @@ def block_text(keys: Keys, table: Mapping[str, object], *, of_array: bool) -> st
 
     Raises ValueError for a value that TOML lacks.
     """
-    return "\n".join([header(keys, of_array=of_array), *_table_lines(keys, table)])
+    lines = list(_table_lines(keys, table))
+    # A table that has only tables needs no header of its own.
+    if lines[:1] == [""] and not of_array:
+        return "\n".join(lines[1:])
+    return "\n".join([header(keys, of_array=of_array), *lines])
 
 
 def header(keys: Keys, *, of_array: bool) -> str:

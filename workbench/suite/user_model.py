@@ -17,6 +17,10 @@ OTHERWISE: Final = "I don't know. Please go on with what you have."
 """The message of a scripted user when no message of the script fits."""
 
 
+IN_TURNS: Final = ("ordered", "unordered", "disallowed", "response")
+"""The keys of a message that expect something of its turn."""
+
+
 class TurnCondition(Frozen):
     """A condition on the conversation: a check of the last answer's text, and tools that the model has called."""
 
@@ -41,7 +45,7 @@ class ScriptedMessage(Frozen):
 
     @property
     def expects(self) -> bool:
-        return bool(self.ordered or self.unordered or self.disallowed or self.response is not None)
+        return any(getattr(self, key) for key in IN_TURNS)
 
     def placed_calls(self) -> Iterator[tuple[tuple[str | int, ...], ExpectedCall]]:
         """Yield the calls that the turn expects or forbids, with their places in the message."""

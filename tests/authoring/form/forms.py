@@ -261,6 +261,48 @@ args = { operation = "divide", a = { present = true }, b = { equals_null = true 
 
 [[cases.steps]]
 user = "And now nothing."
+
+[[cases]]
+id = "talk"
+name = "Ask, then dim"
+
+[cases.user]
+max_turns = 4
+patience = 1
+stop = { called = ["unlock_door"] }
+
+[[cases.user.messages]]
+say = "It is too bright."
+response = { contains = "room" }
+
+[[cases.user.messages]]
+id = "room"
+say = "In the bedroom."
+when = { answer = { pattern = "(?i)which room" } }
+disallowed = [{ tool = "lock_door", because = "nobody asked" }]
+[cases.user.messages.response]
+polite = { judged = "is polite" }
+[[cases.user.messages.ordered]]
+any_order = [{ tool = "set_lights", args = { room = "bedroom" } }, { tool = "lock_door" }]
+
+[cases.final]
+changes = [{ tool = "set_lights", after_message = "room" }]
+says = ["dimmed", { text = "bedroom", after_tool = "set_lights" }]
+goal = { judged = "the user can sleep" }
+
+[[cases]]
+id = "played"
+name = "Too bright"
+
+[cases.user]
+goal = "Get the bedroom dimmed."
+tries = 2
+[cases.user.facts]
+name = "Ann"
+room = { value = "bedroom", when = { answer = "which room?", called = ["lock_door"] } }
+
+[cases.final]
+changes = []
 """
 
 

@@ -18,7 +18,7 @@ WHOLE = Limits(1, 9, whole=True)
 NEW = EVERYTHING[: EVERYTHING.index("[[cases]]")] + '[[cases]]\nname = "New"\nuser = "Go."\n'
 
 
-@pytest.mark.parametrize("index", [0, 1, 2, None])
+@pytest.mark.parametrize("index", [0, 1, 2, 3, 4, None])
 def test_everything_that_can_be_added_has_a_sentence(index: int | None) -> None:
     found = additions(source_of(index=index), ())
     texts = [addition.line.text for addition in found]
@@ -26,7 +26,7 @@ def test_everything_that_can_be_added_has_a_sentence(index: int | None) -> None:
     assert not [addition.line for addition in found if not addition.line.detail.rpartition(": ")[2]]
 
 
-@pytest.mark.parametrize("index", [0, 1, 2, None])
+@pytest.mark.parametrize("index", [0, 1, 2, 3, 4, None])
 def test_every_key_that_is_not_written_can_be_added(index: int | None) -> None:
     source = source_of(index=index)
     found = {addition.row.place for addition in additions(source, ())}

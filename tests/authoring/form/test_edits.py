@@ -21,7 +21,7 @@ from workbench.suite.sameness import same
 from workbench.suite.splice import SuiteText
 from workbench.tui.case.form.page import with_table
 
-FORMS = {index: source_of(index=index) for index in (0, 1, 2, None)}
+FORMS = {index: source_of(index=index) for index in (0, 1, 2, 3, 4, None)}
 DOCUMENT = Document.of(EVERYTHING)
 
 
@@ -47,7 +47,7 @@ def test_whatever_an_argument_is_expected_to_be_can_be_shown_and_typed_over(args
             assert edited(source, row, cell, cell.text).table is source.table
 
 
-@given(st.sampled_from([0, 1, 2, None]), st.data())
+@given(st.sampled_from([0, 1, 2, 3, 4, None]), st.data())
 def test_whatever_is_typed_can_be_written_down_or_is_refused_in_words(index: int | None, data: st.DataObject) -> None:
     source = FORMS[index]
     row = data.draw(st.sampled_from([row for row in form_rows(source) if row.cells]))

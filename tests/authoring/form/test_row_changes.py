@@ -24,7 +24,7 @@ from workbench.suite.splice import SuiteText
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.form.page import FormPage, with_table
 
-FORMS = {index: source_of(index=index) for index in (0, 1, 2, None)}
+FORMS = {index: source_of(index=index) for index in (0, 1, 2, 3, 4, None)}
 CHANGES: dict[str, Callable[[FormSource, FormRow], Edit | str]] = {
     "remove": removed,
     "duplicate": duplicated,

@@ -17,7 +17,7 @@ from workbench.suite.model import Case, Suite
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 
-FORMS = pytest.mark.parametrize("index", [0, 1, 2, None])
+FORMS = pytest.mark.parametrize("index", [0, 1, 2, 3, 4, None])
 
 SMALL = """
 format = 1

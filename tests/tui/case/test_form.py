@@ -395,7 +395,7 @@ async def test_invalid_text_that_is_left_by_the_mouse_is_marked_in_its_row_and_d
 
 
 async def test_every_key_is_shown_when_it_is_wanted() -> None:
-    async with form_of(HOME, size=(60, 50)) as typist:
+    async with form_of(HOME, size=(60, 56)) as typist:
         assert "repeats" not in typist.screen
         await typist.press("full_stop")
         assert "repeats" in typist.screen

@@ -8,7 +8,7 @@ from workbench.authoring.form.about import about_place
 from workbench.authoring.form.cells import class_of
 from workbench.authoring.form.completions import Completion, ranked, without_links
 from workbench.authoring.form.edits import Edit, edited, toggled
-from workbench.authoring.form.row import FormRow, FormSource
+from workbench.authoring.form.row import FormRow, FormSource, holds_arguments, in_turn
 from workbench.authoring.form.row_changes import Adding, adding, alternative, has_elements, item_of
 from workbench.authoring.form.rows import every_row
 from workbench.authoring.form.typed import CellError, items_at, only_keys, shown_name, value_at
@@ -56,7 +56,7 @@ def additions(source: FormSource, place: Place) -> list[Addition]:
     """Return the possible additions: keys of the element at `place`, the case or suite, other elements, then calls.
 
     Each group lists common keys first."""
-    here = item_of(source, place)
+    here = item_of(source, place) or _fact((*place, ""))
     found: list[tuple[tuple[bool, bool, bool, int], Addition]] = []
     owners: set[Place] = set()
     for row in every_row(source):
@@ -68,7 +68,7 @@ def additions(source: FormSource, place: Place) -> list[Addition]:
             asked = alternative(source, owner)
             found.append(((not is_here, not is_here, True, len(_USUAL)), Addition(row, line, question=asked)))
         # A table of arguments may have no row, so its first argument represents it.
-        if row.kind == "pair" and row.place[-2] in ("args", "when"):
+        if row.kind == "pair" and holds_arguments(row.place[:-1]):
             owner = row.place[:-1]
         if owner in owners or (owner == row.place and not _is_open(source, row)):
             continue
@@ -93,7 +93,7 @@ _USUAL: dict[str | int, int] = {key: at for at, key in enumerate(_FIRST)}
 
 
 def _may_have_alternatives(source: FormSource, row: FormRow) -> bool:
-    is_expected = row.kind == "item" and row.place[0] in ("ordered", "unordered", "steps")
+    is_expected = row.kind == "item" and in_turn(row.place)[:1] in (("ordered",), ("unordered",), ("steps",))
     return is_expected and "any_of" not in row.place and "tool" in _keys(source, row.place)
 
 
@@ -110,7 +110,7 @@ def _is_open(source: FormSource, row: FormRow) -> bool:
 
 def _line(source: FormSource, row: FormRow, owner: Place) -> Completion:
     # Keys of the case have a place of one part; the place of an element's key continues after its number.
-    start = max((at + 1 for at, part in enumerate(owner) if isinstance(part, int)), default=0)
+    start = max((at + 1 for at, part in enumerate(owner) if isinstance(part, int)), default=len(_fact(owner) or ()))
     label = written(owner[start:]).removeprefix("args.").removeprefix("when.")
     about = about_place(owner)
     cell = row.cells[0] if row.cells else None
@@ -122,12 +122,20 @@ def _line(source: FormSource, row: FormRow, owner: Place) -> Completion:
     return Completion(written(owner), one_line(label), about)
 
 
+def _fact(place: Place) -> Place | None:
+    """Return the place of the fact that contains a place."""
+    return place[:3] if place[:2] == ("user", "facts") and len(place) > 3 else None
+
+
 def _element(source: FormSource, place: Place) -> str:
+    """Return the name of a fact or of an element of a list: its tool, its own name, or its list and number."""
     for key in ("tool", "name", "role"):
         name = value_at(source.table, (*place, key))
         if isinstance(name, str) and name:
             return one_line(name)
-    return f"{place[-2]} {int(place[-1]) + 1}"
+    if isinstance(place[-1], str):
+        return one_line(place[-1])
+    return f"{place[-2]} {place[-1] + 1}"
 
 
 def _calls(source: FormSource) -> Iterator[Addition]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import get_args
 
+from workbench.authoring.form.call_rows import result_rows
 from workbench.authoring.form.row import (
     DETAIL,
     Cell,
@@ -15,7 +16,6 @@ from workbench.authoring.form.row import (
     field_row,
     heading,
     raw_row,
-    result_rows,
     section,
     tool_cell,
     tool_marks,

@@ -11,7 +11,7 @@ from typing import Literal
 from workbench.authoring.form.argument_schemas import arguments_of
 from workbench.authoring.form.cells import class_named, default_text, kind_of, lists_values
 from workbench.authoring.form.edits import schema_of
-from workbench.authoring.form.row import Cell, FormSource
+from workbench.authoring.form.row import Cell, FormSource, holds_arguments
 from workbench.authoring.form.typed import (
     last_item,
     read_text,
@@ -241,10 +241,10 @@ def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion,
     match cell.kind:
         case "tool":
             is_named = cell.place[0] in ("mocks", "variants", "setup", "answers") or "tool_calls" in cell.place
-            is_named = is_named or cell.place[:2] == ("final", "state")
+            is_named = is_named or cell.place[:2] == ("final", "state") or key == "after_tool"
             return complete("tool" if is_named else "expected tool", typed, tools=source.tools)
         # Arguments of the call are not offered again, except the edited one.
-        case "key" if len(cell.place) > 1 and cell.place[-2] in ("args", "when"):
+        case "key" if holds_arguments(cell.place[:-1]):
             table = value_at(source.table, cell.place[:-1])
             used = set(table) - {key} if isinstance(table, dict) else ()
             tool = source.tool(value_at(source.table, cell.place[:-2]))
@@ -263,7 +263,7 @@ def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion,
             return complete("weight", typed)
         case "yes_no" | "optional" | "required":
             return complete("word", typed, words=("yes", "no"))
-        case "names" if key == "offer":
+        case "names" if key in ("offer", "called"):
             return complete("tools", typed, tools=source.tools)
         case "names" if key == "forbidden_args":
             tool = source.tool(value_at(source.table, cell.place[:-1]))
@@ -275,6 +275,8 @@ def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion,
             at, blank, zone = typed.rpartition(" ")
             found = complete("word", zone, words=zone_names())
             return tuple(replace(one, text=at + blank + one.text) for one in found)
+        case "text" if cell.place == ("user", "model"):
+            return complete("word", typed, words=source.models)
         case "names":
             return complete("words", typed, words={"tags": source.tags, "models": source.models}.get(str(key), ()))
         case _:

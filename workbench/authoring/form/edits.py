@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Iterator
 
 from workbench.authoring.form.argument_schemas import argument_of
 from workbench.authoring.form.cells import (
@@ -16,7 +17,7 @@ from workbench.authoring.form.cells import (
 )
 from workbench.authoring.form.cells import with_text as with_expected
 from workbench.authoring.form.inner_rows import inner_fields
-from workbench.authoring.form.row import Cell, FormRow, FormSource
+from workbench.authoring.form.row import Cell, FormRow, FormSource, holds_arguments, in_turn
 from workbench.authoring.form.typed import (
     ABSENT,
     CellError,
@@ -68,12 +69,54 @@ def edited(source: FormSource, row: FormRow, cell: Cell, text: str) -> Edit:
     elif cell.kind == "args":
         table = _with_args(source.table, cell, text)
     else:
-        value = _read(source, cell, text)
-        table = without(source.table, cell.place) if value is ABSENT else with_value(source.table, cell.place, value)
+        table = with_written(source.table, cell.place, _read(source, cell, text))
         if cell.place == ("user",) and table.get("skip") == TEMPLATE_SKIP:
             # The edit removes the reason why `workbench init` skipped the case.
             table = without(table, ("skip",))
     return Edit(table, place, f"{name_of(source, row)} changed")
+
+
+def with_written(table: Table, place: Place, value: object) -> Table:
+    """Set the value at a place, or remove it if it is `ABSENT`.
+
+    A text that stands for a table, such as a fact without a condition, becomes this table if its other keys are needed,
+    and a text again once they are removed."""
+    if value is ABSENT:
+        if value_at(table, place) is ABSENT:
+            return table
+        return with_short_forms(without(table, place), place)
+    return with_short_forms(with_value(with_long_forms(table, place), place, value), place)
+
+
+def with_long_forms(table: Table, place: Place) -> Table:
+    """Write a text that contains the place as a table: a message, a fact, a text of `final.says`."""
+    for owner, key in _short_forms(place):
+        text = value_at(table, owner)
+        if isinstance(text, str):
+            long: dict[str, object] = {key: text} if text.strip() else {}
+            if key == "messages" and long:
+                long = {key: [{"say": text}]}
+            table = with_value(table, owner, long)
+    return table
+
+
+def with_short_forms(table: Table, place: Place) -> Table:
+    """Write a fact or a text of `final.says` at a place as text if its table has no other key."""
+    for owner, key in _short_forms(place):
+        long = value_at(table, owner)
+        if owner != ("user",) and isinstance(long, dict) and list(long) == [key]:
+            table = with_value(table, owner, long[key])
+    return table
+
+
+def _short_forms(place: Place) -> Iterator[tuple[Place, str]]:
+    """Yield the tables around a place that may be written as text, each with the key that has this text."""
+    if place[:1] == ("user",) and len(place) > 1:
+        yield ("user",), "messages" if place[1] == "messages" else "opening"
+    if place[:2] == ("user", "facts") and len(place) > 3:
+        yield place[:3], "value"
+    if place[:2] == ("final", "says") and len(place) > 3:
+        yield place[:3], "text"
 
 
 def with_id(source: FormSource, table: Table) -> Table:
@@ -94,11 +137,11 @@ def toggled(cell: Cell) -> str | None:
 
 
 def schema_of(source: FormSource, place: Place) -> Schema | None:
-    """Return the schema of the argument at a place; for the final answer, the schema of a string."""
-    if place[0] == "response" or (place[0] == "answers" and place[2:3] == ("message",)):
+    """Return the schema of the argument at a place; for an answer, the schema of a string."""
+    if _is_of_text(place):
         return TEXT
     # An argument's name is the key below `args` or `when`, and the surrounding call names the tool.
-    above = next((number for number, key in enumerate(place) if key in ("args", "when")), None)
+    above = next((at for at in range(len(place)) if holds_arguments(place[: at + 1])), None)
     if above is None or above + 1 == len(place):  # a result or all arguments, which have no schema here
         return None
     argument = place[: above + 2]
@@ -109,6 +152,15 @@ def schema_of(source: FormSource, place: Place) -> Schema | None:
         if inner.place == place:
             return inner.schema
     return info.schema if place == argument else None
+
+
+def _is_of_text(place: Place) -> bool:
+    """Return whether a check at a place reads a text: an answer, the message of a request, a conversation."""
+    if in_turn(place)[:1] == ("response",) or place[:2] == ("final", "goal"):
+        return True
+    if place[0] == "user":
+        return place[3:5] == ("when", "answer") or place[1:3] == ("stop", "answer")
+    return place[0] == "answers" and place[2:3] == ("message",)
 
 
 def name_of(source: FormSource, row: FormRow) -> str:
@@ -150,6 +202,7 @@ _ITEMS = {
     "images": "the image",
     "setup": "the call of setup",
     "state": "the state that is asked of",
+    "says": "the text",
     "answers": "the answer",
 }
 
@@ -174,7 +227,8 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
         case "tool":
             name = read_text(text)
             # A step that names no tool expects no call; an answer that names no tool applies to every tool.
-            if not name and cell.place[0] in ("steps", "answers") and "any_of" not in cell.place:
+            may_be_absent = cell.place[0] in ("steps", "answers") or cell.place[-1] == "after_tool"
+            if not name and may_be_absent and "any_of" not in cell.place:
                 return ABSENT
             return name
     # `""` writes an empty text where an empty cell removes the key.
@@ -209,20 +263,23 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
         case "json":
             return _json(text, as_text=isinstance(value, str))
         case "response":
+            if cell.place == ("final", "goal"):
+                return {"judged": read_text(text)}
             return read_text(text)
         case _:
             return text
 
 
 def _argument(cell: Cell, value: object) -> object:
-    if cell.place[0] == "response":
+    if in_turn(cell.place)[:1] == ("response",):
         return as_answer(cell.place, value)
     return as_argument(str(cell.place[-1]), value)
 
 
 def as_answer(place: Place, value: object) -> object:
     """Return a named check of the answer as a table with one check, and any other value unchanged."""
-    is_named = len(place) > 1 and place[0] == "response"
+    own = in_turn(place)
+    is_named = len(own) > 1 and own[0] == "response"
     if not is_named or check_name(value):
         return value
     return {"equals": value}
@@ -267,7 +324,7 @@ def _renamed(table: Table, cell: Cell, name: str) -> Table:
     if name != cell.place[-1] and isinstance(others, dict) and name in others:
         raise CellError(f"the name {name} is taken")
     renamed = with_key_renamed(table, cell.place, name)
-    if cell.place[-2] in ("args", "when") and "tool_calls" not in cell.place:
+    if holds_arguments(cell.place[:-1]) and "tool_calls" not in cell.place:
         place = (*cell.place[:-1], name)
         return with_value(renamed, place, as_argument(name, value_at(renamed, place)))
     return renamed
@@ -315,5 +372,6 @@ def _with_args(table: Table, cell: Cell, text: str) -> Table:
             remaining.pop(str(cell.place[-1]), None)
             return with_value(table, cell.place[:-1], remaining)
         case "none":
-            return with_value(table, cell.place, {})
-    raise CellError("use `any` or `none`, or press n to add an argument")
+            nothing: object = [] if cell.place == ("final", "changes") else {}
+            return with_value(table, cell.place, nothing)
+    raise CellError("write `any` or `none`, or add an element with +")

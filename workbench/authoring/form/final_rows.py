@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from workbench.authoring.form.call_rows import IS_ERROR, call_rows, given_rows, result_rows
 from workbench.authoring.form.row import (
     DETAIL,
-    IS_ERROR,
+    Cell,
     Field,
     FormRow,
     FormSource,
-    call_rows,
     field_row,
-    given_rows,
     heading,
     raw_row,
-    result_rows,
     section,
     tool_cell,
     tool_marks,
@@ -25,6 +24,7 @@ from workbench.authoring.form.typed import ABSENT, items_at
 from workbench.suite.model import FinalState, FinalTable, SetupCall
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
+from workbench.suite.user_model import SaidText
 
 _READERS = Field("readers", "names", rare=True)
 
@@ -43,7 +43,9 @@ def final_section(source: FormSource) -> Iterator[FormRow]:
     inner = 2
     yield from _changes(source, written, inner)
     yield field_row(written, place, _READERS, inner)
+    yield from _texts(source, written, inner)
     yield from _states(source, written, inner)
+    yield from _goal(written, inner)
     yield from unknown_rows(written, place, inner, tuple(FinalTable.model_fields))
 
 
@@ -53,10 +55,46 @@ def _changes(source: FormSource, final: Table, indent: int) -> Iterator[FormRow]
     if changes is not ABSENT and not isinstance(changes, list):
         yield raw_row(place, indent, changes)
         return
-    row = heading(place, indent, changes is not ABSENT, rare=True)
-    yield row
+    # Without the key, changes do not matter; an empty list means that there must be none.
+    cells: tuple[Cell, ...] = ()
+    if not changes or changes is ABSENT:
+        shown = "any" if changes is ABSENT else "none"
+        cells = (Cell("args", place, shown, changes is ABSENT, shown, choices=("any", "none")),)
+    yield FormRow("section", place, indent, "changes", cells, absent=changes is ABSENT, rare=True)
     for index, change in enumerate(items_at(source.table, place)):
         yield from call_rows(source, (*place, index), change, indent + 1, str(index + 1))
+
+
+def _texts(source: FormSource, final: Table, indent: int) -> Iterator[FormRow]:
+    place: Place = ("final", "says")
+    texts = final.get("says", [])
+    if not isinstance(texts, list):
+        yield raw_row(place, indent, texts)
+        return
+    yield heading(place, indent, texts, rare=True)
+    for index, text in enumerate(texts):
+        at = (*place, index)
+        # An item is a text, or a table once it names a tool.
+        table = text if isinstance(text, dict) else {"text": text}
+        cell = field_row(table, at, Field("text", "text", "which text?", empty_stays=True)).cells[0]
+        if not isinstance(text, dict):
+            cell = replace(cell, place=at)
+        yield FormRow("item", at, indent + 1, str(index + 1), (cell,))
+        inner = indent + 1 + DETAIL
+        tool = tool_cell((*at, "after_tool"), table.get("after_tool", ABSENT))
+        if tool.absent:
+            tool = replace(tool, shown="anywhere")
+        marks = tool_marks(source, {"tool": table.get("after_tool")})
+        yield FormRow("field", tool.place, inner, "after_tool", (tool,), absent=tool.absent, marks=marks)
+        yield from unknown_rows(table, at, inner, tuple(SaidText.model_fields))
+
+
+def _goal(final: Table, indent: int) -> Iterator[FormRow]:
+    if "goal" in final:
+        yield from result_rows(("final",), final, indent, key="goal")
+        return
+    cell = Cell("response", ("final", "goal"), absent=True, shown="none")
+    yield FormRow("field", cell.place, indent, "goal", (cell,), absent=True, rare=True)
 
 
 def _states(source: FormSource, final: Table, indent: int) -> Iterator[FormRow]:

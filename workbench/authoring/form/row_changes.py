@@ -12,11 +12,12 @@ from typing import Literal
 
 from workbench.authoring.form.answer_rows import ANSWERED
 from workbench.authoring.form.argument_schemas import argument_of, arguments_of, tool_named
+from workbench.authoring.form.call_rows import ROLES
 from workbench.authoring.form.cells import with_option, with_optional, with_required
 from workbench.authoring.form.completions import Completion, complete
-from workbench.authoring.form.edits import Edit, as_answer, name_of, schema_of
+from workbench.authoring.form.edits import Edit, as_answer, name_of, schema_of, with_long_forms, with_short_forms
 from workbench.authoring.form.inner_rows import LISTS_OF_CHECKS
-from workbench.authoring.form.row import ROLES, FormRow, FormSource
+from workbench.authoring.form.row import FormRow, FormSource, holds_arguments, in_turn
 from workbench.authoring.form.typed import (
     ABSENT,
     CellError,
@@ -115,10 +116,10 @@ _NAMED = {
 """The lists with named elements, and the word for one element of each."""
 
 _MAPS = (
-    *(("servers", "env"), ("servers", "headers"), ("variants", "names"), ("variants", "arguments")),
-    ("answers", "content"),
+    *(("servers", "env"), ("servers", "headers"), ("variants", "names"), ("variants", "changes", "arguments")),
+    *(("subject", "env"), ("answers", "content"), ("user", "facts")),
 )
-"""The tables with free names, by their list."""
+"""The tables with free names, by the keys on the way to them."""
 
 
 @dataclass(frozen=True)
@@ -140,23 +141,23 @@ def adding(source: FormSource, row: FormRow) -> Adding | str:
     """Return the addition at a row: a new element of the list that the row shows or belongs to."""
     place = row.place
     for length in range(len(place), 0, -1):  # the innermost list first
-        at, key = place[:length], place[length - 1]
+        at = place[:length]
         if length < len(place) and _are_parts(source, at):
             return _part(source, at, place[length])
-        if key in ("args", "when") and isinstance(value_at(source.table, at[:-1]), dict):
+        if holds_arguments(at) and isinstance(value_at(source.table, at[:-1]), dict):
             return _argument(source, at)
-        if (place[0], key) in _MAPS:
+        if _keys_of(at) in _MAPS:
             return _variable(source, at)
-        if at == ("response",) and source.is_case:
+        if in_turn(at) == ("response",) and source.is_case:
             return _named_check(source, at)
-        if _is_list(at):
+        if (adder := _adder(at)) is not None:
             # The new element goes after the element at the cursor, or to the end of the list that the row shows.
             index: str | int = len(items_at(source.table, at))
             inside = length < len(place)
             if inside:
                 index = place[length]
             if isinstance(index, int):
-                return _LISTS[str(key)](source, (*at, index + inside))
+                return adder(source, (*at, index + inside))
         for inner in ("any_order", "any_of"):
             if not _is_list((*at, inner)):
                 continue
@@ -173,10 +174,9 @@ def adding(source: FormSource, row: FormRow) -> Adding | str:
 
 def has_elements(place: Place) -> bool:
     """Return whether the heading at a place is for a list or for a table with free names."""
-    key = place[-1]
-    if key in ("args", "when") or (place[0], key) in _MAPS or place == ("response",):
+    if holds_arguments(place) or _keys_of(place) in _MAPS or in_turn(place) == ("response",):
         return True
-    return key in _LISTS and (key != "state" or place[0] == "final")
+    return _is_list(place)
 
 
 def removed(source: FormSource, row: FormRow) -> Edit | str:
@@ -197,10 +197,10 @@ def removed(source: FormSource, row: FormRow) -> Edit | str:
         return Edit(with_value(source.table, cell.place, value), row.place, text)
     if row.place in (("name",), ("format",)):
         return f"a {'case' if source.is_case else 'suite'} needs `{row.place[0]}`"
-    if row.place[-1] in ("args", "when") or (len(row.place) > 1 and row.place[-2] in ("args", "when")):
+    if holds_arguments(row.place) or holds_arguments(row.place[:-1]):
         table = _without_argument(source.table, row.place)
     else:
-        table = without(source.table, row.place)
+        table = with_short_forms(without(source.table, row.place), row.place)
     return Edit(table, _beside(source.table, table, row.place), text)
 
 
@@ -213,7 +213,7 @@ def duplicated(source: FormSource, row: FormRow) -> Edit | str:
     if isinstance(copy, dict):
         # Two elements with one name, or two calls with one id, would be an error of the suite.
         unique = ""
-        if "tool_calls" in place:
+        if "tool_calls" in place or _keys_of(place) == ("user", "messages"):
             unique = "id"
         elif place[0] in _NAMED:
             unique = "name"
@@ -300,9 +300,10 @@ def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
 
 def _ordered_item(source: FormSource, row: FormRow) -> Place | None:
     place = item_of(source, row.place)
-    if place is None or place[0] != "ordered":
+    if place is None or in_turn(place)[:1] != ("ordered",):
         return None
-    return place[:4] if place[2:3] == ("any_order",) else place[:2]
+    start = len(place) - len(in_turn(place))
+    return place[: start + 4] if place[start + 2 : start + 3] == ("any_order",) else place[: start + 2]
 
 
 def is_group(table: Table, place: Place) -> bool:
@@ -318,16 +319,20 @@ def item_of(source: FormSource, place: Place) -> Place | None:
 
 
 def _is_list(place: Place) -> bool:
+    return _adder(place) is not None
+
+
+def _adder(place: Place) -> Callable[[FormSource, Place], Adding | str] | None:
+    """Return how an element is added to the list at a place; `None` if no such list is there."""
     key = place[-1]
-    if key == "state":
-        return place[0] == "final"
-    # A server's `answers` are names of requests.
-    if key == "answers":
-        return len(place) == 1
-    # Inside a value, `any_of` is a check and no list of calls.
-    if key == "any_of":
-        return _OF_VALUES.isdisjoint(place)
-    return key in _LISTS
+    # Places inside a value may have any names. A server's `answers` are names of requests.
+    if isinstance(key, int) or not _OF_VALUES.isdisjoint(place[:-1]) or (key == "answers" and len(place) > 1):
+        return None
+    return _LISTS.get(".".join(_keys_of(place)[-2:]), _LISTS.get(key))
+
+
+def _keys_of(place: Place) -> tuple[str, ...]:
+    return tuple(part for part in place if isinstance(part, str))
 
 
 _OF_VALUES = frozenset({"args", "result", "response", "when", "message"})
@@ -380,7 +385,9 @@ def _beside(before: Table, after: Table, place: Place) -> Place:
     if isinstance(left, list) and left and isinstance(place[-1], int):
         return (*place[:-1], min(place[-1], len(left) - 1))
     # In a table with fixed keys, the removed key becomes an absent row, on which the cursor stays.
-    names_are_free = len(place) > 1 and place[-2] in ("args", "when", "env", "headers", "response", "content")
+    names_are_free = (
+        holds_arguments(place[:-1]) or _keys_of(place[:-1]) in _MAPS or in_turn(place)[:-1] == ("response",)
+    )
     if not names_are_free or not isinstance(owner, dict) or not isinstance(left, dict):
         return place
     keys = list(owner)
@@ -391,7 +398,7 @@ def _beside(before: Table, after: Table, place: Place) -> Place:
 
 def _without_argument(table: Table, place: Place) -> Table:
     """Remove an argument, or all arguments; a call with none left no longer checks arguments."""
-    if place[-1] not in ("args", "when"):
+    if not holds_arguments(place):
         return without(table, place)
     # `without` would also remove a call that becomes empty.
     owner = value_at(table, place[:-1])
@@ -514,6 +521,30 @@ def _past_call(source: FormSource, place: Place) -> Adding:
     return Adding("which tool?", make, lambda typed: complete("tool", typed, tools=source.tools))
 
 
+def _said(source: FormSource, place: Place) -> Adding:
+    def make(answer: str) -> Edit:
+        # The message of the case becomes the first of the script.
+        table = with_long_forms(source.table, place)
+        at = (*place[:-1], max(_index(place), len(items_at(table, place[:-1])) if table is not source.table else 0))
+        return Edit(with_item(table, at, {"say": _some_text(answer)}), at, "a message of the user added")
+
+    return Adding("what does the user say?", make)
+
+
+def _text(source: FormSource, place: Place) -> Adding:
+    def make(answer: str) -> Edit:
+        return Edit(with_item(source.table, place, _some_text(answer)), place, "a text added")
+
+    return Adding("which text must an answer contain?", make)
+
+
+def _some_text(answer: str) -> str:
+    text = read_text(answer)
+    if not text:
+        raise CellError("write a text")
+    return text
+
+
 def _message(source: FormSource, place: Place) -> Adding:
     def make(answer: str) -> Edit:
         for role in ROLES:
@@ -612,12 +643,14 @@ _LISTS: dict[str, Callable[[FormSource, Place], Adding | str]] = {
     "steps": _step,
     "mocks": _mock,
     "messages": _message,
+    "user.messages": _said,
     "tool_calls": _past_call,
     "results": _result,
     "changes": _change,
     "images": _image,
     "setup": _own_call,
-    "state": _own_call,
+    "final.state": _own_call,
+    "final.says": _text,
     "answers": _answer,
     **dict.fromkeys(_NAMED, _named_item),
 }

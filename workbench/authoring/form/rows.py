@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import get_args
 
 from workbench.authoring.form.answer_rows import answers_section
-from workbench.authoring.form.cells import form_names
+from workbench.authoring.form.call_rows import calls_section, messages_section, mocks_section, response_rows, step_rows
 from workbench.authoring.form.final_rows import final_section, setup_section
 from workbench.authoring.form.inner_rows import PATH
 from workbench.authoring.form.row import (
@@ -18,24 +18,19 @@ from workbench.authoring.form.row import (
     FormRow,
     FormSource,
     Limits,
-    calls_section,
     cell_id,
-    check_cells,
     field_row,
     heading,
-    messages_section,
-    mocks_section,
+    holds_arguments,
     one_of_keys,
-    option_rows,
     raw_row,
     section,
-    step_rows,
     tool_cell,
     tool_marks,
     unknown_rows,
 )
 from workbench.authoring.form.typed import ABSENT, items_at, only_keys, shown_name, shown_value, value_at
-from workbench.checks.answer_checks import are_named_checks
+from workbench.authoring.form.user_rows import user_section
 from workbench.limits import MAX_REPEATS
 from workbench.numerals import setting_text
 from workbench.show.visible import widest_cells
@@ -54,9 +49,8 @@ from workbench.suite.model import API_NAMES, Case, CaseImage, CaseVariant, Provi
 from workbench.suite.problems import Place, Problem, is_within, written
 from workbench.suite.render import Table
 from workbench.suite.rules import MEASURES, STATISTICS
-from workbench.suite.settings import CriticsOptions, Grading, surplus_rule
+from workbench.suite.settings import CONVERSATION_TIMEOUT_S, CriticsOptions, Grading, surplus_rule
 from workbench.suite.settings import Limits as LimitsInForce
-from workbench.trajectory.json_schema import TEXT
 
 UNIT = Limits(0, 1)
 GATE_PER: tuple[str, ...] = get_args(GatePer)
@@ -113,6 +107,7 @@ _TABLES: dict[Place, tuple[Field, ...]] = {
         Field("per", "choice", choices=GATE_PER),
         Field("quarantine", "names"),
         Field("endpoint_faults", "choice", choices=("fail", "error")),
+        Field("max_user_errors", "number", limits=UNIT),
     ),
 }
 """The keys of each settings table."""
@@ -161,6 +156,8 @@ def _with_default(source: FormSource, place: Place, field: Field, rare: bool) ->
         value = _DEFAULTS[str(place[0])]
         for part in at[1:]:  # along the attributes, which have the names of the keys
             value = getattr(value, str(part), None)  # keys that only a suite has are not among the options in force
+    if at == ("limits", "timeout_s") and inherited is ABSENT and source.has_conversation:
+        value = CONVERSATION_TIMEOUT_S
     text = default_text(value, inherited is not ABSENT)
     if field.key == "extra_calls" and inherited is ABSENT:
         text = surplus_default(source)
@@ -226,7 +223,7 @@ def rows_of_case(source: FormSource) -> Iterator[FormRow]:
         written = ["ordered", "unordered", "disallowed"]
     for key in ("ordered", "unordered", "disallowed"):
         if key in written:
-            yield from calls_section(source, key)
+            yield from calls_section(source, (key,))
     if not source.is_chain:
         written += ["extra_calls", "expect_no_calls"]
     yield from _rest(source, written)
@@ -238,7 +235,7 @@ def rows_of_case(source: FormSource) -> Iterator[FormRow]:
     yield from _seldom(source)
     if not source.is_chain or "variants" in table:
         yield from section(source, "variants", _own_variant_rows, rare=True)
-    if not source.is_chain and not only_keys(table, _EXCLUDED_BY_STEPS[1:]):
+    if not source.is_chain and not source.has_conversation and not only_keys(table, _EXCLUDED_BY_STEPS[1:]):
         yield FormRow("section", ("steps",), 0, "steps", absent=True, rare=True, note="none")
     yield from settings_rows(source, "limits", rare=True)
     yield from settings_rows(source, "grading", rare=True)
@@ -254,7 +251,7 @@ def _head(source: FormSource) -> Iterator[FormRow]:
     yield field_row(table, (), Field("name", "text", "which name?", empty_stays=True))
     yield field_row(table, (), Field("tags", "names"))
     if not source.is_chain or "user" in table:
-        yield field_row(table, (), Field("user", "lines", "what is asked?", empty_stays=True))
+        yield from user_section(source)
     yield field_row(table, (), Field("system", "lines", _of_suite(header, "system", "none"), empty_stays=True))
     yield field_row(table, (), Field("clock", "text", _of_suite(header, "clock", "none"), rare=True))
 
@@ -309,26 +306,7 @@ def _rest(source: FormSource, written: list[str]) -> Iterator[FormRow]:
     if not source.is_chain and "stop_on_failure" in table:
         yield field_row(table, (), Field("stop_on_failure", "yes_no", "no"))
     yield field_row(table, (), Field("response_contains", "names"))
-    yield from _response(table.get("response", ABSENT))
-
-
-def _response(response: object) -> Iterator[FormRow]:
-    place = ("response",)
-    if response is ABSENT:
-        check = Cell("check", place, absent=True, shown="none", choices=form_names())
-        yield FormRow("field", place, 0, "response", (check, Cell("response", place, absent=True)), absent=True)
-        return
-    if isinstance(response, dict) and are_named_checks(response):
-        yield FormRow("section", place, 0, "response")
-        for name, value in response.items():
-            at = (*place, name)
-            pair = (Cell("key", at, shown_name(name)), *check_cells(at, value, TEXT)[:2])
-            yield FormRow("pair", at, 2, "", pair)
-            yield from option_rows(at, value, 2 + DETAIL, of_answer=True)
-        return
-    cells = check_cells(place, response, TEXT)
-    yield FormRow("field", place, 0, "response", cells if cells[2].text else cells[:2])  # a weight has no effect here
-    yield from option_rows(place, response, 1 + DETAIL, of_answer=True)
+    yield from response_rows(("response",), table.get("response", ABSENT))
 
 
 def _seldom(source: FormSource) -> Iterator[FormRow]:
@@ -617,7 +595,7 @@ def _with_invalid_texts(source: FormSource, row: FormRow) -> FormRow:
 
 def _shows_expectation(row: FormRow) -> bool:
     # "Any arguments" is an expectation too, and arguments are added at this row.
-    if row.problems or row.kind == "pair" or row.place[-1] in ("args", "when"):
+    if row.problems or row.kind == "pair" or holds_arguments(row.place):
         return True
     return any(cell.asks or cell.invalid is not None for cell in row.cells)
 
@@ -636,8 +614,7 @@ def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
                 if key[0] >= row.indent:
                     finished.append(bands.pop(key))
         else:
-            # All parts of a value count as one table, however deeply they are nested.
-            owner: Place = (row.label.partition(PATH)[0],) if PATH in row.label else row.place[:-1]
+            owner = _owner(row)
             bands.setdefault((row.indent, owner), []).append(at)
     placed = list(rows)
     for band in (*finished, *bands.values()):
@@ -653,6 +630,16 @@ def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
             else:
                 placed[at] = replace(rows[at], label_cells=label_cells)
     return placed
+
+
+def _owner(row: FormRow) -> Place:
+    """Return the table to which a row belongs. A value and a condition are one table with all their parts."""
+    if PATH in row.label:
+        return (row.label.partition(PATH)[0],)
+    owner = row.place[:-1]
+    if row.kind == "field" and owner[:1] == ("user",) and owner[-1] in ("when", "stop"):
+        return owner[:-1]
+    return owner
 
 
 def _is_in_column(row: FormRow) -> bool:

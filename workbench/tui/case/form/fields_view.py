@@ -500,7 +500,8 @@ class FormFields(FormRows):
         if found and (chooses or (names and found[0].label.startswith(typed))):
             mark = 0
         texts = [one.text for one in found]
-        if self._text in texts:
+        # In a search, the key of the selected element comes before a key of the case with the same name.
+        if self._text in texts and not isinstance(adding, Search):
             mark = texts.index(self._text)
         if len(found) == 1 and found[0].text == self._text:
             found = ()
@@ -667,7 +668,7 @@ class FormFields(FormRows):
             self._reveal((*edit.place, "description"))
             return
         # The first value of a message or server is on the row below.
-        if edit.place[-2] in ("messages", "servers"):
+        if edit.place[-2:-1] in (("messages",), ("servers",)) and edit.place[0] != "user":
             self.page.go(self.page.row + 1)
             self._open()
         elif row.kind == "pair" or edit.place[-2] == "results":

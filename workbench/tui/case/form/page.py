@@ -331,6 +331,9 @@ _CASE = re.compile(r"cases\[(\d+)\]")
 _MESSAGE: Place = ("user",)
 """The place of the message of a case."""
 
+_FIRST_WORDS: tuple[Place, ...] = (("user", "messages", 0), ("user", "goal"))
+"""The places where a conversation is edited first: the first message of its script, or the goal of its user."""
+
 _EXPECTED = ("ordered", "unordered", "expect_no_calls")
 """The keys of expectations. After the message, the cursor goes to the first of these keys in the case."""
 
@@ -599,7 +602,10 @@ class FormPage:
         gap = self._gap
         if gap is not None:
             return gap
-        return self.row_at_place(_MESSAGE) or 0
+        for place in (*_FIRST_WORDS, _MESSAGE):
+            if (row := self.row_at_place(place)) is not None:
+                return row
+        return 0
 
     def row_at_place(self, place: Place) -> int | None:
         """Return the row of a place, if any."""
@@ -652,11 +658,13 @@ class FormPage:
         return self.go_cell(1)
 
     def go_below(self) -> None:
-        """Select the row below, unless the selected row is the last of its list."""
+        """Select the row below, unless the selected row is the last of its list or of a table with free names."""
         row, source = self.current, self.source
         if row is None or source is None:
             return
         item = item_of(source, row.place)
+        if item is None and row.kind == "pair":
+            item = row.place
         below = self.rows[self.row + 1 : self.row + 2]
         if item is None or (below and below[0].place[: len(item) - 1] == item[:-1]):
             self.go(self.row + 1)
