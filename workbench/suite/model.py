@@ -613,10 +613,12 @@ class Case(Frozen):
     @property
     def why_no_expected_calls(self) -> str:
         """The reason that graders of expected calls give for a case that expects no calls."""
-        says_more = self.disallowed or self.checks_answer or self.extra_calls is not None or self.final is not None
-        if says_more or self.expects_in_turns:
-            return "this case has no expected calls"
-        return "this case expects nothing yet"
+        deciding = [key for key in EXPECTATIONS if getattr(self, key)]
+        if self.expects_in_turns:
+            deciding.append("turns")
+        if not deciding:
+            return "the case expects nothing yet"
+        return f"the case expects no calls; decided by {', '.join(deciding)}"
 
 
 def named_checks(response: AnswerChecks | None) -> tuple[tuple[str | None, Check], ...]:

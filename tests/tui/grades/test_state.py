@@ -155,7 +155,7 @@ def test_a_grader_that_does_not_apply_or_cannot_grade_has_a_reason_and_no_formul
     state = state_of({"response_contains": ["done"]})
     shown = said(state, "decision")
     assert "- not applicable" in shown
-    assert "this case has no expected calls" in shown
+    assert "the case expects no calls; decided by response_contains" in shown
     assert "score =" not in shown
     failed = replace(state.result, grades=(Grade("critics", None, Status.ERROR, "no judge"),))
     assert "▲ error" in said(GradesState(state.case, failed), "critics")

@@ -53,7 +53,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Span
 from workbench.show.views.agents import version_lines
 from workbench.show.views.cases import Title
-from workbench.show.views.totals import checked_text
+from workbench.show.views.totals import checked_text, shown_ks
 from workbench.show.visible import one_line, shortened
 from workbench.suite.grading_model import RepeatRule
 
@@ -62,9 +62,6 @@ _MIN_TITLE_CELLS = 12
 _SUITE_MAX = 16
 _TOOL_MAX = 24
 _REASON_MAX = 1_000
-
-_ALWAYS_SHOWN_K = 5
-"""Largest k for which pass@k and pass^k are always shown. The largest k that the runs allow is shown too."""
 
 # The parts of cells have fixed widths, so that numbers are aligned.
 _SCORE_CELLS = len("0.67")
@@ -552,10 +549,7 @@ def _tries(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
         return
     # For k = 1, both are equal.
     yield "pass@1 = pass^1", [_try(each, 1, each.pass_at) for each in totals]
-    shown = []
-    for k in range(2, most + 1):
-        if k <= _ALWAYS_SHOWN_K or k == most:
-            shown.append(k)
+    shown = shown_ks(most)[1:]
     for k in shown:
         yield f"pass@{k}", [_try(each, k, each.pass_at) for each in totals]
     for k in shown:

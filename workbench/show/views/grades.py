@@ -102,7 +102,7 @@ def result_text(result: RunResult) -> str:
     """Return the sign, status, score and error of a result. Missing parts are omitted."""
     text = f"{result.status.sign} {result.status}"
     if result.grades:
-        text += f" {score_text(result.score)}"
+        text += f" {score_text(result.score, 'no score')}"
     if result.error is not None:
         text += f": {one_line(result.error)}"
     return text

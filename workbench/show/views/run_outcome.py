@@ -44,7 +44,7 @@ def outcome_line(result: RunResult, ways_to_grades: str = "") -> Line:
         return (*verdict(status, None), Span(why, status.role))
     named = grade.grader
     if grade.verdict == NOT_APPLICABLE:
-        named = f"not graded: {grade.reason}"
+        named = f"no score: {grade.reason}"
     line = (*verdict(status, grade.score), Span(f"  {one_line(named)}", "muted"))
     if not disagree(result.grades):
         return line

@@ -131,25 +131,23 @@ def rate_fact(totals: Totals) -> str:
     return fact
 
 
-_ALWAYS_SHOWN_K = 5
-"""The largest k for which pass^k is always shown; that of the most runs is shown too."""
+def shown_ks(most: int) -> list[int]:
+    """Return the numbers of runs k whose pass^k is shown: 1 to 5, and the largest."""
+    return sorted({*range(1, min(most, 5) + 1), most})
 
 
 def passing_text(chances: Sequence[Passing]) -> str:
     """Return the chances that all of k runs pass, such as `pass^1 80.0% · pass^2 64.0%`. Empty without repeats."""
     if len(chances) < 2:
         return ""
-    shown = []
-    for each in chances:
-        if each.k <= _ALWAYS_SHOWN_K or each is chances[-1]:
-            shown.append(f"pass^{each.k} {rate_text(each.all_of_them)}")
-    return _BETWEEN.join(shown)
+    shown = shown_ks(len(chances))
+    return _BETWEEN.join(f"pass^{each.k} {rate_text(each.all_of_them)}" for each in chances if each.k in shown)
 
 
 def score_fact(totals: AnyTotals) -> str:
-    """Return the mean score. Empty if no run has a score."""
+    """Return the mean score, or why graded runs have none. Empty if nothing was graded."""
     if totals.mean_score is None:
-        return ""
+        return "" if totals.pass_rate is None else "no score: no case expects what the grader scores"
     return f"{SCORE.pooled[0].title} {mean_text(totals.mean_score)}"
 
 
