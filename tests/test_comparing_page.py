@@ -10,8 +10,17 @@ from pathlib import Path
 import pytest
 
 from tests.analysis.cells import columns
-from workbench.analysis.paired import MAX_MORE_CASES, Paired, paired
-from workbench.analysis.statistics import _ENUMERATED, DRAWS, LEVEL, STEPS, mcnemar, passing, share_interval, z_of
+from workbench.analysis.paired import MAX_MORE_CASES, PairedComparison, compare_pairs
+from workbench.analysis.statistics import (
+    _ENUMERATED,
+    PERMUTATION_STEPS,
+    RANDOM_DRAWS,
+    SIGNIFICANCE_LEVEL,
+    mcnemar,
+    normal_quantile,
+    pass_at_k,
+    share_interval,
+)
 
 PAGE = (Path(__file__).parents[1] / "docs" / "comparing.md").read_text(encoding="utf-8")
 TEXT = " ".join(PAGE.split())
@@ -26,8 +35,8 @@ def table(marker: str) -> tuple[list[int], list[list[str]]]:
     return [int(NUMBER.findall(cell)[0]) for cell in head if NUMBER.search(cell)], rows
 
 
-def compared(better: int, worse: int, both_good: int, both_bad: int) -> Paired:
-    return paired(*columns(better=better, worse=worse, both_good=both_good, both_bad=both_bad))
+def compared(better: int, worse: int, both_good: int, both_bad: int) -> PairedComparison:
+    return compare_pairs(*columns(better=better, worse=worse, both_good=both_good, both_bad=both_bad))
 
 
 def just_enough(better: float, worse: float) -> int | None:
@@ -56,13 +65,13 @@ def test_the_sentences_are_what_the_program_says(counts: str) -> None:
 def test_mid_p_would_find_equal_models_different_too_often_where_most_cases_differ() -> None:
     def wrong(of: int) -> float:
         ways = [math.comb(of, some) for some in range(of + 1)]
-        tells = [way for some, way in enumerate(ways) if mcnemar(some, of - some) - way / 2**of <= LEVEL]
+        tells = [way for some, way in enumerate(ways) if mcnemar(some, of - some) - way / 2**of <= SIGNIFICANCE_LEVEL]
         return float(sum(tells)) / float(2**of)
 
     levels = [0.0, *map(wrong, range(1, 51))]
-    assert min(levels[16], levels[50]) > LEVEL
+    assert min(levels[16], levels[50]) > SIGNIFICANCE_LEVEL
     shares = (share / 100 for share in range(1, 51))
-    assert max(sum(_binomial(50, of, share) * levels[of] for of in range(51)) for share in shares) < LEVEL
+    assert max(sum(_binomial(50, of, share) * levels[of] for of in range(51)) for share in shares) < SIGNIFICANCE_LEVEL
 
 
 @pytest.mark.slow
@@ -83,23 +92,23 @@ def test_what_is_just_enough_is_no_more_than_even_odds_and_four_in_five_take_up_
 
 
 def test_the_examples_are_computed_rightly() -> None:
-    assert round(z_of(LEVEL), 2) == 1.96
+    assert round(normal_quantile(SIGNIFICANCE_LEVEL), 2) == 1.96
     low, high = share_interval(3, 3)
     assert f"the interval is {100 * low:.0f} to {100 * high:.0f}%" in TEXT
     low, high = share_interval(24, 30)
     assert f"At 80% of thirty cases, the interval of each rate is {100 * (high - low):.0f} points wide" in TEXT
-    once, twice, *_ = passing([(3, 5)])
+    once, twice, *_ = pass_at_k([(3, 5)])
     said = f"pass@1 = pass^1 = {once.at_least_one:.1f}, pass@2 = {twice.at_least_one:.1f}"
     assert f"{said}, but pass^2 = {twice.all_of_them:.1f}" in TEXT
     assert mcnemar(7, 2) == 2 * (1 + 9 + 36) / 512
-    assert mcnemar(5, 0) > LEVEL > mcnemar(6, 0)
+    assert mcnemar(5, 0) > SIGNIFICANCE_LEVEL > mcnemar(6, 0)
 
 
 def test_the_limits_are_those_of_the_program() -> None:
     assert f"Up to {_ENUMERATED} differences, all choices are summed" in TEXT
-    assert f"{DRAWS:,} random choices are drawn" in TEXT
-    assert f"÷ {DRAWS + 1:,}" in TEXT
-    assert f"to steps of 1 ÷ {STEPS:,}" in TEXT
+    assert f"{RANDOM_DRAWS:,} random choices are drawn" in TEXT
+    assert f"÷ {RANDOM_DRAWS + 1:,}" in TEXT
+    assert f"to steps of 1 ÷ {PERMUTATION_STEPS:,}" in TEXT
     assert f"numbers above {MAX_MORE_CASES:,} are not printed" in TEXT
 
 
@@ -125,7 +134,7 @@ def _power(of: int, better: float, worse: float) -> float:
 @cache
 def _largest_that_tells(of: int) -> int:
     """The largest smaller count with which `of` discordant cases tell; -1 where none does."""
-    return next((few - 1 for few in range(of // 2 + 1) if mcnemar(few, of - few) > LEVEL), -1)
+    return next((few - 1 for few in range(of // 2 + 1) if mcnemar(few, of - few) > SIGNIFICANCE_LEVEL), -1)
 
 
 def _binomial(of: int, count: int, share: float) -> float:

@@ -8,7 +8,7 @@ from random import Random
 
 from tests.analysis.cells import ran
 from workbench.analysis.batch_diff import batch_diff
-from workbench.analysis.confirmation import Evidence, fewest_reruns
+from workbench.analysis.confirmation import RerunEvidence, fewest_reruns
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status
 
@@ -28,13 +28,13 @@ def regression(random: Random, before: Shares, now: Shares, repeats: int) -> tup
     if any(test.is_worse for test in diff.tests.values()):
         return True, 0
     broke = [now[int(change.case_id)] for change in diff.of("broke")]
-    evidence = [Evidence(len(broke)) for _ in broke]
+    evidence = [RerunEvidence(len(broke)) for _ in broke]
     made, most = 0, len(now) * repeats
     at_once = max(1, most // fewest_reruns(len(broke))) if broke else 1
     while made < most and (going := [place for place, each in enumerate(evidence) if each.decided is None]):
         of_group = [place for place in going if place // at_once == going[0] // at_once]
         for place in of_group[: most - made]:
-            evidence[place].take(good=random.random() < broke[place])
+            evidence[place].add(good=random.random() < broke[place])
             made += 1
     return any(each.decided == "confirmed" for each in evidence), made
 

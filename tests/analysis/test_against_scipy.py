@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from workbench.analysis.statistics import LEVEL, _beta_below, mcnemar, permutation, share_interval
+from workbench.analysis.statistics import SIGNIFICANCE_LEVEL, _beta_below, mcnemar, permutation, share_interval
 
 pytestmark = pytest.mark.slow
 
@@ -27,8 +27,10 @@ def test_mcnemar_is_the_binomial_test_of_discordant_pairs(counts: tuple[int, int
 def test_a_share_is_beyond_each_bound_of_its_interval_in_one_of_forty_by_mid_p(good: int, of: int) -> None:
     binom = importlib.import_module("scipy.stats").binom
     low, high = share_interval(good, of)
-    assert binom.sf(good, of, low) + binom.pmf(good, of, low) / 2 == pytest.approx(LEVEL / 2, rel=1e-9)
-    assert binom.cdf(good - 1, of, high) + binom.pmf(good, of, high) / 2 == pytest.approx(LEVEL / 2, rel=1e-9)
+    assert binom.sf(good, of, low) + binom.pmf(good, of, low) / 2 == pytest.approx(SIGNIFICANCE_LEVEL / 2, rel=1e-9)
+    assert binom.cdf(good - 1, of, high) + binom.pmf(good, of, high) / 2 == pytest.approx(
+        SIGNIFICANCE_LEVEL / 2, rel=1e-9
+    )
 
 
 @pytest.mark.parametrize(("a", "b"), [(0.3, 0.4), (1.0, 20.0), (57.5, 3.2), (4_000.0, 900.0)])

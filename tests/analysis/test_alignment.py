@@ -13,15 +13,15 @@ from tests.effort import examples
 from workbench.analysis import alignment
 from workbench.analysis.alignment import (
     MAX_COMPARED,
-    How,
+    AlignedRow,
     Part,
-    Row,
-    aligned,
+    PartState,
+    align,
+    call_key,
     first_difference,
-    identity_of_answer,
-    identity_of_call,
-    same_answer,
+    result_key,
     same_call,
+    same_result,
 )
 from workbench.trajectory.events import JsonValue, Message, RunStarted
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
@@ -30,10 +30,10 @@ FEW = settings(max_examples=examples(100))
 SEARCH, BOOK = call("search", to="LHR"), call("book", flight="BA 700")
 
 
-def beside(rows: tuple[Row, ...], kind: str = "call") -> list[tuple[str | None, str | None, How]]:
+def beside(rows: tuple[AlignedRow, ...], kind: str = "call") -> list[tuple[str | None, str | None, PartState]]:
     """What stands beside what, by the names of tools or the numbers of rounds."""
     return [
-        (*(_name(part) if part is not None else None for part in (row.left, row.right)), row.how)  # type: ignore[misc]
+        (*(_name(part) if part is not None else None for part in (row.left, row.right)), row.state)  # type: ignore[misc]
         for row in rows
         if row.part.kind == kind
     ]
@@ -69,7 +69,7 @@ def shown(part: Part) -> object:
 @FEW
 @given(trajectories, trajectories)
 def test_every_part_of_both_runs_is_there_once_and_in_order(left: Trajectory, right: Trajectory) -> None:
-    rows = aligned(left, right)
+    rows = align(left, right)
     assert [shown(row.left) for row in rows if row.left is not None] == parts_of(left)
     assert [shown(row.right) for row in rows if row.right is not None] == parts_of(right)
 
@@ -77,52 +77,52 @@ def test_every_part_of_both_runs_is_there_once_and_in_order(left: Trajectory, ri
 @FEW
 @given(trajectories, trajectories)
 def test_the_side_that_is_alone_is_named(left: Trajectory, right: Trajectory) -> None:
-    for row in aligned(left, right):
-        assert (row.left is None) == (row.how == "right")
-        assert (row.right is None) == (row.how == "left")
+    for row in align(left, right):
+        assert (row.left is None) == (row.state == "right")
+        assert (row.right is None) == (row.state == "left")
 
 
 @FEW
 @given(trajectories)
 def test_a_run_beside_itself_is_the_same_all_along(trajectory: Trajectory) -> None:
-    assert {row.how for row in aligned(trajectory, trajectory)} == {"same"}
+    assert {row.state for row in align(trajectory, trajectory)} == {"same"}
 
 
 @FEW
 @given(trajectories, trajectories)
 def test_something_differs_just_where_there_is_a_first_difference(left: Trajectory, right: Trajectory) -> None:
-    rows = aligned(left, right)
+    rows = align(left, right)
     found = first_difference(left, right)
-    assert (found is not None) == any(row.how != "same" for row in rows)
+    assert (found is not None) == any(row.state != "same" for row in rows)
     if found is not None and not left.touched and not right.touched:
         before = [row for row in rows if row.part.kind == "round" and row.part.round < found.round]
-        assert all(row.how == "same" for row in before)
+        assert all(row.state == "same" for row in before)
 
 
 def test_a_round_that_only_one_run_has_stands_alone_and_the_rest_beside_what_belongs_to_it() -> None:
     left = run(asked(1, "", SEARCH), asked(2, "", BOOK), asked(3, "Booked."))
     right = run(asked(1, "", SEARCH), asked(2, "", call("search", to="CDG")), asked(3, "", BOOK), asked(4, "Done."))
-    rows = aligned(left, right)
+    rows = align(left, right)
     assert beside(rows) == [("search", "search", "same"), (None, "search", "right"), ("book", "book", "same")]
-    assert [row.how for row in rows if row.part.kind == "round"] == ["same", "right", "same", "differs"]
+    assert [row.state for row in rows if row.part.kind == "round"] == ["same", "right", "same", "differs"]
     assert beside(rows, "text") == [("Booked.", "Done.", "differs")]
 
 
 def test_a_call_that_was_made_instead_of_another_stands_beside_it() -> None:
-    rows = aligned(run(asked(1, "", SEARCH)), run(asked(1, "", BOOK)))
+    rows = align(run(asked(1, "", SEARCH)), run(asked(1, "", BOOK)))
     assert beside(rows) == [("search", "book", "differs")]
 
 
 def test_calls_of_one_round_are_matched_by_their_tools() -> None:
     other = call("search", to="CDG")
-    rows = aligned(run(asked(1, "", SEARCH, BOOK)), run(asked(1, "", BOOK, other)))
+    rows = align(run(asked(1, "", SEARCH, BOOK)), run(asked(1, "", BOOK, other)))
     assert beside(rows) == [("search", None, "left"), ("book", "book", "same"), (None, "search", "right")]
 
 
 def test_what_ends_alike_stays_together_behind_a_difference() -> None:
     end = asked(3, "Good night.")
-    rows = aligned(run(asked(1, "", SEARCH), end), run(asked(1, "", BOOK), asked(2, "", SEARCH), end))
-    assert [row.how for row in rows if row.part.kind == "round"] == ["right", "same", "same"]
+    rows = align(run(asked(1, "", SEARCH), end), run(asked(1, "", BOOK), asked(2, "", SEARCH), end))
+    assert [row.state for row in rows if row.part.kind == "round"] == ["right", "same", "same"]
 
 
 def test_another_system_prompt_and_another_message_are_seen() -> None:
@@ -130,25 +130,25 @@ def test_another_system_prompt_and_another_message_are_seen() -> None:
         start = RunStarted("hash", "case", "Case", "m", system, (Message("user", user),), ())
         return replace(run(asked(1, "Hello.")), start=start)
 
-    rows = aligned(started("Be brief.", "Hi"), started("Be kind.", "Hi"))
-    assert [(row.part.kind, row.how) for row in rows[:2]] == [("system", "differs"), ("said", "same")]
+    rows = align(started("Be brief.", "Hi"), started("Be kind.", "Hi"))
+    assert [(row.part.kind, row.state) for row in rows[:2]] == [("system", "differs"), ("said", "same")]
 
 
 @FEW
 @given(trajectories, trajectories)
 def test_calls_that_are_the_same_are_told_by_their_identity(left: Trajectory, right: Trajectory) -> None:
     for one, other in product(left.calls, right.calls):
-        assert (identity_of_call(one) == identity_of_call(other)) == same_call(one, other)
-        assert (identity_of_answer(one) == identity_of_answer(other)) == same_answer(one, other)
+        assert (call_key(one) == call_key(other)) == same_call(one, other)
+        assert (result_key(one) == result_key(other)) == same_result(one, other)
 
 
 def test_what_is_no_json_number_is_told_from_one_however_deep_and_5_is_5_0() -> None:
     deep: JsonValue = 5
     for _ in range(5_000):
         deep = [{"in": deep}]
-    same = identity_of_call(call("search", deep=deep, number=5, found=True))
-    assert same == identity_of_call(call("search", number=5.0, found=True, deep=deep))
-    assert same != identity_of_call(call("search", number=5, found=1, deep=deep))
+    same = call_key(call("search", deep=deep, number=5, found=True))
+    assert same == call_key(call("search", number=5.0, found=True, deep=deep))
+    assert same != call_key(call("search", number=5, found=1, deep=deep))
 
 
 def test_many_calls_of_one_round_are_each_compared_with_the_one_beside_them_only(
@@ -162,7 +162,7 @@ def test_many_calls_of_one_round_are_each_compared_with_the_one_beside_them_only
 
     monkeypatch.setattr(alignment, "same_call", counted)
     many = [[call("search", to=f"{side}{number}") for number in range(60)] for side in ("a", "b")]
-    aligned(*(run(asked(1, "", *calls)) for calls in many))
+    align(*(run(asked(1, "", *calls)) for calls in many))
     assert len(compared) <= 2 * 60
 
 
@@ -172,5 +172,5 @@ def test_very_long_runs_that_differ_everywhere_are_paired_in_their_order() -> No
         rounds: list[Round] = [asked(number, "", each) for number, each in enumerate(calls, 1)]
         return run(*rounds)
 
-    rows = [row for row in aligned(long("search"), long("book")) if row.part.kind == "round"]
+    rows = [row for row in align(long("search"), long("book")) if row.part.kind == "round"]
     assert all(row.left and row.right and row.left.round == row.right.round for row in rows)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.strategies import checks
 from workbench.analysis.audit.audit import audit_suite
-from workbench.analysis.audit.unmeetable import AuditFinding
+from workbench.analysis.audit.contradictions import AuditFinding
 from workbench.checks.check import Check, NeverHoldsError, UnknownSampleError, asks, evaluate, with_parts
 from workbench.checks.text_kinds import DateTime, EqualsText
 from workbench.checks.value_kinds import Equals, Near, OneOf

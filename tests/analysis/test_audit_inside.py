@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from workbench.analysis.audit.audit import audit_suite
-from workbench.analysis.audit.unmeetable import AuditFinding
+from workbench.analysis.audit.contradictions import AuditFinding
 from workbench.suite.model import Suite
 
 LINE = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from workbench.analysis.audit.audit import audit_suite
-from workbench.analysis.audit.unmeetable import ToolTable, unmeetable
+from workbench.analysis.audit.contradictions import ToolTable, contradiction_findings
 from workbench.suite.model import Suite
 
 Table = dict[str, Any]
@@ -66,7 +66,7 @@ def sound_case(**more: Any) -> Table:
 
 def warnings_of(tested: Suite) -> list[str]:
     """What `validate --audit --fail-on warning` fails for."""
-    told = [found.message for found in unmeetable(tested, ToolTable.of(tested, {}))]
+    told = [found.message for found in contradiction_findings(tested, ToolTable.of(tested, {}))]
     findings = audit_suite(tested, {}).findings
     return told + [f"{each.kind}: {each.message}" for each in findings if each.weight == "warning"]
 

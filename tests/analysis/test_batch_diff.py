@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.analysis.batch_diff import KINDS, batch_diff
+from workbench.analysis.batch_diff import CHANGE_KINDS, batch_diff
 from workbench.analysis.measures import SCORE
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status
@@ -75,7 +75,7 @@ def test_nothing_changed_from_a_batch_to_itself(runs: list[RunSummary]) -> None:
     diff = batch_diff(runs, runs)
     assert diff.changes == ()
     assert diff.across is None
-    assert diff.as_before == diff.compared
+    assert diff.unchanged_cases == diff.compared
 
 
 @given(RUNS, RUNS)
@@ -99,8 +99,8 @@ def test_every_case_of_either_batch_is_accounted_for_once(before: list[RunSummar
     assert len(cases) == diff.compared + diff.left_out + len(lone)
     but_slower = [(change.case_id, change.model) for change in diff.changes if change.kind != "slower"]
     assert len(but_slower) == len(set(but_slower))
-    assert [KINDS.index(change.kind) for change in diff.changes] == sorted(
-        KINDS.index(change.kind) for change in diff.changes
+    assert [CHANGE_KINDS.index(change.kind) for change in diff.changes] == sorted(
+        CHANGE_KINDS.index(change.kind) for change in diff.changes
     )
 
 

@@ -15,9 +15,9 @@ import pytest
 from tests.analysis.cells import columns, ran
 from workbench.analysis.comparison import Cell, cell_of, model_totals
 from workbench.analysis.measures import PASS_RATE, SCORE
-from workbench.analysis.paired import Paired, paired
+from workbench.analysis.paired import PairedComparison, compare_pairs
 from workbench.analysis.statistics import (
-    LEVEL,
+    SIGNIFICANCE_LEVEL,
     bounded_interval,
     design_effect,
     detectable_share,
@@ -26,7 +26,7 @@ from workbench.analysis.statistics import (
     paired_shares_interval,
     permutation,
     standard_error,
-    student,
+    student_quantile,
 )
 from workbench.grading.status import Status
 
@@ -48,7 +48,7 @@ def _cell(request: int, variation: int, good: int, of: int, clustered: bool) -> 
 
 
 def _off(trials: int) -> float:
-    return 3 * math.sqrt(LEVEL * (1 - LEVEL) / trials)
+    return 3 * math.sqrt(SIGNIFICANCE_LEVEL * (1 - SIGNIFICANCE_LEVEL) / trials)
 
 
 @cache
@@ -66,18 +66,18 @@ def _wrong(clustered: bool) -> tuple[float, float, float]:
                     of = 1 if variation else 3
                     good = sum(random.random() < share for _ in range(of))
                     side.append(_cell(request, variation, good, of, clustered))
-        found = paired(*sides)
+        found = compare_pairs(*sides)
         by_status, by_score = found.by(PASS_RATE), found.by(SCORE)
         assert by_status.p is not None and by_score.p is not None and by_status.interval is not None
-        status += by_status.p <= LEVEL
-        score += by_score.p <= LEVEL
+        status += by_status.p <= SIGNIFICANCE_LEVEL
+        score += by_score.p <= SIGNIFICANCE_LEVEL
         interval += not by_status.interval.low <= 0 <= by_status.interval.high
     return status / TRIALS, score / TRIALS, interval / TRIALS
 
 
 @pytest.mark.slow
 def test_variations_of_few_requests_tell_equal_models_apart_in_at_most_one_of_twenty_comparisons() -> None:
-    assert max(_wrong(clustered=True)) <= LEVEL + _off(TRIALS)
+    assert max(_wrong(clustered=True)) <= SIGNIFICANCE_LEVEL + _off(TRIALS)
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ def test_without_clusters_they_would_do_so_in_a_quarter() -> None:
 def test_clusters_of_one_case_each_change_nothing() -> None:
     first, second = columns(better=7, worse=2, both_good=30, both_bad=13)
     alone = [in_cluster(cell, cell.case_id) for cell in second]
-    found, plain = paired(first, alone), paired(first, second)
+    found, plain = compare_pairs(first, alone), compare_pairs(first, second)
     assert (found.clusters, plain.clusters) == (52, None)
     assert found.by(PASS_RATE).p == pytest.approx(plain.by(PASS_RATE).p)
     assert (found.by(SCORE).p, found.by(SCORE).interval) == (plain.by(SCORE).p, plain.by(SCORE).interval)
@@ -96,8 +96,8 @@ def test_clusters_of_one_case_each_change_nothing() -> None:
     assert said in found.sentence("A", "B")
 
 
-def _in_five(first: list[Cell], second: list[Cell]) -> Paired:
-    return paired(first, [in_cluster(cell, str(int(cell.case_id) % 5)) for cell in second])
+def _in_five(first: list[Cell], second: list[Cell]) -> PairedComparison:
+    return compare_pairs(first, [in_cluster(cell, str(int(cell.case_id) % 5)) for cell in second])
 
 
 def test_a_cluster_changes_its_sign_as_a_whole() -> None:
@@ -111,14 +111,14 @@ def test_a_cluster_changes_its_sign_as_a_whole() -> None:
 def test_an_earlier_batch_without_clusters_takes_those_of_the_later_one() -> None:
     first, second = columns(better=20, both_bad=5)
     there = [in_cluster(cell, "x") for cell in second]
-    assert (paired(first, there).clusters, paired(there, second).clusters) == (1, 1)
-    assert paired(first, there).by(PASS_RATE).interval is None
+    assert (compare_pairs(first, there).clusters, compare_pairs(there, second).clusters) == (1, 1)
+    assert compare_pairs(first, there).by(PASS_RATE).interval is None
 
 
 def test_clusters_of_the_same_name_in_other_suites_are_others() -> None:
     first, second = columns(better=2)
     there = [replace(in_cluster(cell, "x"), suite=f"{cell.case_id}.toml") for cell in second]
-    assert paired([replace(cell, suite=f"{cell.case_id}.toml") for cell in first], there).clusters == 2
+    assert compare_pairs([replace(cell, suite=f"{cell.case_id}.toml") for cell in first], there).clusters == 2
 
 
 def test_totals_are_wider_where_cases_depend_on_each_other() -> None:
@@ -141,7 +141,7 @@ def test_student_s_quantiles_are_those_of_scipy() -> None:
     stats = importlib.import_module("scipy.stats")
     for freedom in (1, 2, 3, 9, 10, 51, 300, 1_999):
         for level in (0.05, 0.05 / 3, 0.001):
-            assert student(freedom, level) == pytest.approx(stats.t.ppf(1 - level / 2, freedom), rel=1e-9)
+            assert student_quantile(freedom, level) == pytest.approx(stats.t.ppf(1 - level / 2, freedom), rel=1e-9)
 
 
 def test_copies_of_values_tell_no_more_than_the_values() -> None:
@@ -168,14 +168,14 @@ def test_an_interval_of_a_difference_holds_the_true_one_in_95_of_100() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("cases", "differ"), [(50, 0.1), (50, 0.4), (200, 0.2)])
 def test_what_so_many_cases_can_show_they_show_in_about_four_of_five(cases: int, differ: float) -> None:
-    least = detectable_share(round(cases * differ), 0, cases, LEVEL)
+    least = detectable_share(round(cases * differ), 0, cases, SIGNIFICANCE_LEVEL)
     assert least is not None
     random, trials, shown = Random(f"{cases} {differ}"), 600, 0
     share = max(differ, least)
     for _ in range(trials):
         drawn = [random.random() for _ in range(cases)]
         better = sum(one < (share + least) / 2 for one in drawn)
-        shown += mcnemar(better, sum(one < share for one in drawn) - better) <= LEVEL
+        shown += mcnemar(better, sum(one < share for one in drawn) - better) <= SIGNIFICANCE_LEVEL
     assert 0.72 <= shown / trials <= 0.92
 
 
@@ -184,12 +184,12 @@ def test_the_question_that_decides_is_the_one_that_all_cases_name() -> None:
     by_score = [
         cell_of([replace(run, grading=replace(run.grading, compare_by="score")) for run in c.runs]) for c in second
     ]
-    status, score = paired(first, second).sentences("A", "B")
+    status, score = compare_pairs(first, second).sentences("A", "B")
     assert status.endswith("a real difference at the 5% level") and score.endswith("a hint, which does not decide")
-    first_said, second_said = paired(first, by_score).sentences("A", "B")
+    first_said, second_said = compare_pairs(first, by_score).sentences("A", "B")
     assert first_said.startswith("B scores") and first_said.endswith("a real difference at the 5% level")
     assert second_said.startswith("B +33.3 points") and second_said.endswith("a hint, which does not decide")
-    assert list(paired(first, second).sizes()) == [
+    assert list(compare_pairs(first, second).difference_sentences()) == [
         "pass rate +33.3 points (95%: +14.1 to +51.4)",
         "mean score +0.333 (95%: +0.134 to +0.522)",
     ]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.analysis.cells import FIGURES, column, ran
 from workbench.analysis.batch_diff import batch_diff
 from workbench.analysis.comparison import cell_of, cells_of, model_totals, scores_differ
-from workbench.analysis.side_by_side import differ as cells_differ
+from workbench.analysis.side_by_side import cells_differ as cells_differ
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status
 from workbench.show.views.timing import timing_line, timing_of

@@ -13,17 +13,17 @@ from workbench.analysis.confirmation import (
     MAX_RERUNS,
     Confirmation,
     ConfirmedCase,
-    Evidence,
+    RerunEvidence,
     repeats_confirm,
-    typical_share,
+    typical_pass_rate,
 )
 
 
 def after(reruns: str, among: int, typical: float = 0.8) -> Confirmation | None:
-    evidence = Evidence(among, typical)
+    evidence = RerunEvidence(among, typical)
     for rerun in reruns:
         assert evidence.decided is None
-        evidence.take(good=rerun == "g")
+        evidence.add(good=rerun == "g")
     return evidence.decided
 
 
@@ -51,14 +51,14 @@ def test_reruns_decide_as_soon_as_they_can(reruns: str, among: int, outcome: Con
 
 
 def test_a_case_that_failed_often_before_needs_more() -> None:
-    assert typical_share(4, 4) == typical_share(50, 50) == 0.8
-    assert typical_share(5, 10) == 0.5
+    assert typical_pass_rate(4, 4) == typical_pass_rate(50, 50) == 0.8
+    assert typical_pass_rate(5, 10) == 0.5
     assert (after("f" * 6, 1, 0.5), after("f" * 7, 1, 0.5)) == (None, "confirmed")
 
 
 @given(st.lists(st.booleans(), max_size=MAX_RERUNS), st.integers(1, 300), st.floats(0.05, 0.8))
 def test_no_rerun_is_made_that_a_decision_would_make_needless(reruns: list[bool], among: int, typical: float) -> None:
-    evidence = Evidence(among, typical)
+    evidence = RerunEvidence(among, typical)
     for place, good in enumerate(reruns):
         if evidence.decided is not None:
             assert evidence.needed == 0
@@ -66,11 +66,11 @@ def test_no_rerun_is_made_that_a_decision_would_make_needless(reruns: list[bool]
         ahead = evidence.needed
         assert 1 <= ahead <= MAX_RERUNS - place
         for all_good in (True, False):
-            further = Evidence(among, typical, evidence.good, evidence.failed)
+            further = RerunEvidence(among, typical, evidence.good, evidence.failed)
             for _ in range(ahead - 1):
-                further.take(good=all_good)
+                further.add(good=all_good)
                 assert further.decided is None
-        evidence.take(good=good)
+        evidence.add(good=good)
 
 
 @pytest.mark.parametrize(

@@ -26,14 +26,14 @@ def test_what_is_mixed_up_most_stands_first_and_so_does_what_was_not_called() ->
     confusion = confusion_of([(["a"], ["a", "z"]), (["b"], ["c"]), (["b"], ["c"]), (["a"], [])])
     assert confusion.rows == ["b", "a", None]
     assert confusion.columns == [None, "c", "a", "z"]
-    assert confusion.mixed_up == [(("b", "c"), 2), (("a", None), 1)]
+    assert confusion.confused_pairs == [(("b", "c"), 2), (("a", None), 1)]
 
 
 def test_tools_that_are_always_called_as_expected_can_be_left_out() -> None:
-    confusion = confusion_of([(["a", "b"], ["a", "b"]), (["b"], ["c"])]).without_sure_ones
+    confusion = confusion_of([(["a", "b"], ["a", "b"]), (["b"], ["c"])]).without_correct_tools
     assert confusion.counts == {("b", "b"): 1, ("b", "c"): 1}
 
 
 def test_nothing_makes_an_empty_table() -> None:
     confusion = confusion_of([])
-    assert (confusion.rows, confusion.columns, confusion.mixed_up) == ([], [], [])
+    assert (confusion.rows, confusion.columns, confusion.confused_pairs) == ([], [], [])

@@ -105,7 +105,7 @@ def test_the_first_difference_is_said_with_its_place(
 ) -> None:
     found = first_difference(origin, fork)
     assert found is not None
-    assert (found.round, found.what, found.call) == where
+    assert (found.round, found.kind, found.call) == where
     assert found.sentence == sentence
 
 
@@ -163,7 +163,7 @@ def test_results_that_differ_after_the_same_change_by_hand_differ_of_themselves(
     other = replace(OTHER_ARGUMENTS, result=ResultReceived("c", "No.", False, "server", 1.0))
     found = first_difference(run(asked(1, "", OTHER_ARGUMENTS)), run(asked(1, "", other)))
     assert found is not None
-    assert (found.what, found.by_hand) == ("result", False)
+    assert (found.kind, found.by_hand) == ("result", False)
 
 
 def sentence(origin: Trajectory, fork: Trajectory) -> str:
@@ -227,7 +227,7 @@ def untouched(trajectory: Trajectory) -> list[Round]:
 
 
 def place(found: Difference | None) -> tuple[object, ...] | None:
-    return (found.round, found.what, found.call, found.argument) if found is not None else None
+    return (found.round, found.kind, found.call, found.argument) if found is not None else None
 
 
 @given(trajectories, st.data())
@@ -239,5 +239,5 @@ def test_what_comes_before_the_first_difference_is_the_same(trajectory: Trajecto
     changed[at] = replace(changed[at], text=changed[at].text + "!")
     found = first_difference(trajectory, replace(trajectory, rounds=tuple(changed)))
     assert found is not None
-    assert (found.round, found.what) == (at + 1, "text")
+    assert (found.round, found.kind) == (at + 1, "text")
     assert "\n" not in found.sentence

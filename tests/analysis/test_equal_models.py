@@ -15,9 +15,9 @@ import pytest
 
 from tests.analysis.equal_models import equal_models
 from workbench.analysis.measures import PASS_RATE, SCORE
-from workbench.analysis.paired import paired, together
+from workbench.analysis.paired import compare_pairs, corrected_for_count
 from workbench.analysis.side_by_side import MAX_ALL_PAIRS
-from workbench.analysis.statistics import LEVEL
+from workbench.analysis.statistics import SIGNIFICANCE_LEVEL
 
 PAGE = (Path(__file__).parents[2] / "docs" / "comparing.md").read_text(encoding="utf-8")
 TWO = (2, 60, 4_000)
@@ -27,7 +27,7 @@ FOUR = (4, 30, 1_000)
 
 def off(trials: int) -> float:
     """By how much the share of so many trials that are wrong is off in one of a thousand such simulations."""
-    return 3 * math.sqrt(LEVEL * (1 - LEVEL) / trials)
+    return 3 * math.sqrt(SIGNIFICANCE_LEVEL * (1 - SIGNIFICANCE_LEVEL) / trials)
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ def wrong(models: int, cases: int, trials: int) -> Wrong:
 def _trial(random: Random, models: int, cases: int) -> tuple[bool, bool, bool, bool]:
     columns = equal_models(random, models, cases)
     pairs = combinations(columns, 2) if models <= MAX_ALL_PAIRS else ((columns[0], other) for other in columns[1:])
-    found = together(paired(first, second) for first, second in pairs)
+    found = corrected_for_count(compare_pairs(first, second) for first, second in pairs)
     status = any(_tells(pair.by(PASS_RATE).adjusted) for pair in found)
     score = any(_tells(pair.by(SCORE).adjusted) for pair in found)
     return status, score, status or score, any(_tells(pair.by(SCORE).p) for pair in found)
 
 
 def _tells(p: float | None) -> bool:
-    return p is not None and p <= LEVEL
+    return p is not None and p <= SIGNIFICANCE_LEVEL
 
 
 @pytest.mark.slow
@@ -67,13 +67,13 @@ def test_each_question_by_itself_is_wrong_in_at_most_one_of_twenty_comparisons(
     models: int, cases: int, trials: int
 ) -> None:
     found = wrong(models, cases, trials)
-    assert found.status <= LEVEL + off(trials)
-    assert found.score <= LEVEL + off(trials)
+    assert found.status <= SIGNIFICANCE_LEVEL + off(trials)
+    assert found.score <= SIGNIFICANCE_LEVEL + off(trials)
 
 
 @pytest.mark.slow
 def test_without_an_adjustment_several_pairs_would_be_wrong_more_often() -> None:
-    assert wrong(*FOUR).unadjusted > LEVEL + off(FOUR[-1])
+    assert wrong(*FOUR).unadjusted > SIGNIFICANCE_LEVEL + off(FOUR[-1])
 
 
 @pytest.mark.slow
@@ -81,4 +81,4 @@ def test_who_goes_by_whichever_suits_is_wrong_as_often_as_the_page_says() -> Non
     told = re.search(r"(\d+) of 100\s+comparisons\s+of\s+equal\s+models\s+would\s+find\s+a\s+difference", PAGE)
     assert told is not None
     assert wrong(*TWO).either == pytest.approx(int(told[1]) / 100, abs=off(TWO[-1]))
-    assert wrong(*TWO).either > LEVEL + off(TWO[-1])
+    assert wrong(*TWO).either > SIGNIFICANCE_LEVEL + off(TWO[-1])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.analysis.runs import GradedRun, called, graded
 from tests.grading.cases import QUANTITY_FREE, call, case_of
 from tests.trajectories import CallSpec, trajectory_of
-from workbench.analysis.causes import ADVICE, CAUSES, NEVER_ALONE, Failures, Subject, advice_about
+from workbench.analysis.causes import ADVICE, CAUSES, SECONDARY_CAUSES, Failures, Subject, advice_text
 from workbench.analysis.failures import failures_of
 from workbench.grading.grade import Grade, Issue, IssueKind
 from workbench.grading.run import GRADERS_BY_NAME
@@ -169,7 +169,7 @@ def test_a_name_that_no_tool_has_is_a_cause_of_its_own(
 def test_the_advice_is_about_what_was_seen(trajectory: Trajectory, advice: str) -> None:
     case = case_of(call("weather", {"city": "Oslo"}), *([call("mail")] if trajectory.calls[1:] == () else []))
     (run,) = failures_of([graded(case, trajectory)]).runs
-    assert advice in " ".join(advice_about(each.to_do, each.cause, each.subject) for each in run.symptoms)
+    assert advice in " ".join(advice_text(each.advice_template, each.cause, each.subject) for each in run.symptoms)
 
 
 def test_the_baseline_needs_a_model_and_a_model_beside_it_has_the_advice() -> None:
@@ -305,7 +305,7 @@ def test_every_failed_run_has_a_cause_and_one_main_cause_and_the_counts_add_up(
     ]
     for run in failures.runs:
         assert run.main == min(run.causes, key=CAUSES.index)
-        assert run.main not in NEVER_ALONE
+        assert run.main not in SECONDARY_CAUSES
         assert all(run in group.runs for group in failures.groups if group.cause in run.causes)
     if case.expects_calls_or_none:
         counts = failures.confusion.counts

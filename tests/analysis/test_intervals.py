@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.analysis.statistics import (
-    LEVEL,
-    agreeing,
+    SIGNIFICANCE_LEVEL,
+    adjusted_to_test,
     bounded_interval,
     mean_difference_interval,
+    normal_quantile,
     paired_shares_interval,
     share_interval,
-    z_of,
 )
 
 COUNTS = st.integers(1, 400).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of)))
@@ -50,7 +50,7 @@ def test_clusters_count_for_less_by_their_design_effect_and_their_number() -> No
     alone, together = bounded_interval(pairs), bounded_interval(pairs, [place // 2 for place in range(60)])
     assert alone is not None and together is not None
     # The values of a pair are the same: 30 of them, and Student's quantile for 29.
-    counted = 60 / (2 * (30 / 29) * (59 / 60)) * (z_of(LEVEL) / 2.0452296) ** 2
+    counted = 60 / (2 * (30 / 29) * (59 / 60)) * (normal_quantile(SIGNIFICANCE_LEVEL) / 2.0452296) ** 2
     wide = (counted + 1) / (60 + 1)
     assert (together.high - together.low) ** 2 * wide == pytest.approx((alone.high - alone.low) ** 2, rel=0.02)
     lone = bounded_interval([1.0] * 8, ["x"] * 8)
@@ -125,7 +125,9 @@ def test_what_is_no_share_has_none(good: int, of: int) -> None:
 def test_the_interval_of_paired_shares_is_tango_s(
     counts: tuple[int, int, int], comparisons: int, bounds: tuple[float, float]
 ) -> None:
-    assert paired_shares_interval(*counts, z=z_of(LEVEL / comparisons)) == pytest.approx(bounds, abs=OFF)
+    assert paired_shares_interval(*counts, z=normal_quantile(SIGNIFICANCE_LEVEL / comparisons)) == pytest.approx(
+        bounds, abs=OFF
+    )
 
 
 def test_the_interval_of_a_mean_difference_has_known_values() -> None:
@@ -137,7 +139,7 @@ def test_the_interval_of_a_mean_difference_has_known_values() -> None:
 
 
 def test_the_test_decides_about_0_and_the_interval_follows() -> None:
-    low, high = agreeing(paired_shares_interval(7, 2, 52), is_real=True, apart=0.1)
+    low, high = adjusted_to_test(paired_shares_interval(7, 2, 52), is_real=True, apart=0.1)
     assert low == 0.0 < high
-    assert agreeing(paired_shares_interval(12, 1, 52), is_real=False, apart=0.2)[0] == 0.0
-    assert agreeing(paired_shares_interval(2, 7, 52), is_real=True, apart=-0.1)[1] == 0.0
+    assert adjusted_to_test(paired_shares_interval(12, 1, 52), is_real=False, apart=0.2)[0] == 0.0
+    assert adjusted_to_test(paired_shares_interval(2, 7, 52), is_real=True, apart=-0.1)[1] == 0.0

@@ -15,8 +15,14 @@ import pytest
 from tests.analysis.cells import ran
 from workbench.analysis.comparison import Cell, cell_of
 from workbench.analysis.measures import PASS_RATE, SCORE
-from workbench.analysis.paired import Paired, paired, together
-from workbench.analysis.statistics import LEVEL, GateEvidence, Interval, bounded_interval, mean_difference_interval
+from workbench.analysis.paired import PairedComparison, compare_pairs, corrected_for_count
+from workbench.analysis.statistics import (
+    SIGNIFICANCE_LEVEL,
+    GateEvidence,
+    Interval,
+    bounded_interval,
+    mean_difference_interval,
+)
 from workbench.grading.status import Status
 
 pytestmark = pytest.mark.slow
@@ -26,7 +32,7 @@ NEAR = 0.0006
 
 
 def off(trials: int) -> float:
-    return 3 * math.sqrt(LEVEL * (1 - LEVEL) / trials)
+    return 3 * math.sqrt(SIGNIFICANCE_LEVEL * (1 - SIGNIFICANCE_LEVEL) / trials)
 
 
 def _score(random: Random, good: float) -> float:
@@ -57,7 +63,7 @@ def test_the_interval_of_a_mean_holds_the_true_one(cases: int, good: float, foun
         400, f"{cases} {good}", truth, lambda random: bounded_interval([_score(random, good) for _ in range(cases)])
     )
     assert held == pytest.approx(found, abs=NEAR)
-    assert held >= 1 - LEVEL - off(400)
+    assert held >= 1 - SIGNIFICANCE_LEVEL - off(400)
 
 
 @pytest.mark.parametrize(("alike", "found"), [(0.0, 0.99), (0.5, 0.96), (1.0, 0.9975)])
@@ -73,7 +79,7 @@ def test_so_it_does_where_cases_are_variations(alike: float, found: float) -> No
 
     held = _held(400, f"clusters {alike}", 0.9, draw)
     assert held == pytest.approx(found, abs=NEAR)
-    assert held >= 1 - LEVEL - off(400)
+    assert held >= 1 - SIGNIFICANCE_LEVEL - off(400)
 
 
 @pytest.mark.parametrize(("cases", "found"), [(10, 0.998), (30, 0.971), (100, 0.959)])
@@ -85,7 +91,7 @@ def test_the_interval_of_a_mean_difference_holds_the_true_one(cases: int, found:
 
     held = _held(1_000, f"differences {cases}", truth, draw)
     assert held == pytest.approx(found, abs=NEAR)
-    assert held >= 1 - LEVEL - off(1_000)
+    assert held >= 1 - SIGNIFICANCE_LEVEL - off(1_000)
 
 
 @cache
@@ -110,13 +116,15 @@ def _equal(random: Random, models: int, cases: int, repeats: int, clusters: int 
     return columns
 
 
-def _is_wrong(pairs: Sequence[Paired], score: bool) -> bool:
+def _is_wrong(pairs: Sequence[PairedComparison], score: bool) -> bool:
     adjusted = [pair.by(SCORE).adjusted if score else pair.by(PASS_RATE).adjusted for pair in pairs]
     intervals = [pair.by(SCORE).interval if score else pair.by(PASS_RATE).interval for pair in pairs]
     for p, interval in zip(adjusted, intervals, strict=True):
         assert p is not None and interval is not None
-        assert (interval.low >= 0 or interval.high <= 0) if p <= LEVEL else interval.low <= 0 <= interval.high
-    return any(p is not None and p <= LEVEL for p in adjusted)
+        assert (
+            (interval.low >= 0 or interval.high <= 0) if p <= SIGNIFICANCE_LEVEL else interval.low <= 0 <= interval.high
+        )
+    return any(p is not None and p <= SIGNIFICANCE_LEVEL for p in adjusted)
 
 
 @pytest.mark.parametrize(
@@ -134,10 +142,12 @@ def test_equal_models_differ_in_at_most_one_of_twenty_comparisons(
 ) -> None:
     random, trials, wrong = Random(f"{models} {cases} {repeats} {clusters}"), 400, [0, 0]
     for _ in range(trials):
-        pairs = together(paired(*two) for two in combinations(_equal(random, models, cases, repeats, clusters), 2))
+        pairs = corrected_for_count(
+            compare_pairs(*two) for two in combinations(_equal(random, models, cases, repeats, clusters), 2)
+        )
         wrong = [wrong[at] + _is_wrong(pairs, bool(at)) for at in (0, 1)]
     assert [each / trials for each in wrong] == pytest.approx([status, score], abs=NEAR)
-    assert max(wrong) / trials <= LEVEL + off(trials)
+    assert max(wrong) / trials <= SIGNIFICANCE_LEVEL + off(trials)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +172,7 @@ def test_a_gate_is_decided_wrongly_in_at_most_one_of_twenty_batches(
         for _ in range(cases):
             whole = random.random() < rate
             good = sum(whole if random.random() < alike else random.random() < rate for _ in range(repeats))
-            evidence.take(good / repeats)
+            evidence.add(good / repeats)
         return evidence.verdict
 
     found = [
@@ -170,7 +180,7 @@ def test_a_gate_is_decided_wrongly_in_at_most_one_of_twenty_batches(
         for rate, wrong in ((0.85, "reached"), (0.95, "missed"))
     ]
     assert found == pytest.approx([reached, missed], abs=NEAR)
-    assert max(found) <= LEVEL + off(trials)
+    assert max(found) <= SIGNIFICANCE_LEVEL + off(trials)
 
 
 def test_clusters_of_other_sizes_that_are_harder_decide_no_gate_wrongly() -> None:
@@ -181,6 +191,6 @@ def test_clusters_of_other_sizes_that_are_harder_decide_no_gate_wrongly() -> Non
         for _ in range(60):
             size = random.choice((1, 8))
             rate = 0.97 if size == 1 else 0.835
-            evidence.take(sum(random.random() < rate for _ in range(size)) / size, size / 8)
+            evidence.add(sum(random.random() < rate for _ in range(size)) / size, size / 8)
         wrong += evidence.verdict == "reached"
-    assert wrong / trials <= LEVEL
+    assert wrong / trials <= SIGNIFICANCE_LEVEL

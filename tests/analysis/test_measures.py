@@ -7,13 +7,13 @@ import pytest
 
 from tests.results import result
 from workbench.analysis.measures import (
-    AGAINST_SCORE,
     COST,
+    DECIDING_MEASURES,
     GATE_MEASURES,
     LATENCY,
     MEASURES,
-    PAIRED,
-    QUESTIONS,
+    PAIRED_MEASURES,
+    PARETO_MEASURES,
     TOKENS,
     Growth,
     Measure,
@@ -39,11 +39,11 @@ def test_every_measure_of_suites_has_all_its_parts(name: str) -> None:
 def test_the_measures_of_every_run_are_those_that_suites_name_first() -> None:
     assert set(MEASURES) == set(rules.RUN_MEASURES)
     assert all(measure_of(name).by_grader for name in rules.MEASURES if name not in MEASURES)
-    assert {each.name for each in AGAINST_SCORE} == {"cost_usd", "latency_ms"}
-    assert all(each.is_worse(1.0) for each in AGAINST_SCORE)
+    assert {each.name for each in PARETO_MEASURES} == {"cost_usd", "latency_ms"}
+    assert all(each.is_worse(1.0) for each in PARETO_MEASURES)
 
 
-@pytest.mark.parametrize("measure", dict.fromkeys((*MEASURES.values(), *PAIRED)), ids=lambda each: each.name)
+@pytest.mark.parametrize("measure", dict.fromkeys((*MEASURES.values(), *PAIRED_MEASURES)), ids=lambda each: each.name)
 def test_every_measure_of_all_suites_is_pooled_tested_and_worded(measure: Measure) -> None:
     totals, nothing = totals_of([result(Status.PASSED, 0.5, cost_usd=0.25)]), totals_of([])
     assert (measure.is_worse(-0.25), measure.is_worse(0.25)) in ((True, False), (False, True))
@@ -52,7 +52,7 @@ def test_every_measure_of_all_suites_is_pooled_tested_and_worded(measure: Measur
         assert pooled.title and pooled.how
         assert pooled.of(nothing) is None
         assert measure.text(pooled.of(totals))
-    assert (measure in PAIRED) == isinstance(measure.test, str) == (measure.of_case is not None)
+    assert (measure in PAIRED_MEASURES) == isinstance(measure.test, str) == (measure.of_case is not None)
     assert measure.test is not None or measure in (COST, TOKENS), "a change of cost or tokens decides nothing"
 
 
@@ -79,12 +79,12 @@ def test_values_of_runs() -> None:
 def test_every_demand_of_a_gate_is_measured() -> None:
     written = {"min_score": 0.5, "min_pass_rate": 0.25}
     gate = Gate.model_validate(written)
-    assert sorted(each.demanded(gate) or 0.0 for each in GATE_MEASURES.values()) == sorted(written.values())
+    assert sorted(each.threshold_of(gate) or 0.0 for each in GATE_MEASURES.values()) == sorted(written.values())
     assert set(Gate.model_fields) >= set(written)
     assert all(each.reached([], 0, 0) is None and each.option.startswith("--") for each in GATE_MEASURES.values())
     assert all(each.name == each.measure.pooled[0].title for each in GATE_MEASURES.values())
 
 
 def test_every_question_that_a_suite_can_ask_is_tested_in_pairs() -> None:
-    assert set(QUESTIONS) == set(get_args(ComparedBy))
-    assert set(QUESTIONS.values()) <= set(PAIRED)
+    assert set(DECIDING_MEASURES) == set(get_args(ComparedBy))
+    assert set(DECIDING_MEASURES.values()) <= set(PAIRED_MEASURES)

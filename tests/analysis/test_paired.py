@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.analysis.cells import column, columns, ran
 from tests.effort import examples
 from workbench.analysis.comparison import Cell, cell_of
-from workbench.analysis.measures import PAIRED, PASS_RATE, SCORE, VALID_ARGUMENTS
-from workbench.analysis.paired import MAX_MORE_CASES, Paired, all_paired, paired
-from workbench.analysis.statistics import LEVEL, mcnemar
+from workbench.analysis.measures import PAIRED_MEASURES, PASS_RATE, SCORE, VALID_ARGUMENTS
+from workbench.analysis.paired import MAX_MORE_CASES, PairedComparison, compare_pairs, compare_with_first
+from workbench.analysis.statistics import SIGNIFICANCE_LEVEL, mcnemar
 from workbench.grading.argument_counts import ToolArguments
 from workbench.grading.status import Status
 from workbench.numerals import p_text
@@ -35,14 +35,14 @@ COLUMNS = st.lists(st.tuples(*[st.sampled_from(STATUSES)] * 2), max_size=20)
 FEW = st.integers(0, 6)
 
 
-def compared(better: int, worse: int, both_good: int = 0, both_bad: int = 0) -> Paired:
-    return paired(*columns(better=better, worse=worse, both_good=both_good, both_bad=both_bad))
+def compared(better: int, worse: int, both_good: int = 0, both_bad: int = 0) -> PairedComparison:
+    return compare_pairs(*columns(better=better, worse=worse, both_good=both_good, both_bad=both_bad))
 
 
 @given(COLUMNS)
 def test_every_case_is_a_pair_of_one_kind_or_left_out(statuses: list[tuple[Status, Status]]) -> None:
     first, second = (column(model, *(both[side] for both in statuses)) for side, model in enumerate("ab"))
-    found = paired(first, second)
+    found = compare_pairs(first, second)
     assert found.left_out == sum(not all(status.graded for status in both) for both in statuses)
     assert found.better + found.worse + found.both_good + found.both_bad == len(statuses) - found.left_out
 
@@ -50,37 +50,37 @@ def test_every_case_is_a_pair_of_one_kind_or_left_out(statuses: list[tuple[Statu
 @given(COLUMNS)
 def test_the_other_way_round_better_is_worse(statuses: list[tuple[Status, Status]]) -> None:
     first, second = (column(model, *(both[side] for both in statuses)) for side, model in enumerate("ab"))
-    there, back = paired(first, second), paired(second, first)
+    there, back = compare_pairs(first, second), compare_pairs(second, first)
     assert (there.better, there.worse) == (back.worse, back.better)
-    assert [there.by(measure).p for measure in PAIRED] == [back.by(measure).p for measure in PAIRED]
+    assert [there.by(measure).p for measure in PAIRED_MEASURES] == [back.by(measure).p for measure in PAIRED_MEASURES]
     assert there.more_cases == back.more_cases
 
 
 def test_a_case_that_only_one_of_them_has_is_left_out() -> None:
-    found = paired(column("a", Status.PASSED), column("b", Status.FAILED, Status.PASSED, Status.PASSED))
+    found = compare_pairs(column("a", Status.PASSED), column("b", Status.FAILED, Status.PASSED, Status.PASSED))
     assert (len(found.pairs), found.left_out) == (1, 2)
 
 
 def test_cases_of_the_same_id_in_other_suites_are_no_pair() -> None:
     elsewhere = [replace(cell, suite="other.toml") for cell in column("b", Status.PASSED)]
-    assert paired(column("a", Status.PASSED), elsewhere).left_out == 2
+    assert compare_pairs(column("a", Status.PASSED), elsewhere).left_out == 2
 
 
 def test_a_warned_case_is_as_good_as_a_passed_one() -> None:
-    found = paired(column("a", Status.WARNED, Status.FAILED), column("b", Status.PASSED, Status.WARNED))
+    found = compare_pairs(column("a", Status.WARNED, Status.FAILED), column("b", Status.PASSED, Status.WARNED))
     assert (found.better, found.worse, found.both_good) == (1, 0, 1)
 
 
 def test_repeats_are_one_case() -> None:
     first = [cell_of([ran(Status.FAILED, repeat=nth) for nth in range(20)])]
     second = [cell_of([ran(Status.PASSED, repeat=nth, model="b") for nth in range(20)])]
-    assert paired(first, second).by(PASS_RATE).p == 1.0
+    assert compare_pairs(first, second).by(PASS_RATE).p == 1.0
 
 
 def test_discordant_cases_come_first_and_the_strongest_difference_before_all() -> None:
     first = column("a", Status.PASSED, Status.PASSED, Status.FAILED, Status.FAILED, scores=[0.9, 0.9, 0.5, 0.1])
     second = column("b", Status.PASSED, Status.FAILED, Status.FAILED, Status.WARNED, scores=[1.0, 0.6, 0.0, 0.85])
-    found = paired(first, second)
+    found = compare_pairs(first, second)
     assert [pair[0].case_id for pair in found.pairs] == ["3", "1", "2", "0"]
     assert found.discordant == list(found.pairs[:2])
 
@@ -92,13 +92,13 @@ def test_scores_are_compared_where_both_have_one() -> None:
     )
     without = replace(first[0].runs[0], score=None)
     infinite = replace(second[1].runs[0], score=math.inf)
-    found = paired([cell_of([without]), *first[1:]], [second[0], cell_of([infinite]), second[2]])
+    found = compare_pairs([cell_of([without]), *first[1:]], [second[0], cell_of([infinite]), second[2]])
     assert (tuple(found.by(SCORE).found.values), found.by(SCORE).difference, found.better) == ((0.0,), 0.0, 2)
 
 
 def test_nothing_to_compare_has_no_p() -> None:
-    found = paired(column("a", Status.ERROR), column("b", Status.PASSED))
-    assert {(found.by(measure).p, found.by(measure).difference) for measure in PAIRED} == {(None, None)}
+    found = compare_pairs(column("a", Status.ERROR), column("b", Status.PASSED))
+    assert {(found.by(measure).p, found.by(measure).difference) for measure in PAIRED_MEASURES} == {(None, None)}
     assert found.more_cases is None
     assert found.sentence("A", "B") == "nothing to compare: no case was graded with both A and B"
     assert found.score_sentence("A", "B") == "no case has a score from both A and B"
@@ -108,8 +108,8 @@ def test_nothing_to_compare_has_no_p() -> None:
 def test_cases_alike_in_pass_and_fail_may_have_another_score() -> None:
     first = column("a", Status.FAILED, Status.FAILED, Status.PASSED, Status.PASSED, scores=[0.5, 0.5, 1.0, None])
     second = column("b", Status.FAILED, Status.PASSED, Status.WARNED, Status.PASSED, scores=[0.75, 1.0, 0.996, 1.0])
-    assert paired(first, second).other_scores == 1
-    assert paired(second, first).other_scores == 1
+    assert compare_pairs(first, second).other_scores == 1
+    assert compare_pairs(second, first).other_scores == 1
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_cases_alike_in_pass_and_fail_may_have_another_score() -> None:
         ),
     ],
 )
-def test_one_plain_sentence_says_what_the_test_on_pass_and_fail_found(found: Paired, sentence: str) -> None:
+def test_one_plain_sentence_says_what_the_test_on_pass_and_fail_found(found: PairedComparison, sentence: str) -> None:
     assert found.sentence("A", "B") == sentence
 
 
@@ -161,7 +161,7 @@ def test_the_sentence_says_how_many_cases_were_left_out() -> None:
         column("b", Status.PASSED, Status.PASSED, Status.PASSED),
     )
     told = "better on 1, worse on 0 of 1, p = 1: not enough to tell; needs about 5 more cases like these"
-    assert paired(first, second).sentence("A", "B").endswith(f"{told} (2 cases not graded with both left out)")
+    assert compare_pairs(first, second).sentence("A", "B").endswith(f"{told} (2 cases not graded with both left out)")
 
 
 def test_another_says_what_the_test_on_scores_found() -> None:
@@ -169,9 +169,9 @@ def test_another_says_what_the_test_on_scores_found() -> None:
         column("a", Status.PASSED, Status.PASSED),
         column("b", Status.PASSED, Status.PASSED, scores=[0.9, 0.95]),
     )
-    assert paired(alike, alike).score_sentence("A", "B").startswith("A and B score the same on 2 cases (95%: ")
+    assert compare_pairs(alike, alike).score_sentence("A", "B").startswith("A and B score the same on 2 cases (95%: ")
     told = "B scores -0.075 (95%: -1.000 to +1.000) on the mean of 2 cases, p = 0.5: not enough to tell"
-    assert paired(alike, apart).score_sentence("A", "B") == told
+    assert compare_pairs(alike, apart).score_sentence("A", "B") == told
 
 
 @settings(max_examples=examples(100))
@@ -186,7 +186,7 @@ def test_more_cases_are_the_fewest_with_which_the_scaled_counts_would_tell(
     pairs = len(found.pairs)
 
     def tells(more: int) -> bool:
-        return mcnemar(*(math.floor(n * (pairs + more) / pairs + 0.5) for n in (better, worse))) <= LEVEL
+        return mcnemar(*(math.floor(n * (pairs + more) / pairs + 0.5) for n in (better, worse))) <= SIGNIFICANCE_LEVEL
 
     assert found.more_cases == next((more for more in count() if tells(more) or more > MAX_MORE_CASES), None)
 
@@ -195,10 +195,12 @@ def test_where_there_are_enough_cases_no_more_are_needed() -> None:
     assert compared(12, 1).more_cases == 0
 
 
-def against_a_model_that_always_fails(**good: int) -> dict[str, Paired]:
+def against_a_model_that_always_fails(**good: int) -> dict[str, PairedComparison]:
     """Models compared with one that fails on all of 8 cases, by how many each one passes."""
     first, _ = columns(both_bad=8)
-    return all_paired(first, {model: columns(better=count, both_bad=8 - count)[1] for model, count in good.items()})
+    return compare_with_first(
+        first, {model: columns(better=count, both_bad=8 - count)[1] for model, count in good.items()}
+    )
 
 
 def test_several_comparisons_are_adjusted_for() -> None:
@@ -221,7 +223,7 @@ def test_what_only_a_single_comparison_would_tell_is_said_to_be_not_enough() -> 
 
 
 def test_a_single_comparison_is_adjusted_for_nothing() -> None:
-    alone = paired(*columns(better=8))
+    alone = compare_pairs(*columns(better=8))
     (found,) = against_a_model_that_always_fails(b=8).values()
     assert (found.by(PASS_RATE).adjusted, found.by(SCORE).adjusted) == (alone.by(PASS_RATE).p, alone.by(SCORE).p)
     assert found.sentence("A", "B") == alone.sentence("A", "B")
@@ -229,8 +231,8 @@ def test_a_single_comparison_is_adjusted_for_nothing() -> None:
 
 def test_a_model_without_a_verdict_does_not_count_among_the_comparisons() -> None:
     first, second = columns(better=8)
-    found = all_paired(first, {"b": second, "c": column("c", Status.ERROR)})
-    assert found["b"].sentence("A", "B") == paired(first, second).sentence("A", "B")
+    found = compare_with_first(first, {"b": second, "c": column("c", Status.ERROR)})
+    assert found["b"].sentence("A", "B") == compare_pairs(first, second).sentence("A", "B")
 
 
 def test_an_adjusted_p_that_is_the_same_is_not_said_twice() -> None:
@@ -240,7 +242,7 @@ def test_an_adjusted_p_that_is_the_same_is_not_said_twice() -> None:
 
 
 def test_a_difference_that_rounds_to_nothing_has_no_sign() -> None:
-    apart = paired(column("a", Status.FAILED, scores=(0.5,)), column("b", Status.FAILED, scores=(0.5004,)))
+    apart = compare_pairs(column("a", Status.FAILED, scores=(0.5,)), column("b", Status.FAILED, scores=(0.5004,)))
     assert (
         apart.score_sentence("A", "B") == "B scores about the same on the mean of one case, p = 1: not enough to tell"
     )
@@ -250,7 +252,7 @@ def test_a_difference_that_rounds_to_nothing_has_no_sign() -> None:
     ("p", "said"), [(0.125, "0.13"), (0.0625, "0.063"), (0.051, "0.051"), (0.0504, "0.0504"), (1, "1")]
 )
 def test_a_p_is_rounded_as_scores_are(p: float, said: str) -> None:
-    assert p_text(p, LEVEL) == f"p = {said}"
+    assert p_text(p, SIGNIFICANCE_LEVEL) == f"p = {said}"
 
 
 PASSED: Status = Status.PASSED
@@ -264,7 +266,7 @@ def calling(model: str, *valid_of_two: int | None) -> list[Cell]:
 
 
 def test_valid_arguments_are_compared_by_case_as_scores_are() -> None:
-    found = paired(calling("a", *[1] * 8, None, 2), calling("b", *[2] * 8, 2, 2))
+    found = compare_pairs(calling("a", *[1] * 8, None, 2), calling("b", *[2] * 8, 2, 2))
     by_arguments = found.by(VALID_ARGUMENTS)
     assert by_arguments.difference == pytest.approx(8 * 0.5 / 9), "a case without calls of both is not in it"
     assert by_arguments.p == pytest.approx(2 / 2**8)
@@ -273,14 +275,14 @@ def test_valid_arguments_are_compared_by_case_as_scores_are() -> None:
         "valid arguments of b against a: +44.4 points on the mean of 9 cases, p = 0.0078: a hint, which does not decide"
     )
     assert found.sentences("a", "b")[-1] == sentence
-    assert found.in_numbers.arguments_sentence("a", "b") == sentence
-    several = all_paired(calling("a", *[1] * 8), {"b": calling("b", *[2] * 8), "c": calling("c", *[2] * 8)})
+    assert found.without_pairs.arguments_sentence("a", "b") == sentence
+    several = compare_with_first(calling("a", *[1] * 8), {"b": calling("b", *[2] * 8), "c": calling("c", *[2] * 8)})
     assert several["b"].by(VALID_ARGUMENTS).adjusted == pytest.approx(2 * 2 / 2**8)
 
 
 def test_nothing_is_said_of_valid_arguments_that_do_not_differ() -> None:
-    assert paired(calling("a", 2, 1), calling("b", 2, 1)).arguments_sentence("a", "b") is None
-    without = paired(calling("a", None), calling("b", 2))
+    assert compare_pairs(calling("a", 2, 1), calling("b", 2, 1)).arguments_sentence("a", "b") is None
+    without = compare_pairs(calling("a", None), calling("b", 2))
     assert (without.by(VALID_ARGUMENTS).difference, without.by(VALID_ARGUMENTS).p) == (None, None)
 
 
@@ -314,7 +316,7 @@ def test_no_sentence_contradicts_itself(
         lead = tuple((at == model, float(at == model)) for at in range(3))
         drawn = drawn + [(lead, 100 + place) for place in range(times)]
     first, *others = _columns_of(drawn, clustered, by)
-    for found in all_paired(first, dict(zip("bc", others, strict=True))).values():
+    for found in compare_with_first(first, dict(zip("bc", others, strict=True))).values():
         said = found.sentences("A", "B")
         assert sum("more case" in sentence or "can show" in sentence for sentence in said) <= 1
         for sentence in said:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.analysis.statistics import passing
+from workbench.analysis.statistics import pass_at_k
 
 CASES = st.lists(
     st.integers(1, 7).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))), min_size=1, max_size=6
@@ -18,7 +18,7 @@ CASES = st.lists(
 
 @given(CASES)
 def test_they_count_draws_of_k_runs(cases: list[tuple[int, int]]) -> None:
-    shares = passing(cases)
+    shares = pass_at_k(cases)
     assert [share.k for share in shares] == list(range(1, max(of for _, of in cases) + 1))
     for k, among, at_least_one, all_of_them in shares:
         draws = [list(combinations([True] * good + [False] * (of - good), k)) for good, of in cases if of >= k]
@@ -29,19 +29,19 @@ def test_they_count_draws_of_k_runs(cases: list[tuple[int, int]]) -> None:
 
 @given(st.integers(1, 60), st.integers(1, 10))
 def test_with_equal_repeats_more_tries_help_the_first_and_hurt_the_second(of: int, several: int) -> None:
-    shares = passing([((of * place) // several, of) for place in range(several)])
+    shares = pass_at_k([((of * place) // several, of) for place in range(several)])
     for fewer, more in pairwise(shares):
         assert fewer.at_least_one <= more.at_least_one + 1e-12
         assert fewer.all_of_them >= more.all_of_them - 1e-12
 
 
 def test_a_case_with_fewer_runs_is_in_no_mean_of_more_tries() -> None:
-    shares = passing([(1, 1), (0, 2)])
+    shares = pass_at_k([(1, 1), (0, 2)])
     assert [(share.cases, share.at_least_one) for share in shares] == [(2, 0.5), (1, 0.0)]
 
 
 def test_a_thousand_repeats_are_no_trouble() -> None:
-    shares = passing([(500, 1_000)])
+    shares = pass_at_k([(500, 1_000)])
     expected = math.comb(500, 10) / math.comb(1_000, 10)
     assert shares[9].at_least_one == pytest.approx(1 - expected)
     assert shares[9].all_of_them == pytest.approx(expected)
@@ -49,4 +49,4 @@ def test_a_thousand_repeats_are_no_trouble() -> None:
 
 
 def test_cases_without_a_graded_run_have_nothing_to_say() -> None:
-    assert passing([(0, 0)]) == ()
+    assert pass_at_k([(0, 0)]) == ()

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from tests.analysis.regressions import Draw, Shares, agent, told
-from workbench.analysis.confirmation import TYPICAL, WRONG
+from workbench.analysis.confirmation import FALSE_ALARM_RATE, TYPICAL_PASS_RATE
 
 pytestmark = pytest.mark.slow
 
@@ -73,9 +73,9 @@ def test_the_same_agent_twice_is_seldom_a_regression(draw: Draw, repeats: int, f
 @pytest.mark.parametrize(("repeats", "found"), [(1, 0.02), (3, 0.034)])
 def test_both_parts_together_are_red_by_chance_in_at_most_one_of_twenty_trials(repeats: int, found: float) -> None:
     """All cases pass just the share that the reruns take for typical: each of both parts may be wrong in 2.5%."""
-    red, _ = told(1_000, f"chance {repeats}", repeats, steady(TYPICAL, 30))
+    red, _ = told(1_000, f"chance {repeats}", repeats, steady(TYPICAL_PASS_RATE, 30))
     assert red == pytest.approx(found, abs=NEAR)
-    assert red <= 2 * WRONG
+    assert red <= 2 * FALSE_ALARM_RATE
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ import pytest
 
 from tests.quick import first_of
 from workbench.analysis.statistics import (
-    ENOUGH,
-    LEVEL,
+    DECIDING_E_VALUE,
+    SIGNIFICANCE_LEVEL,
     GateEvidence,
     e_value,
-    fewest_that_reach,
+    fewest_units_to_reach,
     level_of_look,
     looks_after,
     mcnemar,
@@ -37,7 +37,7 @@ def decided_by_e(pairs: list[tuple[bool, bool]]) -> int | None:
     one = other = 0
     for number, (a, b) in enumerate(pairs, 1):
         one, other = one + (a and not b), other + (b and not a)
-        if e_value(one, other) >= ENOUGH:
+        if e_value(one, other) >= DECIDING_E_VALUE:
             return number
     return None
 
@@ -65,7 +65,7 @@ def test_equal_models_are_rarely_told_apart_however_often_one_looks(
     decide: Callable[[list[tuple[bool, bool]]], int | None], good: float
 ) -> None:
     found, _ = share(decide, good, good)
-    assert found <= LEVEL + 3 * math.sqrt(LEVEL * (1 - LEVEL) / TRIALS)
+    assert found <= SIGNIFICANCE_LEVEL + 3 * math.sqrt(SIGNIFICANCE_LEVEL * (1 - SIGNIFICANCE_LEVEL) / TRIALS)
 
 
 @pytest.mark.slow
@@ -105,7 +105,7 @@ GATE, WORSE = 0.95, 0.85
 def evidence_of(*units: float | tuple[float, float]) -> GateEvidence:
     evidence = GateEvidence(GATE, WORSE)
     for unit in units:
-        evidence.take(*unit) if isinstance(unit, tuple) else evidence.take(unit)
+        evidence.add(*unit) if isinstance(unit, tuple) else evidence.add(unit)
     return evidence
 
 
@@ -123,22 +123,22 @@ def test_the_evidence_about_a_gate_has_known_values(
     units: tuple[float | tuple[float, float], ...], up: float, down: float, verdict: str | None
 ) -> None:
     found = evidence_of(*units)
-    assert (found.up, found.down) == pytest.approx((up, down), abs=5e-7)
+    assert (found.evidence_above, found.evidence_below) == pytest.approx((up, down), abs=5e-7)
     assert found.verdict == verdict
 
 
 def test_what_is_decided_stays_decided() -> None:
     found = evidence_of(0.0, 0.0, *[1.0] * 200)
     assert found.verdict == "missed"
-    assert found.down == pytest.approx(29.75)
+    assert found.evidence_below == pytest.approx(29.75)
 
 
 @pytest.mark.parametrize(
     ("gate", "worse", "fewest"), [(0.95, 0.85, 21), (0.9, 0.8, 16), (0.99, 0.9, 31), (0.8, 0.7, 10)]
 )
 def test_it_takes_so_many_units_to_reach_a_gate(gate: float, worse: float, fewest: int) -> None:
-    assert fewest_that_reach(gate, worse, repeat(1.0)) == fewest
-    assert fewest_that_reach(gate, worse, repeat(1.0, fewest - 1)) is None
+    assert fewest_units_to_reach(gate, worse, repeat(1.0)) == fewest
+    assert fewest_units_to_reach(gate, worse, repeat(1.0, fewest - 1)) is None
 
 
 def test_a_gate_that_cannot_be_told_apart_is_refused() -> None:
@@ -150,7 +150,7 @@ def test_a_gate_that_cannot_be_told_apart_is_refused() -> None:
 @pytest.mark.parametrize("size", [0.125, 1.0])
 def test_the_evidence_is_a_fair_game_at_its_rate_however_the_runs_of_a_case_depend(share: float, size: float) -> None:
     """Units whose mean is the rate, whatever else they are: what is expected of the next one changes nothing."""
-    for rate, worth in ((WORSE, "up"), (GATE, "down")):
+    for rate, worth in ((WORSE, "evidence_above"), (GATE, "evidence_below")):
         before = evidence_of(1.0, 0.5)
         likely = (1 - rate) / (1 - share) if share < 1 else 0.0
         if not 0 <= likely <= 1:
@@ -158,7 +158,7 @@ def test_the_evidence_is_a_fair_game_at_its_rate_however_the_runs_of_a_case_depe
         expected = 0.0
         for next_share, chance in ((share, likely), (1.0, 1 - likely)):
             after = evidence_of(1.0, 0.5)
-            after.take(next_share, size)
+            after.add(next_share, size)
             expected += chance * getattr(after, worth)
         if likely:
             assert expected == pytest.approx(getattr(before, worth))

@@ -8,14 +8,14 @@ import pytest
 
 from tests.analysis.cells import column, ran
 from workbench.analysis.comparison import cell_of, cells_of
-from workbench.analysis.side_by_side import compared, differ
+from workbench.analysis.side_by_side import cells_differ, compare_cells
 from workbench.grading.status import Status
 from workbench.show.views.comparison import weakest_text
 
 
 def test_rows_stand_in_the_order_of_the_runs_and_cells_in_that_of_the_models() -> None:
     runs = [ran(case="rome", model="b"), ran(case="oslo", model="a"), ran(case="rome", model="a"), ran(model="c")]
-    comparison = compared(cells_of(runs), ("a", "b", "a"), {"weather.toml": "Weather"})
+    comparison = compare_cells(cells_of(runs), ("a", "b", "a"), {"weather.toml": "Weather"})
     assert comparison.models == ("a", "b")
     assert [(row.case_id, row.suite_name) for row in comparison.rows] == [("rome", "Weather"), ("oslo", "Weather")]
     assert [[cell and cell.model for cell in row.cells] for row in comparison.rows] == [["a", "b"], ["a", None]]
@@ -23,35 +23,35 @@ def test_rows_stand_in_the_order_of_the_runs_and_cells_in_that_of_the_models() -
 
 
 def test_one_case_in_two_suites_is_two_rows() -> None:
-    comparison = compared(cells_of([ran(), replace(ran(), suite="home.toml")]), ("a",), {})
+    comparison = compare_cells(cells_of([ran(), replace(ran(), suite="home.toml")]), ("a",), {})
     assert [row.suite for row in comparison.rows] == ["weather.toml", "home.toml"]
     assert comparison.has_suites
 
 
 @pytest.mark.parametrize(("scores", "apart"), [((1.0, 1.0), False), ((0.5, 0.5049), False), ((0.5, 0.51), True)])
 def test_scores_differ_when_a_person_can_tell(scores: tuple[float, float], apart: bool) -> None:
-    assert differ(column("a", Status.FAILED, Status.FAILED, scores=scores)) is apart
+    assert cells_differ(column("a", Status.FAILED, Status.FAILED, scores=scores)) is apart
 
 
 def test_statuses_differ_and_what_did_not_run_does_not() -> None:
     passed, failed = cell_of([ran(Status.PASSED)]), cell_of([ran(Status.FAILED, 1.0)])
-    assert differ([passed, failed])
-    assert not differ([passed, None])
-    assert not differ([None, None])
+    assert cells_differ([passed, failed])
+    assert not cells_differ([passed, None])
+    assert not cells_differ([None, None])
 
 
 def test_an_error_is_no_verdict_and_differs_from_nothing() -> None:
     passed, failed, broken = (cell_of([ran(status)]) for status in (Status.PASSED, Status.FAILED, Status.ERROR))
-    assert not differ([passed, broken, passed])
-    assert differ([passed, broken, failed])
+    assert not cells_differ([passed, broken, passed])
+    assert cells_differ([passed, broken, failed])
 
 
 @pytest.mark.parametrize(("models", "pairs"), [(1, 0), (2, 1), (3, 3), (4, 3)])
 def test_few_models_are_compared_with_each_other_and_many_with_the_first(models: int, pairs: int) -> None:
     names = [f"m{number}" for number in range(models)]
-    found = compared(cells_of(ran(model=name) for name in names), names, {}).pairs
+    found = compare_cells(cells_of(ran(model=name) for name in names), names, {}).pairs
     assert len(found) == pairs
-    assert all(len(pair.found.among) == pairs for pair in found)
+    assert all(len(pair.found.family) == pairs for pair in found)
     assert models <= 3 or {pair.first for pair in found} == {"m0"}
 
 
@@ -59,7 +59,7 @@ def test_models_are_held_against_each_other_on_the_cases_that_all_of_them_have()
     """One is cheap for it ran on one easy case alone; one that did not run at all takes no case away."""
     whole = [ran(case="oslo"), ran(Status.FAILED, case="rome"), ran(Status.FAILED, case="bergen")]
     runs = [*whole, ran(case="oslo", model="b"), ran(Status.ERROR, case="rome", model="b")]
-    comparison = compared(cells_of(runs), ("a", "b", "c"), {})
+    comparison = compare_cells(cells_of(runs), ("a", "b", "c"), {})
     assert [(each.cases, each.graded, each.mean_score) for each in comparison.totals[:2]] == [
         (3, 3, 1 / 3),
         (2, 1, 1.0),

@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.analysis import statistics
-from workbench.analysis.statistics import LEVEL, bonferroni, mcnemar, permutation
+from workbench.analysis.statistics import SIGNIFICANCE_LEVEL, bonferroni, mcnemar, permutation
 from workbench.numerals import p_text
 
 COUNTS = st.tuples(st.integers(0, 80), st.integers(0, 80))
 TWELFTHS = st.integers(-12, 12).map(lambda twelfths: twelfths / 12)
 SMALL = st.lists(TWELFTHS, max_size=8)
 TRIALS = 2_000
-AT_MOST = LEVEL + 3 * math.sqrt(LEVEL * (1 - LEVEL) / TRIALS)
+AT_MOST = SIGNIFICANCE_LEVEL + 3 * math.sqrt(SIGNIFICANCE_LEVEL * (1 - SIGNIFICANCE_LEVEL) / TRIALS)
 """What 2,000 trials stay below when one of twenty is wrong, except in one of a thousand such simulations."""
 
 
@@ -39,7 +39,7 @@ def test_mcnemar_does_not_mind_which_side_is_which(counts: tuple[int, int]) -> N
 
 def test_mcnemar_is_wrong_in_at_most_one_of_twenty_whatever_the_number_of_discordant_pairs() -> None:
     for of in range(1, 250):
-        wrong = sum(math.comb(of, one) for one in range(of + 1) if mcnemar(one, of - one) <= LEVEL)
+        wrong = sum(math.comb(of, one) for one in range(of + 1) if mcnemar(one, of - one) <= SIGNIFICANCE_LEVEL)
         assert Fraction(wrong, 2**of) <= Fraction(1, 20)
 
 
@@ -71,14 +71,14 @@ def test_drawing_comes_near_to_counting(lean: float) -> None:
     exact = permutation(differences)
     sizes = [round(20 * abs(difference)) for difference in differences]
     light = (sum(sizes) - abs(sum(round(20 * difference) for difference in differences))) // 2
-    drawn = (1 + statistics._drawn(sizes, light, Random(0))) / (1 + statistics.DRAWS)
-    assert drawn == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / statistics.DRAWS) + 1e-4)
+    drawn = (1 + statistics._drawn(sizes, light, Random(0))) / (1 + statistics.RANDOM_DRAWS)
+    assert drawn == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / statistics.RANDOM_DRAWS) + 1e-4)
 
 
 def test_too_many_ways_to_count_give_the_same_answer_every_time() -> None:
     random = Random(1)
     differences = [random.gauss(0.1, 0.5) for _ in range(80)]
-    assert permutation(differences) == permutation(differences) > 1 / (1 + statistics.DRAWS)
+    assert permutation(differences) == permutation(differences) > 1 / (1 + statistics.RANDOM_DRAWS)
     assert permutation(differences) != permutation(differences, seed=1)
 
 
@@ -104,7 +104,7 @@ def _passes(random: Random, cases: int, share: float) -> bool:
         first, second = random.random() < of_case, random.random() < of_case
         if first != second:
             counts[first] += 1
-    return mcnemar(*counts) <= LEVEL
+    return mcnemar(*counts) <= SIGNIFICANCE_LEVEL
 
 
 def _in_halves(random: Random, cases: int, share: float) -> bool:
@@ -112,13 +112,16 @@ def _in_halves(random: Random, cases: int, share: float) -> bool:
     scores = [0.0, 0.5, 1.0]
     weights = [1 - share, 0.3, share]
     pairs = [random.choices(scores, weights, k=2) for _ in range(cases)]
-    return permutation([first - second for first, second in pairs]) <= LEVEL
+    return permutation([first - second for first, second in pairs]) <= SIGNIFICANCE_LEVEL
 
 
 def _continuous(random: Random, cases: int, share: float) -> bool:
     """The same by scores of any value."""
     shape = (4 * share, 4 * (1 - share))
-    return permutation([random.betavariate(*shape) - random.betavariate(*shape) for _ in range(cases)]) <= LEVEL
+    return (
+        permutation([random.betavariate(*shape) - random.betavariate(*shape) for _ in range(cases)])
+        <= SIGNIFICANCE_LEVEL
+    )
 
 
 @pytest.mark.slow
@@ -136,7 +139,7 @@ def test_equal_models_are_told_apart_in_at_most_one_of_twenty_comparisons(
 
 @pytest.mark.slow
 def test_so_are_those_whose_signs_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "DRAWS", 199)
+    monkeypatch.setattr(statistics, "RANDOM_DRAWS", 199)
     random = Random(5)
     assert sum(_continuous(random, 50, 0.7) for _ in range(TRIALS)) / TRIALS <= AT_MOST
 
@@ -144,7 +147,7 @@ def test_so_are_those_whose_signs_are_drawn(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.slow
 def test_a_difference_that_is_there_is_mostly_found() -> None:
     random = Random(6)
-    found = [permutation([random.gauss(0.1, 0.2) for _ in range(40)]) <= LEVEL for _ in range(40)]
+    found = [permutation([random.gauss(0.1, 0.2) for _ in range(40)]) <= SIGNIFICANCE_LEVEL for _ in range(40)]
     assert sum(found) > 30
 
 
@@ -168,9 +171,11 @@ def test_one_of_several_tests_is_adjusted_for_their_number() -> None:
     ],
 )
 def test_a_p_is_told_in_few_digits_and_on_its_side_of_the_level(p: float, text: str) -> None:
-    assert p_text(p, LEVEL) == text
+    assert p_text(p, SIGNIFICANCE_LEVEL) == text
 
 
-@given(st.floats(0.001, 1) | st.floats(-1e-6, 1e-6).map(lambda apart: LEVEL + apart))
+@given(st.floats(0.001, 1) | st.floats(-1e-6, 1e-6).map(lambda apart: SIGNIFICANCE_LEVEL + apart))
 def test_a_p_that_is_told_is_on_its_side_of_the_level(p: float) -> None:
-    assert (float(p_text(p, LEVEL).removeprefix("p = ")) <= LEVEL) == (p <= LEVEL)
+    assert (float(p_text(p, SIGNIFICANCE_LEVEL).removeprefix("p = ")) <= SIGNIFICANCE_LEVEL) == (
+        p <= SIGNIFICANCE_LEVEL
+    )

@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 
 from tests.analysis.cells import ran
-from workbench.analysis.early_stop import Place, Watch
+from workbench.analysis.early_stop import EarlyStopping, PlannedRunPlace
 from workbench.analysis.statistics import e_value
 from workbench.grading.run_summary import NOT_NEEDED_PREFIX, RunSummary
 from workbench.grading.status import Status
@@ -28,27 +28,29 @@ Outcomes = Sequence[tuple[bool, ...]]
 """Of each case, whether it is good with each model."""
 
 
-def planned(cases: int, models: int, clusters: int | None = None) -> dict[int, Place]:
+def planned(cases: int, models: int, clusters: int | None = None) -> dict[int, PlannedRunPlace]:
     """The places of each case with each model; with `clusters`, that many cases in a row are one observation."""
     return {
-        case * models + model: Place("s", f"c{case}", f"m{model}", (clusters and f"k{case // clusters}") or None)
+        case * models + model: PlannedRunPlace(
+            "s", f"c{case}", f"m{model}", (clusters and f"k{case // clusters}") or None
+        )
         for case in range(cases)
         for model in range(models)
     }
 
 
 @cache
-def run(place: Place, good: bool) -> RunSummary:
+def run(place: PlannedRunPlace, good: bool) -> RunSummary:
     return ran(Status.PASSED if good else Status.FAILED, case=place.case_id, model=place.model)
 
 
-def watch(outcomes: Outcomes, until: Until = E, clusters: int | None = None) -> Watch:
+def watch(outcomes: Outcomes, until: Until = E, clusters: int | None = None) -> EarlyStopping:
     """What is known when all runs are taken, in their order."""
     models = len(outcomes[0])
     places = planned(len(outcomes), models, clusters)
-    watch = Watch(until, places)
+    watch = EarlyStopping(until, places)
     for number, place in places.items():
-        watch.take(number, run(place, outcomes[number // models][number % models]))
+        watch.add(number, run(place, outcomes[number // models][number % models]))
     return watch
 
 
@@ -61,24 +63,24 @@ def test_a_decision_rests_on_the_order_of_the_plan_whatever_the_order_in_which_r
     for seed in range(5):
         numbers = list(places)
         random.Random(seed).shuffle(numbers)
-        other = Watch(E, places)
+        other = EarlyStopping(E, places)
         for number in numbers:
-            other.take(number, run(places[number], outcomes[number // 2][number % 2]))
+            other.add(number, run(places[number], outcomes[number // 2][number % 2]))
         assert other.pairs == (at_once,)
         assert other.why_not(2 * CASES - 1) == f"{NOT_NEEDED_PREFIX}m1 against m0 is decided"
 
 
 def test_a_run_that_was_stopped_decides_nothing_and_one_in_error_counts_for_neither() -> None:
     places = planned(20, 2)
-    watch = Watch(E, places)
+    watch = EarlyStopping(E, places)
     for number, place in places.items():
         of = run(place, number % 2 == 0)
-        watch.take(
+        watch.add(
             number, replace(of, status=Status.ERROR if number == 2 else Status.STOPPED if number == 9 else of.status)
         )
     (found,) = watch.pairs
     assert (found.cases, found.worse, found.decided) == (4, 3, False)
-    watch.take(9, run(places[9], good=False))
+    watch.add(9, run(places[9], good=False))
     (found,) = watch.pairs
     assert found.decided and e_value(0, found.worse - 1) < 20 <= e_value(0, found.worse)
 
@@ -86,13 +88,13 @@ def test_a_run_that_was_stopped_decides_nothing_and_one_in_error_counts_for_neit
 def test_only_a_contender_that_is_decided_is_spared_and_the_first_when_all_are() -> None:
     outcomes = [(True, False, case % 2 == 0) for case in range(40)]
     places = planned(40, 3)
-    watch = Watch(E, places)
+    watch = EarlyStopping(E, places)
     spared = []
     for number, place in places.items():
         why = watch.why_not(number)
         spared += [place.model] if why is not None else []
         good = outcomes[number // 3][number % 3]
-        watch.take(number, replace(run(place, good), status=Status.SKIPPED, reason=why) if why else run(place, good))
+        watch.add(number, replace(run(place, good), status=Status.SKIPPED, reason=why) if why else run(place, good))
     one, other = watch.pairs
     assert one.decided and other.decided and one.cases < other.cases
     assert one.comparisons == 2 and e_value(0, one.worse - 1) < 40 <= e_value(0, one.worse)
@@ -163,19 +165,19 @@ def test_it_is_stored_as_it_was() -> None:
 GATE = Until("gate", 0, gate=0.95, worse=0.85)
 
 
-def gated(shares: Sequence[int], repeats: int, clusters: int | None = None) -> Watch:
+def gated(shares: Sequence[int], repeats: int, clusters: int | None = None) -> EarlyStopping:
     """A gate on cases with so many good runs each, taken in their order; with `clusters`, that many in a row are one
     unit."""
     places = {
-        case * repeats + nth: Place("s", f"c{case}", "m", (clusters and f"k{case // clusters}") or None)
+        case * repeats + nth: PlannedRunPlace("s", f"c{case}", "m", (clusters and f"k{case // clusters}") or None)
         for case in range(len(shares))
         for nth in range(repeats)
     }
-    watch = Watch(GATE, places)
+    watch = EarlyStopping(GATE, places)
     for number, place in places.items():
         good = number % repeats < shares[number // repeats]
         why = watch.why_not(number)
-        watch.take(number, replace(run(place, good), status=Status.SKIPPED, reason=why) if why else run(place, good))
+        watch.add(number, replace(run(place, good), status=Status.SKIPPED, reason=why) if why else run(place, good))
     return watch
 
 
@@ -205,19 +207,19 @@ def test_a_cluster_is_one_unit_that_counts_by_its_cases() -> None:
 
 
 def test_a_case_without_a_graded_run_is_left_out_of_a_gate() -> None:
-    places = {number: Place("s", f"c{number}", "m") for number in range(22)}
-    watch = Watch(GATE, places)
+    places = {number: PlannedRunPlace("s", f"c{number}", "m") for number in range(22)}
+    watch = EarlyStopping(GATE, places)
     for number, place in places.items():
-        watch.take(number, replace(run(place, True), status=Status.ERROR if number == 3 else Status.PASSED))
+        watch.add(number, replace(run(place, True), status=Status.ERROR if number == 3 else Status.PASSED))
     (found,) = watch.gates
     assert (found.verdict, found.cases, found.of_cases) == ("reached", 21, 22)
 
 
 def test_a_gate_that_so_few_cases_cannot_reach_is_known_before() -> None:
-    (few,) = gated([5] * 20, 5).out_of_reach
+    (few,) = gated([5] * 20, 5).unreachable_gates
     assert few.sentence.startswith(
         "20 cases cannot reach a gate of 0.95 against 0.85 early: that takes at least 21 cases"
     )
-    (clusters,) = gated([1] * 60, 1, clusters=6).out_of_reach
+    (clusters,) = gated([1] * 60, 1, clusters=6).unreachable_gates
     assert "10 clusters cannot reach a gate" in clusters.sentence
-    assert gated([5] * 21, 5).out_of_reach == ()
+    assert gated([5] * 21, 5).unreachable_gates == ()

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from workbench.analysis.tool_lint import (
-    DEEPEST,
     LARGE_OFFER_TOKENS,
     LARGE_TOOL_TOKENS,
+    MAX_SCHEMA_DEPTH,
     LintFinding,
     ToolName,
     lint_tools,
@@ -155,10 +155,10 @@ def test_items_of_an_older_dialect_are_a_tuple() -> None:
 
 def test_levels_of_a_schema_are_read_to_a_limit() -> None:
     deep: JsonValue = {"type": "string"}
-    for _ in range(DEEPEST + 3):
+    for _ in range(MAX_SCHEMA_DEPTH + 3):
         deep = node(next=deep)
     assert isinstance(deep, dict)
-    assert len(parameters_of(deep)) == DEEPEST
+    assert len(parameters_of(deep)) == MAX_SCHEMA_DEPTH
     assert parameters_of({"properties": {"x": {"$ref": "#/properties/x"}}})[0].schema == {}
 
 

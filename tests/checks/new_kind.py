@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from workbench.analysis.audit.audit import audit_suite
-from workbench.analysis.audit.toothless import other_values
+from workbench.analysis.audit.vacuous_checks import other_values
 from workbench.authoring.form.argument_schemas import mark
 from workbench.authoring.form.cells import options_of, value_text, with_kind, with_option, with_text
 from workbench.authoring.form.completions import complete

@@ -12,7 +12,7 @@ from tests.conformance.vectors_of import vectors_of
 from tests.results import result
 from tests.trajectories import trajectory_of
 from workbench.analysis.gates import quality_of
-from workbench.analysis.published_reports import GradedTest, Group, failure_analysis, graded_test, suite_report
+from workbench.analysis.published_reports import FailureGroup, GradedTest, failure_analysis, graded_test, suite_report
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext
 from workbench.grading.grade import Grade, Issue
 from workbench.grading.run import grade_by
@@ -138,7 +138,7 @@ def test_a_case_is_graded_as_published(vector: Vector) -> None:
     assert found_in(grade) == wanted_in(expect["issues"])
 
 
-GROUPS: dict[str, Group] = {
+GROUPS: dict[str, FailureGroup] = {
     "wrong_param": "param_errors",
     "missing_param": "param_errors",
     "forbidden_param": "param_errors",

@@ -150,10 +150,10 @@ def test_the_filled_formula_is_the_score(run: Run, grading: dict[str, Any]) -> N
 def test_what_the_lines_add_is_the_score(run: Run, grading: dict[str, Any]) -> None:
     case, _ = run
     for grade, explanation in graded_run(run, grading):
-        assert len(explanation.accounts) == len(grade.pairings)
+        assert len(explanation.contributions) == len(grade.pairings)
         if explanation.formula is None:
             continue
-        total = math.fsum(account.share or 0.0 for account in explanation.accounts if account is not None)
+        total = math.fsum(account.share or 0.0 for account in explanation.contributions if account is not None)
         if grade.grader == "dimensions":
             assert total == 0
             found = dimension_terms(grade, len(case.get("response_contains", [])))
@@ -175,7 +175,7 @@ def test_what_the_lines_add_is_the_score(run: Run, grading: dict[str, Any]) -> N
 @given(RUNS, OPTIONS)
 def test_what_a_line_earned_comes_of_its_own_formula(run: Run, grading: dict[str, Any]) -> None:
     for grade, explanation in graded_run(run, grading):
-        for line, account in zip(grade.pairings, explanation.accounts, strict=True):
+        for line, account in zip(grade.pairings, explanation.contributions, strict=True):
             if account is None:
                 continue
             assert (account.share or 0.0) <= (account.most or 0.0) + SLACK
@@ -239,7 +239,7 @@ def test_a_rule_that_decides_before_anything_is_added_up_is_named(
     (explanation,) = [found for grade, found in graded(case, calls, options) if grade.grader == grader]
     assert explanation.shortcut == said
     assert explanation.formula is None
-    assert set(explanation.accounts) <= {None}
+    assert set(explanation.contributions) <= {None}
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_a_wrong_argument_without_a_weight_fails_the_run_and_says_which() -> Non
     result = RunResult("r", "s", case.id, case.name, "m", 0, status, run, grades)
     assert result.reason == "wrong argument: transfer.to: not equal"
     assert reason_of(grade) == "wrong argument: transfer.to"
-    assert [issue.argument for issue in explain(grade, settings_of(suite, case).grading).beside] == ["to"]
+    assert [issue.argument for issue in explain(grade, settings_of(suite, case).grading).deciding_issues] == ["to"]
     assert [verdict.argument for verdict in grade.pairings[0].arguments if not verdict.required] == []
     # A mean of repeats does not hide it.
     right, passed = grade_run(suite, case, trajectory_of(("transfer", PAY)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.analysis.published_reports import System, system_of
+from workbench.analysis.published_reports import PublishedSystem, system_of
 from workbench.grading.explanation import GRADER_EXPLANATIONS
 from workbench.grading.grade import Grade
 from workbench.grading.run import GRADERS_BY_NAME as GRADING
@@ -38,7 +38,7 @@ def test_every_grader_has_all_its_parts_in_the_same_order() -> None:
 def test_a_grader_says_what_screens_need(name: GraderName) -> None:
     traits = TRAITS[name]
     numbers = dict.fromkeys(NUMBERS[name], 1.0)
-    assert traits.system and isinstance(system_of(name), System)
+    assert traits.system and isinstance(system_of(name), PublishedSystem)
     assert traits.parts(Grade(name, 1.0, Status.PASSED, "", numbers=numbers))
     low, high = traits.thresholds(Grading(by=name))
     assert 0 < low <= high <= 1

@@ -20,7 +20,7 @@ from tests.quick import first_of
 from tests.schemas import fits
 from tests.show.markdown import tables
 from workbench.analysis.comparison import cells_of
-from workbench.analysis.side_by_side import Comparison, Row, compared
+from workbench.analysis.side_by_side import CaseRow, Comparison, compare_cells
 from workbench.dataclasses import json_text
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status
@@ -37,7 +37,7 @@ NAMES = {"weather.toml": "Weather", "home.toml": "Home"}
 
 
 def side_by_side(*runs: RunSummary) -> Comparison:
-    return compared(cells_of(runs), tuple(dict.fromkeys(run.model for run in runs)), NAMES)
+    return compare_cells(cells_of(runs), tuple(dict.fromkeys(run.model for run in runs)), NAMES)
 
 
 def text(*runs: RunSummary, width: int = 100, only_differences: bool = False) -> list[str]:
@@ -242,7 +242,7 @@ def test_of_many_discordant_cases_the_first_are_listed_and_the_others_counted() 
 
 
 def test_where_nothing_is_over_there_is_nothing_to_compare() -> None:
-    lines = lines_of(comparison_view(compared({}, ("a", "b"), {})))
+    lines = lines_of(comparison_view(compare_cells({}, ("a", "b"), {})))
     assert "  nothing to compare: no case was graded with both a and b" in lines
 
 
@@ -263,12 +263,12 @@ def test_an_interrupted_batch_says_how_many_runs_that_stopped_and_which_it_is() 
     assert "nterrupted" not in markdown_of(side_by_side(*runs)) + "".join(text(*runs))
 
 
-class LookedAt(tuple[Row, ...]):
+class LookedAt(tuple[CaseRow, ...]):
     """Rows that count how many of them were looked at, each time."""
 
     looked = 0
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[CaseRow]:
         for each in super().__iter__():
             self.looked += 1
             yield each

@@ -15,7 +15,7 @@ from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, tools
 
 # The first difference, whether the model or a person's change caused it.
 
-What = Literal["message", "tool", "argument", "text", "result", "end"]
+DifferenceKind = Literal["message", "tool", "argument", "text", "result", "end"]
 """What differs: a message to the model, a call, an argument, the model's text, a result, or the end of the run."""
 
 _MAX_QUOTE_CHARS = 40
@@ -29,7 +29,7 @@ class Difference:
     argument. `by_hand` marks a difference made by a person."""
 
     round: int
-    what: What
+    kind: DifferenceKind
     sentence: str
     call: int | None = None
     argument: str | None = None
@@ -71,7 +71,7 @@ def same_call(one: CallRecord, other: CallRecord) -> bool:
     return not is_edited or _in_call(one.sent, other.sent) is None
 
 
-def identity_of_call(call: CallRecord) -> Hashable:
+def call_key(call: CallRecord) -> Hashable:
     """Return a key that is equal for two calls exactly if `same_call` holds."""
     # Many rounds are compared with many others. Keys are hashed once, but `same_call` would compare every pair.
     written = sent = _flat(call.call.arguments)
@@ -104,12 +104,12 @@ def _flat(value: JsonValue | Mapping[str, JsonValue]) -> tuple[Hashable, ...]:
     return tuple(row)
 
 
-def same_answer(one: CallRecord, other: CallRecord) -> bool:
+def same_result(one: CallRecord, other: CallRecord) -> bool:
     """Return whether two calls have the same result; its source (a server, a mock, a person) does not count."""
-    return identity_of_answer(one) == identity_of_answer(other)
+    return result_key(one) == result_key(other)
 
 
-def identity_of_answer(call: CallRecord) -> Hashable:
+def result_key(call: CallRecord) -> Hashable:
     """Return a key that is equal for two calls exactly if their results are the same."""
     return _answer(call.result)
 
@@ -135,7 +135,7 @@ def _in_round(
         return Difference(number, "end", f"{at}: {_end(fork)}, while the other run continues")
     if old is None:
         return Difference(number, "end", f"{at}: continues, while the other run {_end(origin)}")
-    if (text := _instead("receives", " ".join(_asked(new)), " ".join(_asked(old)))) is not None:
+    if (text := _change_text("receives", " ".join(_asked(new)), " ".join(_asked(old)))) is not None:
         return Difference(number, "message", f"{at}: {text}")
     has_many_calls = max(len(old.calls), len(new.calls)) > 1
     for place, (before, now) in enumerate(zip_longest(old.calls, new.calls)):
@@ -147,7 +147,7 @@ def _in_round(
         if found is not None:
             argument, text = found
             return Difference(number, "argument", f"{where}: calls {now.tool} {text}", place, argument)
-    if (text := _instead("says", new.text, old.text)) is not None:
+    if (text := _change_text("says", new.text, old.text)) is not None:
         return Difference(number, "text", f"{at}: {text}")
     for place, (before, now) in enumerate(zip(old.calls, new.calls, strict=True)):
         was, result = _answer(before.result), _answer(now.result)
@@ -173,17 +173,17 @@ def _call_by_hand(old: Round, new: Round) -> Difference | None:
             text = f"the arguments of {now.tool} were changed"
             return _by_hand(new.number, "argument", text, place, found[0], here=now.edited is not None)
         if _answer(before.result) != _answer(now.result):
-            here = _hand_at_result(now)
-            text = here or _hand_at_result(before)
+            here = _manual_result_change(now)
+            text = here or _manual_result_change(before)
             return _by_hand(new.number, "result", text, place, here=bool(here))
     return None
 
 
 def _changed(one: CallRecord, other: CallRecord) -> bool:
-    return bool(_hand_at_result(one) or _hand_at_result(other) or _in_call(one.sent, other.sent))
+    return bool(_manual_result_change(one) or _manual_result_change(other) or _in_call(one.sent, other.sent))
 
 
-def _hand_at_result(call: CallRecord) -> str:
+def _manual_result_change(call: CallRecord) -> str:
     if call.unedited is not None:
         return f"the result of {call.tool} was changed"
     if call.result is None:
@@ -193,7 +193,7 @@ def _hand_at_result(call: CallRecord) -> str:
 
 
 def _by_hand(
-    number: int, what: What, text: str, call: int | None = None, argument: str | None = None, *, here: bool
+    number: int, what: DifferenceKind, text: str, call: int | None = None, argument: str | None = None, *, here: bool
 ) -> Difference:
     if not here:
         text += " in the other run"
@@ -271,7 +271,7 @@ def _value(value: JsonValue) -> str:
         return "a value too deep to show"
 
 
-def _instead(verb: str, new: str, old: str) -> str | None:
+def _change_text(verb: str, new: str, old: str) -> str | None:
     """Describe two texts that differ: `says "Yes" instead of nothing`; `None` if they are equal."""
     if new == old:
         return None
@@ -301,11 +301,11 @@ def _cut(text: str) -> str:
 # The alignment: every part of both runs beside its counterpart.
 
 
-Kind = Literal["system", "said", "round", "text", "call", "result", "end"]
+PartKind = Literal["system", "said", "round", "text", "call", "result", "end"]
 """The kind of a part of a run. `said` is a message to the model, `round` the start of a round, `text` the model's text,
 `result` the result of a call."""
 
-How = Literal["same", "differs", "left", "right"]
+PartState = Literal["same", "differs", "left", "right"]
 """The result of comparing a part with its counterpart. With `left` and `right`, only one side has the part."""
 
 MAX_COMPARED = 10_000
@@ -321,7 +321,7 @@ class Part:
     `round` counts from 1, and is 0 before the first round. `text` is a prompt, a message, the model's text, or a
     description of the end. Calls and results have `call`, rounds have `of`."""
 
-    kind: Kind
+    kind: PartKind
     round: int
     text: str = ""
     call: CallRecord | None = None
@@ -329,14 +329,14 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AlignedRow:
     """A part of the left run beside its counterpart in the right run.
 
     A round is the `same` if everything in it is the same."""
 
     left: Part | None
     right: Part | None
-    how: How
+    state: PartState
 
     @property
     def part(self) -> Part:
@@ -346,7 +346,7 @@ class Row:
         return part
 
 
-def aligned(left: Trajectory, right: Trajectory) -> tuple[Row, ...]:
+def align(left: Trajectory, right: Trajectory) -> tuple[AlignedRow, ...]:
     """Return every part of both runs, once and in order, beside its counterpart in the other run.
 
     Equal rounds at the beginning and the end stay together. In between, rounds and calls are matched so that as many as
@@ -376,7 +376,7 @@ def _first_texts(run: Trajectory) -> list[str]:
     return [message.content for message in run.start.messages]
 
 
-def _texts(kind: Kind, rounds: tuple[int, int], left: Sequence[str], right: Sequence[str]) -> Iterator[Row]:
+def _texts(kind: PartKind, rounds: tuple[int, int], left: Sequence[str], right: Sequence[str]) -> Iterator[AlignedRow]:
     lefts = (Part(kind, rounds[0], text) for text in left)
     rights = (Part(kind, rounds[1], text) for text in right)
     for old, new in zip_longest(lefts, rights):
@@ -384,18 +384,18 @@ def _texts(kind: Kind, rounds: tuple[int, int], left: Sequence[str], right: Sequ
         yield _row(old, new, same=same)
 
 
-def _row(left: Part | None, right: Part | None, *, same: bool) -> Row:
+def _row(left: Part | None, right: Part | None, *, same: bool) -> AlignedRow:
     if right is None:
-        return Row(left, right, "left")
+        return AlignedRow(left, right, "left")
     if left is None:
-        return Row(left, right, "right")
-    return Row(left, right, "same" if same else "differs")
+        return AlignedRow(left, right, "right")
+    return AlignedRow(left, right, "same" if same else "differs")
 
 
 # Rounds and calls, matched by their tools.
 
 
-def _round(left: Round | None, right: Round | None) -> list[Row]:
+def _round(left: Round | None, right: Round | None) -> list[AlignedRow]:
     # An empty round has no parts, so the code below need not check for a missing side.
     one, other = left or _NO_ROUND, right or _NO_ROUND
     numbers = (one.number, other.number)
@@ -407,9 +407,9 @@ def _round(left: Round | None, right: Round | None) -> list[Row]:
         *_texts("said", numbers, one.added, other.added),
         *_texts("text", numbers, _text(one), _text(other)),
     ]
-    for call, beside in _matched(one.calls, other.calls, _sketch_of_call, _likeness_of_calls):
+    for call, beside in _matched(one.calls, other.calls, _call_fingerprint, _call_similarity):
         rows += _call(call, beside, numbers)
-    return [_row(old, new, same=all(row.how == "same" for row in rows)), *rows]
+    return [_row(old, new, same=all(row.state == "same" for row in rows)), *rows]
 
 
 _NO_ROUND = Round(0)
@@ -431,12 +431,12 @@ def _text(of: Round) -> list[str]:
     return [of.text] if of.text else []
 
 
-def _call(left: CallRecord | None, right: CallRecord | None, rounds: tuple[int, int]) -> Iterator[Row]:
+def _call(left: CallRecord | None, right: CallRecord | None, rounds: tuple[int, int]) -> Iterator[AlignedRow]:
     old, new = _part_of("call", rounds[0], left), _part_of("call", rounds[1], right)
     was, now = _part_of("result", rounds[0], left), _part_of("result", rounds[1], right)
     has_same_call = has_same_answer = False
     if left is not None and right is not None:
-        has_same_call, has_same_answer = same_call(left, right), same_answer(left, right)
+        has_same_call, has_same_answer = same_call(left, right), same_result(left, right)
     yield _row(old, new, same=has_same_call)
     if was is not None or now is not None:
         yield _row(was, now, same=has_same_answer)
@@ -455,11 +455,11 @@ def _alike(left: Round, right: Round) -> bool:
     if (_prompt(left), _asked(left), left.added) != (_prompt(right), _asked(right), right.added):
         return False
     pairs = zip(left.calls, right.calls, strict=True)
-    return all(same_call(one, other) and same_answer(one, other) for one, other in pairs)
+    return all(same_call(one, other) and same_result(one, other) for one, other in pairs)
 
 
 @dataclass(frozen=True, slots=True)
-class _Sketch:
+class _Fingerprint:
     """A round or a call prepared for many comparisons; two are equal exactly if their `identity` is equal."""
 
     identity: int
@@ -467,7 +467,7 @@ class _Sketch:
     step: int | None = None
 
 
-def _likeness_of_rounds(left: _Sketch, right: _Sketch) -> int:
+def _round_similarity(left: _Fingerprint, right: _Fingerprint) -> int:
     """Return a weight for pairing two rounds; 0 if no property suggests that they correspond."""
     # Two rounds that answer the same step of a case correspond. Its 5 points outweigh the at most 4 points of equal
     # tools.
@@ -479,22 +479,22 @@ def _likeness_of_rounds(left: _Sketch, right: _Sketch) -> int:
     return likeness
 
 
-def _likeness_of_calls(left: _Sketch, right: _Sketch) -> int:
+def _call_similarity(left: _Fingerprint, right: _Fingerprint) -> int:
     if left.tools != right.tools:
         return 0
     return 1 + (left.identity == right.identity)
 
 
-def _sketch_of_call(call: CallRecord, known: dict[Hashable, int]) -> _Sketch:
-    return _Sketch(known.setdefault(identity_of_call(call), len(known)), (call.tool,))
+def _call_fingerprint(call: CallRecord, known: dict[Hashable, int]) -> _Fingerprint:
+    return _Fingerprint(known.setdefault(call_key(call), len(known)), (call.tool,))
 
 
-def _sketch_of_round(of: Round, known: dict[Hashable, int]) -> _Sketch:
+def _round_fingerprint(of: Round, known: dict[Hashable, int]) -> _Fingerprint:
     # `None` separates the texts, so a prompt alone differs from a message alone.
     texts = (of.text, *_prompt(of), None, *_asked(of), None, *of.added)
-    calls = tuple((identity_of_call(call), identity_of_answer(call)) for call in of.calls)
+    calls = tuple((call_key(call), result_key(call)) for call in of.calls)
     number = known.setdefault((texts, calls), len(known))
-    return _Sketch(number, tools_of(of.calls), of.step_number)
+    return _Fingerprint(number, tools_of(of.calls), of.step_number)
 
 
 def _matched_rounds(left: Sequence[Round], right: Sequence[Round]) -> Iterator[tuple[Round | None, Round | None]]:
@@ -507,15 +507,15 @@ def _matched_rounds(left: Sequence[Round], right: Sequence[Round]) -> Iterator[t
         last += 1
     left_end, right_end = len(left) - last, len(right) - last
     yield from zip(left[:first], right[:first], strict=True)
-    yield from _matched(left[first:left_end], right[first:right_end], _sketch_of_round, _likeness_of_rounds)
+    yield from _matched(left[first:left_end], right[first:right_end], _round_fingerprint, _round_similarity)
     yield from zip(left[left_end:], right[right_end:], strict=True)
 
 
 def _matched(
     left: Sequence[_Item],
     right: Sequence[_Item],
-    sketch: Callable[[_Item, dict[Hashable, int]], _Sketch],
-    likeness: Callable[[_Sketch, _Sketch], int],
+    sketch: Callable[[_Item, dict[Hashable, int]], _Fingerprint],
+    likeness: Callable[[_Fingerprint, _Fingerprint], int],
 ) -> Iterator[tuple[_Item | None, _Item | None]]:
     """Yield the pairs of items with the largest total likeness, in order.
 

@@ -27,9 +27,9 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Literal
 
-from workbench.analysis.comparison import Cell, CellKey, cell_of, placed_cells, runs_of_models, scores_differ
-from workbench.analysis.measures import SLOWER
-from workbench.analysis.paired import Paired, paired, together
+from workbench.analysis.comparison import Cell, CellKey, cell_of, cells_with_positions, runs_of_models, scores_differ
+from workbench.analysis.measures import SLOWER_GROWTH
+from workbench.analysis.paired import PairedComparison, compare_pairs, corrected_for_count
 from workbench.dataclasses import dataclass
 from workbench.grading.run_summary import RunSummary, is_not_needed
 from workbench.grading.scoring import counted_score, counts_zero
@@ -41,50 +41,50 @@ from workbench.suite.settings import Grading
 
 # The deciding graders of cases. Another grader changes statuses even with the same model.
 
-Deciders = tuple[GraderName, ...]
+DecidingGraders = tuple[GraderName, ...]
 """The deciding graders of one case, sorted by name. There are several if its runs were graded at different times."""
 
 
 @dataclass(frozen=True, slots=True)
-class DecidedBy:
+class GraderGroup:
     """The cases, by suite and id, with these deciding graders in the earlier and the later batch."""
 
-    before: Deciders
-    after: Deciders
+    before: DecidingGraders
+    after: DecidingGraders
     cases: tuple[tuple[str, str], ...]
 
 
-def decider_of(run: RunSummary) -> GraderName | None:
+def deciding_grader(run: RunSummary) -> GraderName | None:
     """Return the deciding grader of a run; `None` if the run was not graded."""
     return run.grading.by if run.status.graded else None
 
 
-def deciders_of(runs: Iterable[RunSummary]) -> Deciders:
-    return tuple(sorted(set(filter(None, map(decider_of, runs)))))
+def deciding_graders(runs: Iterable[RunSummary]) -> DecidingGraders:
+    return tuple(sorted(set(filter(None, map(deciding_grader, runs)))))
 
 
-class CasesByDeciders:
+class CasesByGraders:
     """The cases that were graded both times, grouped by their deciding graders. Cases are added one at a time."""
 
     def __init__(self) -> None:
-        self._cases: dict[tuple[Deciders, Deciders], dict[tuple[str, str], int]] = {}
+        self._cases: dict[tuple[DecidingGraders, DecidingGraders], dict[tuple[str, str], int]] = {}
 
     def add(self, place: int, case: tuple[str, str], before: Cell, after: Cell) -> None:
         """Add a case, by suite and id, with one model; `place` is its position in the batch."""
-        places = self._cases.setdefault((deciders_of(before.runs), deciders_of(after.runs)), {})
+        places = self._cases.setdefault((deciding_graders(before.runs), deciding_graders(after.runs)), {})
         places[case] = min(place, places.get(case, place))
 
-    def found(self) -> tuple[DecidedBy, ...]:
+    def found(self) -> tuple[GraderGroup, ...]:
         """Return the groups, and within each group its cases, in the order of the later batch."""
-        found: list[DecidedBy] = []
+        found: list[GraderGroup] = []
         for deciders, places in sorted(self._cases.items(), key=lambda group: min(group[1].values())):
-            found.append(DecidedBy(*deciders, tuple(sorted(places, key=places.__getitem__))))
+            found.append(GraderGroup(*deciders, tuple(sorted(places, key=places.__getitem__))))
         return tuple(found)
 
 
 ChangeKind = Literal["broke", "fixed", "moved", "new", "gone", "missing", "slower", "errored"]
 
-KINDS: tuple[ChangeKind, ...] = ("broke", "fixed", "moved", "new", "gone", "missing", "slower", "errored")
+CHANGE_KINDS: tuple[ChangeKind, ...] = ("broke", "fixed", "moved", "new", "gone", "missing", "slower", "errored")
 """The kinds of changes in the order of reports, the most important first."""
 
 
@@ -156,7 +156,7 @@ class BatchDiff:
     before and value after.
 
     `tests` holds a paired test for each of `models`, on the scores that count in gates. The tests omit their pairs
-    (`Paired.in_numbers`).
+    (`PairedComparison.without_pairs`).
     """
 
     changes: tuple[CaseChange, ...]
@@ -167,15 +167,15 @@ class BatchDiff:
     only_before: tuple[str, ...] = ()
     only_after: tuple[str, ...] = ()
     across: tuple[str, str] | None = None
-    decided: tuple[DecidedBy, ...] = ()
-    tests: Mapping[str, Paired] = field(default_factory=dict)
+    decided: tuple[GraderGroup, ...] = ()
+    tests: Mapping[str, PairedComparison] = field(default_factory=dict)
     rules: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
 
     def of(self, kind: ChangeKind) -> tuple[CaseChange, ...]:
         return tuple(change for change in self.changes if change.kind == kind)
 
     @property
-    def as_before(self) -> int:
+    def unchanged_cases(self) -> int:
         """The number of compared cases with the same status and score as before."""
         return self.compared - sum(change.kind in ("broke", "fixed", "moved") for change in self.changes)
 
@@ -212,17 +212,17 @@ def batch_diff(
 
     as_later = {renamed.get(model, model): indices for model, indices in earlier.items()}
     planned = {*map(in_later, unfinished[0]), *unfinished[1]}
-    changes: dict[ChangeKind, list[tuple[int, CaseChange]]] = {kind: [] for kind in KINDS}
-    tests: dict[str, Paired] = {}
+    changes: dict[ChangeKind, list[tuple[int, CaseChange]]] = {kind: [] for kind in CHANGE_KINDS}
+    tests: dict[str, PairedComparison] = {}
     rules = Counter[tuple[str, str, str]]()
-    decided, cases, compared, left_out = CasesByDeciders(), set[tuple[str, str]](), 0, 0
+    decided, cases, compared, left_out = CasesByGraders(), set[tuple[str, str]](), 0, 0
     for model in dict.fromkeys((*later, *as_later, *renamed.values())):
         if model not in models:
             continue
         old = {}
-        for key, placed in placed_cells(before, as_later.get(model, ())).items():
+        for key, placed in cells_with_positions(before, as_later.get(model, ())).items():
             old[in_later(key)] = placed
-        new = placed_cells(after, later.get(model, ()))
+        new = cells_with_positions(after, later.get(model, ()))
         for key, (place, cell) in new.items():
             if key[:2] in lost:
                 new[key] = place, _ungraded(cell)
@@ -246,7 +246,7 @@ def batch_diff(
             elif not kinds:
                 left_out += 1
         if model in renamed.values() or (model in later and model in as_later):
-            tests[model] = paired(_counted(old), _counted(new)).in_numbers
+            tests[model] = compare_pairs(_counted(old), _counted(new)).without_pairs
         # The cells are freed before those of the next model are read, because a large batch does not fit in memory.
         del old, new
     in_order: list[CaseChange] = []
@@ -263,16 +263,16 @@ def batch_diff(
         only_after,
         across,
         decided.found(),
-        dict(zip(tests, together(tests.values()), strict=True)),
+        dict(zip(tests, corrected_for_count(tests.values()), strict=True)),
         rules,
     )
 
 
 def _ungraded(cell: Cell) -> Cell:
     come_to = replace(
-        cell.come_to, status=Status.NOT_GRADED, score=None, deviation=None, reason="expects nothing any more"
+        cell.joined_result, status=Status.NOT_GRADED, score=None, deviation=None, reason="expects nothing any more"
     )
-    return replace(cell, come_to=come_to)
+    return replace(cell, joined_result=come_to)
 
 
 _NO_RULES = ("by", "quarantined", "compare_by", "cluster")
@@ -330,7 +330,7 @@ def _kinds(before: Cell | None, after: Cell | None) -> Iterable[ChangeKind]:
         yield "broke" if before.is_good else "fixed"
     elif before.status != after.status or _score_moved(before, after):
         yield "moved"
-    if SLOWER.is_worse(before.latency_ms, after.latency_ms):
+    if SLOWER_GROWTH.is_worse(before.latency_ms, after.latency_ms):
         yield "slower"
 
 
@@ -354,9 +354,9 @@ def _change(kind: ChangeKind, key: CellKey, before: Cell | None, after: Cell | N
 def _sentence(kind: ChangeKind, before: CaseSide | None, after: CaseSide | None) -> str:
     if after is None:
         assert before is not None
-        return f"{came_to(before)}, only in the earlier batch{_because(before)}"
+        return f"{joined_result_text(before)}, only in the earlier batch{_because(before)}"
     if before is None:
-        return f"{came_to(after)}, only in the later batch{_because(after)}"
+        return f"{joined_result_text(after)}, only in the later batch{_because(after)}"
     if kind == "slower":
         assert before.latency_ms is not None and after.latency_ms is not None
         times = after.latency_ms / before.latency_ms
@@ -364,7 +364,7 @@ def _sentence(kind: ChangeKind, before: CaseSide | None, after: CaseSide | None)
     why = _because(after)
     if kind == "fixed" and before.reason:
         why = f", before{_because(before)}"
-    then, now = came_to(before), came_to(after)
+    then, now = joined_result_text(before), joined_result_text(after)
     if kind == "moved" and then == now:
         # Both scores look the same, but one run counts 0 because it failed for another reason as well.
         then += f", counts {score_text(before.counted_score, 'nothing')}"
@@ -372,7 +372,7 @@ def _sentence(kind: ChangeKind, before: CaseSide | None, after: CaseSide | None)
     return f"{then} → {now}{why}"
 
 
-def came_to(cell: Cell | CaseSide) -> str:
+def joined_result_text(cell: Cell | CaseSide) -> str:
     """Return status, score, and the number of good runs among several: `failed 0.50`, `passed 0.83 (2 of 3)`."""
     text = str(cell.status)
     if cell.score is not None:

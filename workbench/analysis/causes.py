@@ -47,10 +47,10 @@ CAUSES: tuple[Cause, ...] = get_args(Cause)
 The main cause of a run is the first one in this order, because it tends to entail the later causes. For example, a call
 with broken JSON also lacks the expected arguments."""
 
-NEVER_ALONE: frozenset[Cause] = frozenset({"over calling", "latency"})
+SECONDARY_CAUSES: frozenset[Cause] = frozenset({"over calling", "latency"})
 """The causes that never fail a run alone. They are noted for runs that fail for another cause."""
 
-ABOUT_TOOLS: frozenset[Cause] = frozenset(
+TOOL_CAUSES: frozenset[Cause] = frozenset(
     {"unknown tool", "gave up", "forbidden call", "wrong tool", "missing call", "extra call"}
 )
 """The causes for which reports show the confusion table."""
@@ -168,16 +168,16 @@ ADVICE: Mapping[Cause, Advice] = {
     ),
 }
 
-BASELINE = "offline"
+BASELINE_MODEL = "offline"
 """The model id of the offline baseline, which matches words and is not a language model."""
 
-FOR_BASELINE = "this baseline matches words: write the request in words of the tool, or choose a model"
+BASELINE_ADVICE = "this baseline matches words: write the request in words of the tool, or choose a model"
 """The advice on failures of the offline baseline. A better description does not prevent them."""
 
 # Advice that depends on more than the cause of a failure.
-ASKED_BACK = "put the details that the answer asks for into the request, or offer a tool that finds them"
-USED_UP = "let the tools' results say that a call worked, or raise max_rounds"
-REPEATED = "let the result of {where} say that the call worked: the same call was made again"
+ASKED_BACK_ADVICE = "put the details that the answer asks for into the request, or offer a tool that finds them"
+USED_UP_ADVICE = "let the tools' results say that a call worked, or raise max_rounds"
+REPEATED_ADVICE = "let the result of {where} say that the call worked: the same call was made again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class Subject:
         return f"{self.tool}.{self.argument}"
 
 
-def advice_about(advice: str, cause: Cause, subject: Subject | None) -> str:
+def advice_text(advice: str, cause: Cause, subject: Subject | None) -> str:
     """Return the advice with `{where}` replaced by the subject, or by general words without a subject."""
     if subject is None:
         where = _NOWHERE.get(cause, "the tool")
@@ -218,18 +218,18 @@ _NOWHERE: Mapping[Cause, str] = {
 
 # The confusion table: the called tools for each expected tool, over many runs.
 
-Pair = tuple[str | None, str | None]
+ToolPair = tuple[str | None, str | None]
 """The expected tool (`None`: no call was expected) and the called tool (`None`: no call was made)."""
 
 
 @dataclass(frozen=True)
-class Confusion:
+class ConfusionCounts:
     """The confusion table: the number of calls for each pair of expected and called tool."""
 
-    counts: Mapping[Pair, int]
+    counts: Mapping[ToolPair, int]
 
     @cached_property
-    def mixed_up(self) -> list[tuple[Pair, int]]:
+    def confused_pairs(self) -> list[tuple[ToolPair, int]]:
         """The pairs of an expected tool and a different called tool or none, the most frequent first."""
         off = []
         for pair, count in self.counts.items():
@@ -259,7 +259,7 @@ class Confusion:
         return list(filter(there.__contains__, (None, *self._tools)))
 
     @property
-    def without_sure_ones(self) -> Confusion:
+    def without_correct_tools(self) -> ConfusionCounts:
         """The table without the tools whose calls were always both expected and made."""
         unsure: set[str | None] = set()
         for expected, called in self.counts:
@@ -269,7 +269,7 @@ class Confusion:
         for pair, count in self.counts.items():
             if unsure.intersection(pair):
                 counts[pair] = count
-        return Confusion(counts)
+        return ConfusionCounts(counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +286,7 @@ class Symptom:
     advice: str | None = None
 
     @property
-    def to_do(self) -> str:
+    def advice_template(self) -> str:
         """The advice, with the placeholder `{where}` for its subject."""
         return self.advice or ADVICE[self.cause].first
 
@@ -335,7 +335,7 @@ class FailedRun:
     def advice(self) -> str:
         """The advice on the main cause and its subject, in one line."""
         first = self.symptoms[0]
-        return advice_about(first.to_do, first.cause, first.subject)
+        return advice_text(first.advice_template, first.cause, first.subject)
 
     @property
     def causes(self) -> tuple[Cause, ...]:
@@ -392,14 +392,14 @@ class CauseNumbers:
     main_indices: Sequence[int]
     cases: int
     subjects: tuple[tuple[Subject, int], ...]
-    to_do: str
+    advice_template: str
     """The most frequent advice, with the placeholder `{where}` for its subject `about`."""
     about: Subject | None
 
     @property
     def advice(self) -> str:
         """The most frequent advice, in one line."""
-        return advice_about(self.to_do, self.cause, self.about)
+        return advice_text(self.advice_template, self.cause, self.about)
 
 
 class CauseFold:
@@ -419,20 +419,20 @@ class CauseFold:
         self._cases.add((result.suite, result.case_id))
         for symptom in symptoms:
             if symptom.cause == self._cause:
-                self._seen[symptom.to_do, symptom.subject] += 1
+                self._seen[symptom.advice_template, symptom.subject] += 1
 
     def numbers(self) -> CauseNumbers:
         advice: Counter[str] = Counter()
-        for (to_do, _), count in self._seen.items():
-            advice[to_do] += count
+        for (advice_template, _), count in self._seen.items():
+            advice[advice_template] += count
         # Advice on the offline baseline does not help a reader who compares the baseline with a model.
-        first = min(advice, key=lambda text: (text == FOR_BASELINE, -advice[text], text))
+        first = min(advice, key=lambda text: (text == BASELINE_ADVICE, -advice[text], text))
         subjects: Counter[Subject] = Counter()
         about: Counter[Subject] = Counter()
-        for (to_do, subject), count in self._seen.items():
+        for (advice_template, subject), count in self._seen.items():
             if subject is not None:
                 subjects[subject] += count
-                about[subject] += count if to_do == first else 0
+                about[subject] += count if advice_template == first else 0
         frequent = _most_frequent(about)
         return CauseNumbers(
             self._cause,
@@ -457,7 +457,7 @@ class FailureNumbers:
     graded: int
     failed: int
     groups: tuple[CauseNumbers, ...]
-    confusion: Confusion
+    confusion: ConfusionCounts
 
 
 @dataclass(frozen=True)
@@ -469,7 +469,7 @@ class Failures:
     graded: int
     runs: tuple[FailedRun, ...]
     groups: tuple[CauseGroup, ...]
-    confusion: Confusion
+    confusion: ConfusionCounts
 
     @cached_property
     def numbers(self) -> FailureNumbers:
@@ -477,5 +477,5 @@ class Failures:
         return FailureNumbers(self.graded, len(self.runs), groups, self.confusion)
 
 
-NOTHING_FAILED = Failures(0, (), (), Confusion({}))
+NO_FAILURES = Failures(0, (), (), ConfusionCounts({}))
 """The failures of an empty set of runs."""

@@ -10,7 +10,7 @@ from dataclasses import field
 from types import MappingProxyType
 
 from workbench.analysis.gates import GateResult, gates_of
-from workbench.analysis.statistics import Interval, Passing, bounded_interval, passing
+from workbench.analysis.statistics import Interval, PassAtK, bounded_interval, pass_at_k
 from workbench.analysis.totals import Latency, cost_of_runs, latency_of
 from workbench.dataclasses import dataclass
 from workbench.grading.argument_counts import NOTHING_CHECKED, ValidArguments, valid_arguments_in
@@ -38,16 +38,16 @@ class Cell:
     case_name: str
     model: str
     runs: tuple[RunSummary, ...]
-    come_to: JoinedResult
+    joined_result: JoinedResult
 
     @property
     def status(self) -> Status:
         """The status by the case's rule for repeats; without a graded run, the worst status of its runs."""
-        return self.come_to.status
+        return self.joined_result.status
 
     @property
     def repeat_rule(self) -> RepeatRule:
-        return self.come_to.rule
+        return self.joined_result.rule
 
     @property
     def cluster(self) -> tuple[str, str | None, str]:
@@ -68,7 +68,7 @@ class Cell:
     @property
     def score(self) -> float | None:
         """Mean score of the graded runs, 0..1."""
-        return self.come_to.score
+        return self.joined_result.score
 
     @property
     def counted_score(self) -> float | None:
@@ -82,12 +82,12 @@ class Cell:
     @property
     def spread(self) -> float | None:
         """Population standard deviation of the scores."""
-        return self.come_to.deviation
+        return self.joined_result.deviation
 
     @property
     def reason(self) -> str | None:
         """The reason why the case did not pass, in one line; `None` if its runs have different reasons."""
-        return self.come_to.reason
+        return self.joined_result.reason
 
     @property
     def is_graded(self) -> bool:
@@ -117,7 +117,7 @@ class Cell:
         return sum(run.status.graded for run in self.runs)
 
     @property
-    def broke_off(self) -> Status | None:
+    def ungraded_status(self) -> Status | None:
         """The worst status among the ungraded runs of a graded cell; `None` if all runs were graded."""
         if not self.is_graded:
             return None
@@ -165,7 +165,7 @@ class ModelTotals(StatusCounts):
     """The number of runs of unknown cost. The cost excludes these runs."""
     cases_a_minute: float | None
     """Graded cases divided by the time with at least one run of the model in progress."""
-    passing: tuple[Passing, ...]
+    passing: tuple[PassAtK, ...]
     """pass@k and pass^k for k = 1, 2, …"""
     repeat_rules: tuple[RepeatRule, ...]
     """The rules that joined cases with several runs; empty without repeats."""
@@ -230,7 +230,7 @@ def runs_of_models(figures: Iterable[RunSummary]) -> dict[str, Sequence[int]]:
     return {**found}
 
 
-def placed_cells(figures: Sequence[RunSummary], indices: Iterable[int]) -> dict[CellKey, tuple[int, Cell]]:
+def cells_with_positions(figures: Sequence[RunSummary], indices: Iterable[int]) -> dict[CellKey, tuple[int, Cell]]:
     """Return the cells of the runs with these indices; each cell comes with the index of its first run."""
     first: dict[CellKey, int] = {}
 
@@ -298,7 +298,7 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
         cost_usd=cost.dollars,
         runs_of_unknown_cost=cost.unknown,
         cases_a_minute=cases_a_minute,
-        passing=passing(shares),
+        passing=pass_at_k(shares),
         repeat_rules=repeat_rules_of(cells),
         gates=tuple(_gates_on_model(runs, gates)),
         endpoint_faults=sum(map(_failed_by_endpoint, cells)),

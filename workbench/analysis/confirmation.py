@@ -18,12 +18,12 @@ Confirmation = Literal["confirmed", "recovered", "perhaps by chance"]
 """The verdict on a case that failed after it had passed: it broke, it passes again, or the evidence is not
 sufficient."""
 
-WRONG = 0.025
+FALSE_ALARM_RATE = 0.025
 """The probability of confirming any case although every case still has its typical pass rate.
 
 It is half of 5%. The other half belongs to the regression gate's test of all cases together."""
 
-TYPICAL = 0.8
+TYPICAL_PASS_RATE = 0.8
 """The pass rate of an unchanged case, unless its earlier runs show a lower rate."""
 
 MAX_RERUNS = 15
@@ -39,24 +39,24 @@ _MIN_EARLIER = 5
 _SLACK = 1e-9
 
 
-def typical_share(good: int, graded: int) -> float:
-    """Return the pass rate assumed for an unchanged case, from its earlier runs; at most `TYPICAL`."""
+def typical_pass_rate(good: int, graded: int) -> float:
+    """Return the pass rate assumed for an unchanged case, from its earlier runs; at most `TYPICAL_PASS_RATE`."""
     if graded < _MIN_EARLIER:
-        return TYPICAL
+        return TYPICAL_PASS_RATE
     # Half a good and half a failed run are added because a few earlier runs do not prove a rate of 0.
-    return min(TYPICAL, (good + 0.5) / (graded + 1))
+    return min(TYPICAL_PASS_RATE, (good + 0.5) / (graded + 1))
 
 
 @dataclass
-class Evidence:
+class RerunEvidence:
     """The evidence from the reruns of one of `among` cases that may have broken."""
 
     among: int
-    typical: float = TYPICAL
+    typical: float = TYPICAL_PASS_RATE
     good: int = 0
     failed: int = 0
 
-    def take(self, *, good: bool) -> None:
+    def add(self, *, good: bool) -> None:
         self.good += good
         self.failed += not good
 
@@ -77,7 +77,7 @@ class Evidence:
         each = math.log((1 - self.typical / 4) / (1 - self.typical))
         shown = failed * each - good * math.log(4)
         # `among / WRONG` is 40 · B.
-        if shown >= math.log(self.among / WRONG) - _SLACK:
+        if shown >= math.log(self.among / FALSE_ALARM_RATE) - _SLACK:
             return "confirmed"
         if shown <= _RECOVERED + _SLACK:
             return "recovered"
@@ -88,22 +88,22 @@ class Evidence:
 
 def fewest_reruns(among: int) -> int:
     """Return the fewest reruns that confirm one of `among` broken cases if all of them fail."""
-    evidence = Evidence(among)
+    evidence = RerunEvidence(among)
     while evidence.decided is None:
-        evidence.take(good=False)
+        evidence.add(good=False)
     return evidence.failed
 
 
 def repeats_confirm(failed: int, graded: int, among: int) -> bool:
     """Return whether the repeats of a case already show, without reruns, that the case broke.
 
-    `among` cases could have broken. Suppose the case still passes at the `TYPICAL` rate. Then at least `failed`
-    failures in `graded` repeats must have a probability of at most 0.025 / `among` (the upper tail of a binomial
-    distribution)."""
+    `among` cases could have broken. Suppose the case still passes at the `TYPICAL_PASS_RATE` rate. Then at least
+    `failed` failures in `graded` repeats must have a probability of at most 0.025 / `among` (the upper tail of a
+    binomial distribution)."""
     tail = []
     for count in range(failed, graded + 1):
-        tail.append(math.comb(graded, count) * (1 - TYPICAL) ** count * TYPICAL ** (graded - count))
-    return math.fsum(tail) <= WRONG / among
+        tail.append(math.comb(graded, count) * (1 - TYPICAL_PASS_RATE) ** count * TYPICAL_PASS_RATE ** (graded - count))
+    return math.fsum(tail) <= FALSE_ALARM_RATE / among
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class ConfirmedCase:
 
 
 @dataclass(frozen=True)
-class Confirmed:
+class ConfirmationReport:
     """The confirmation of every case that broke, after `reruns` reruns.
 
     `batch` is the number of the batch that records the reruns, if any. `errors` counts the cases left undecided by

@@ -13,19 +13,19 @@ from dataclasses import field
 from functools import cached_property
 
 from workbench.analysis.comparison import NO_GATES, cell_of
+from workbench.analysis.early_stop_state import GateEarlyStop, PairEarlyStop, TooFewUnits
 from workbench.analysis.statistics import (
-    LEVEL,
+    SIGNIFICANCE_LEVEL,
     GateEvidence,
     Interval,
     anytime_p,
     bounded_interval,
     e_value,
-    fewest_that_reach,
+    fewest_units_to_reach,
     level_of_look,
     looks_after,
     mcnemar,
 )
-from workbench.analysis.watched import GateWatched, PairWatched, TooFewUnits
 from workbench.dataclasses import dataclass
 from workbench.grading.run_summary import NOT_NEEDED_PREFIX, RunSummary, is_not_needed
 from workbench.grading.scoring import mean
@@ -35,7 +35,7 @@ from workbench.suite.grading_model import Gate
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PlannedRunPlace:
     """The place of a planned run: its case, its model, and the case's cluster.
 
     The cases of one `cluster` of a suite are one observation. A case without a cluster is a separate observation."""
@@ -83,7 +83,7 @@ class _Pair:
 class _Pairs:
     """The comparisons of the batch's first model with every other model."""
 
-    def __init__(self, until: Until, places: Mapping[int, Place]) -> None:
+    def __init__(self, until: Until, places: Mapping[int, PlannedRunPlace]) -> None:
         self._until = until
         self._runs: dict[tuple[str, str, str], list[RunSummary]] = {}
         models: dict[str, None] = {}
@@ -100,7 +100,7 @@ class _Pairs:
             self.pairs.append(_Pair(self._first, model, with_both))
         self._places = places
 
-    def take(self, place: Place, run: RunSummary) -> None:
+    def add(self, place: PlannedRunPlace, run: RunSummary) -> None:
         self._runs.setdefault((place.suite, place.case_id, place.model), []).append(run)
         for pair in self.pairs:
             if not pair.decided and pair.is_about(place.model):
@@ -116,7 +116,7 @@ class _Pairs:
             if self._until.rule == "e-value":
                 pair.greatest = max(pair.greatest, e_value(pair.better, pair.worse))
                 pair.p = min(1.0, anytime_p(pair.greatest) * len(self.pairs))
-                pair.decided = pair.p <= LEVEL
+                pair.decided = pair.p <= SIGNIFICANCE_LEVEL
             elif pair.seen in (after := looks_after(len(pair.units), self._until.looks or 1)):
                 pair.look = after.index(pair.seen) + 1
                 pair.p = min(1.0, mcnemar(pair.better, pair.worse) * len(self.pairs))
@@ -128,7 +128,9 @@ class _Pairs:
         if len(self.pairs) > 1:
             # O'Brien and Fleming's levels keep the error at 5% only for one comparison. Their joint distribution does
             # not apply to several comparisons, so the sum of all levels is limited to 5% instead.
-            level *= LEVEL / max(LEVEL, sum(level_of_look(each, looks) for each in range(1, looks + 1)))
+            level *= SIGNIFICANCE_LEVEL / max(
+                SIGNIFICANCE_LEVEL, sum(level_of_look(each, looks) for each in range(1, looks + 1))
+            )
         return level
 
     def _count(self, pair: _Pair, unit: _PlannedUnit) -> None:
@@ -145,7 +147,7 @@ class _Pairs:
         pair.cases += len(unit) // 2
         pair.seen += 1
 
-    def why_not(self, place: Place) -> str | None:
+    def why_not(self, place: PlannedRunPlace) -> str | None:
         pairs = [pair for pair in self.pairs if pair.is_about(place.model)]
         if not pairs or not all(pair.decided for pair in pairs):
             return None
@@ -153,21 +155,21 @@ class _Pairs:
             return f"{NOT_NEEDED_PREFIX}all comparisons with {self._first} are decided"
         return f"{NOT_NEEDED_PREFIX}{place.model} against {self._first} is decided"
 
-    def found(self, saved: frozenset[int]) -> Iterator[PairWatched]:
+    def found(self, saved: frozenset[int]) -> Iterator[PairEarlyStop]:
         spared = Counter(self._places[number].model for number in saved)
         for pair in self.pairs:
-            looks, level, e_value_now = None, LEVEL, None
+            looks, level, e_value_now = None, SIGNIFICANCE_LEVEL, None
             if self._until.looks:
                 looks = len(looks_after(len(pair.units), self._until.looks))
                 # Without a unit, there is no look and no level.
-                level = self._level(max(pair.look, 1), looks) if looks else LEVEL
+                level = self._level(max(pair.look, 1), looks) if looks else SIGNIFICANCE_LEVEL
             if self._until.rule == "e-value":
                 e_value_now = pair.greatest
             # Runs with the first model serve every comparison. They count only for a single comparison.
             spared_runs = spared[pair.second]
             if len(self.pairs) == 1:
                 spared_runs = spared.total()
-            yield PairWatched(
+            yield PairEarlyStop(
                 first=pair.first,
                 second=pair.second,
                 rule=self._until.rule,
@@ -186,28 +188,30 @@ class _Pairs:
             )
 
 
-class Watch:
+class EarlyStopping:
     """The early stopping of one batch: its comparisons or its pass rates, after the finished runs.
 
     `places` holds the planned runs by number, in the order of the plan, and `gates` the gates of the suites. Pass each
-    finished run to `take`, in any order, and call `why_not` before starting a run."""
+    finished run to `add`, in any order, and call `why_not` before starting a run."""
 
-    def __init__(self, until: Until, places: Mapping[int, Place], gates: Mapping[str, Gate] = NO_GATES) -> None:
+    def __init__(
+        self, until: Until, places: Mapping[int, PlannedRunPlace], gates: Mapping[str, Gate] = NO_GATES
+    ) -> None:
         self._places = places
         self._spared: set[int] = set()
         self._pairs = _Pairs(until, places) if until.rule != "gate" else None
         self._gates = _Gates(until, places, gates) if until.rule == "gate" else None
 
-    def take(self, number: int, run: RunSummary) -> None:
+    def add(self, number: int, run: RunSummary) -> None:
         # A stopped run decides nothing because a resumed batch repeats it.
         if run.status == Status.STOPPED:
             return
         if is_not_needed(run):
             self._spared.add(number)
         if self._pairs is not None:
-            self._pairs.take(self._places[number], run)
+            self._pairs.add(self._places[number], run)
         if self._gates is not None:
-            self._gates.take(number, run)
+            self._gates.add(number, run)
 
     def why_not(self, number: int) -> str | None:
         """Return the reason why a run is not needed; `None` while it may still decide something."""
@@ -218,27 +222,27 @@ class Watch:
         return None
 
     @property
-    def pairs(self) -> tuple[PairWatched, ...]:
+    def pairs(self) -> tuple[PairEarlyStop, ...]:
         """The state of each comparison with the first model."""
         if self._pairs is None:
             return ()
         return tuple(self._pairs.found(frozenset(self._spared)))
 
     @property
-    def gates(self) -> tuple[GateWatched, ...]:
+    def gates(self) -> tuple[GateEarlyStop, ...]:
         if self._gates is None:
             return ()
         return tuple(self._gates.found(frozenset(self._spared)))
 
     @property
-    def out_of_reach(self) -> tuple[TooFewUnits, ...]:
+    def unreachable_gates(self) -> tuple[TooFewUnits, ...]:
         """The gates with too few cases or clusters for an early decision, each once."""
         if self._gates is None:
             return ()
-        return tuple(dict.fromkeys(self._gates.out_of_reach))
+        return tuple(dict.fromkeys(self._gates.unreachable_gates))
 
 
-def stored_watch(batch: BatchRow, runs: Iterable[RunRow], gates: Mapping[str, Gate]) -> Watch | None:
+def stored_early_stopping(batch: BatchRow, runs: Iterable[RunRow], gates: Mapping[str, Gate]) -> EarlyStopping | None:
     """Rebuild the early stopping of a stored batch from its runs; `None` for a batch that runs every case.
 
     `gates` holds the gate of each suite, by the path of its file."""
@@ -255,11 +259,13 @@ def stored_watch(batch: BatchRow, runs: Iterable[RunRow], gates: Mapping[str, Ga
             clusters[(run.suite, run.case_id)] = run.figures.grading.cluster
     places = {}
     for run in rows:
-        places[run.place] = Place(str(run.suite.file), run.case_id, run.model, clusters.get((run.suite, run.case_id)))
-    watch = Watch(until, places, gates)
+        places[run.place] = PlannedRunPlace(
+            str(run.suite.file), run.case_id, run.model, clusters.get((run.suite, run.case_id))
+        )
+    watch = EarlyStopping(until, places, gates)
     for run in rows:
         if run.figures is not None:
-            watch.take(run.place, run.figures)
+            watch.add(run.place, run.figures)
     return watch
 
 
@@ -334,7 +340,7 @@ class _Gate:
             if graded:
                 shares.append(good / graded)
         if shares:
-            self.evidence.take(mean(shares), len(shares) / self.most)
+            self.evidence.add(mean(shares), len(shares) / self.most)
         self.shares += shares
         self.units_of_shares += [self.seen] * len(shares)
         self.seen += 1
@@ -348,7 +354,7 @@ class _Gate:
 
 
 class _Gates:
-    def __init__(self, until: Until, places: Mapping[int, Place], gates: Mapping[str, Gate]) -> None:
+    def __init__(self, until: Until, places: Mapping[int, PlannedRunPlace], gates: Mapping[str, Gate]) -> None:
         self._runs: dict[int, RunSummary] = {}
         self.gates: list[_Gate] = []
         demands: dict[str | None, Gate] = dict(gates.items())
@@ -366,7 +372,7 @@ class _Gates:
             for number in gate.places:
                 self._of_place.setdefault(number, []).append(gate)
 
-    def take(self, number: int, run: RunSummary) -> None:
+    def add(self, number: int, run: RunSummary) -> None:
         self._runs[number] = run
         for gate in self._of_place.get(number, ()):
             while gate.evidence.verdict is None and gate.seen < len(gate.units):
@@ -384,14 +390,14 @@ class _Gates:
             return None
         return f"{NOT_NEEDED_PREFIX}the pass rate is decided"
 
-    def found(self, saved: frozenset[int]) -> Iterator[GateWatched]:
+    def found(self, saved: frozenset[int]) -> Iterator[GateEarlyStop]:
         for gate in self.gates:
             clusters = rate = None
             if gate.has_clusters:
                 clusters = len(set(gate.units_of_shares))
             if gate.shares:
                 rate = mean(gate.shares)
-            yield GateWatched(
+            yield GateEarlyStop(
                 suite=gate.suite,
                 model=gate.model,
                 gate=gate.gate,
@@ -409,14 +415,14 @@ class _Gates:
             )
 
     @property
-    def out_of_reach(self) -> Iterator[TooFewUnits]:
+    def unreachable_gates(self) -> Iterator[TooFewUnits]:
         for gate in self.gates:
             sizes = [len(unit) / gate.most for unit in gate.units]
-            if fewest_that_reach(gate.gate, gate.worse, sizes) is None:
+            if fewest_units_to_reach(gate.gate, gate.worse, sizes) is None:
                 yield TooFewUnits(gate.suite, gate.gate, gate.worse, len(gate.units), gate.has_clusters)
 
 
-def _units_of(places: Mapping[int, Place], suite: str | None, gate: Gate) -> dict[str | None, list[_Unit]]:
+def _units_of(places: Mapping[int, PlannedRunPlace], suite: str | None, gate: Gate) -> dict[str | None, list[_Unit]]:
     """Return the units of a suite, or of all suites, by model; the key `None` stands for all models together."""
     found: dict[str | None, dict[object, dict[tuple[str, str], list[int]]]] = {}
     for number, place in places.items():

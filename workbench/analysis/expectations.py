@@ -53,7 +53,7 @@ class Expectations:
     final: tuple[str, ...] = ()
 
 
-def forbidden_others(case: Case, grading: Grading) -> str:
+def forbidden_extra_calls(case: Case, grading: Grading) -> str:
     """Describe the unexpected calls that fail a run; empty if no such call does."""
     match extra_calls_of(case, grading):
         case None | "allow":
@@ -71,7 +71,7 @@ def expectations_of(case: Case, grading: Grading) -> Expectations:
         calls=tuple(_expected(case)),
         disallowed=tuple(_expectation(call, "disallowed") for call in case.disallowed),
         no_calls=case.expect_no_calls,
-        others=forbidden_others(case, grading),
+        others=forbidden_extra_calls(case, grading),
         answer=tuple(_answer_checks(case)),
         final=tuple(final_lines(case)),
     )

@@ -8,23 +8,23 @@ from dataclasses import replace
 from itertools import chain
 
 from workbench.analysis.causes import (
-    ASKED_BACK,
-    BASELINE,
+    ASKED_BACK_ADVICE,
+    BASELINE_ADVICE,
+    BASELINE_MODEL,
     CAUSES,
-    FOR_BASELINE,
-    NEVER_ALONE,
-    REPEATED,
-    USED_UP,
+    REPEATED_ADVICE,
+    SECONDARY_CAUSES,
+    USED_UP_ADVICE,
     Cause,
     CauseFold,
     CauseGroup,
-    Confusion,
+    ConfusionCounts,
     FailedRun,
     FailureNumbers,
     Failures,
-    Pair,
     Subject,
     Symptom,
+    ToolPair,
     causes_of,
 )
 from workbench.checks.values import describe_value
@@ -40,7 +40,7 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 # The confusion table.
 
 
-def confusion_of(runs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Confusion:
+def confusion_of(runs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> ConfusionCounts:
     """Return the confusion table of runs; each run is its expected tools and its called tools, in order.
 
     Within a run, equal tools are paired first, regardless of position. The rest is paired in order: each pair shows the
@@ -55,15 +55,15 @@ class ConfusionFold:
     """The confusion table of `confusion_of`, accumulated from runs."""
 
     def __init__(self) -> None:
-        self._counts: Counter[Pair] = Counter()
+        self._counts: Counter[ToolPair] = Counter()
         self._names: dict[str, str] = {}
         self._known: dict[str, str] = {}
 
     def add(self, expected: Sequence[str], called: Sequence[str]) -> None:
         self._counts.update(_pairs([*map(self._canonical, expected)], [*map(self._canonical, called)]))
 
-    def found(self) -> Confusion:
-        return Confusion(self._counts)
+    def found(self) -> ConfusionCounts:
+        return ConfusionCounts(self._counts)
 
     def _canonical(self, name: str) -> str:
         # Providers change the spelling of names, so all calls of a tool count under the first spelling.
@@ -72,7 +72,7 @@ class ConfusionFold:
         return self._known[name]
 
 
-def _pairs(expected: Sequence[str], called: Sequence[str]) -> Iterator[Pair]:
+def _pairs(expected: Sequence[str], called: Sequence[str]) -> Iterator[ToolPair]:
     open_calls = Counter(called)
     left: list[str] = []
     for tool in expected:
@@ -250,17 +250,17 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
     found = _without_given_up(result.trajectory, expected, _with_wrong_tools(found))
     causes = set(causes_of(found))
     # A low score follows from any other cause, so it counts only alone.
-    if causes - NEVER_ALONE - {"low score"}:
+    if causes - SECONDARY_CAUSES - {"low score"}:
         found = _without_cause(found, "low score")
-    elif causes <= NEVER_ALONE:
+    elif causes <= SECONDARY_CAUSES:
         why = "not graded"
         if result.grade is not None:
             why = reason_of(result.grade)
         # The limit of rounds ends a conversation regardless of its score.
         cut = result.trajectory.finish_reason == "rounds exhausted"
         found.append(Symptom("over budget" if cut else "low score", why))
-    if model_of(result.model) == BASELINE:
-        found = [replace(symptom, advice=FOR_BASELINE) for symptom in found]
+    if model_of(result.model) == BASELINE_MODEL:
+        found = [replace(symptom, advice=BASELINE_ADVICE) for symptom in found]
     return tuple(sorted(found, key=lambda symptom: CAUSES.index(symptom.cause)))
 
 
@@ -375,12 +375,12 @@ def _advice(issue: Issue, calls: Sequence[CallRecord]) -> str | None:
     if issue.kind == "cut off":
         return f"cut off {issue.why}"
     if issue.kind == "duplicate call":
-        return REPEATED
+        return REPEATED_ADVICE
     if issue.kind == "extra call" and issue.call is not None:
         call = calls[issue.call]
         for earlier in calls[: issue.call]:
             if (earlier.tool, earlier.arguments) == (call.tool, call.arguments):
-                return REPEATED
+                return REPEATED_ADVICE
     return None
 
 
@@ -432,9 +432,9 @@ def _without_given_up(
     answer = trajectory.final_answer
     advice: str | None = None
     if how == _USED_UP:
-        advice = USED_UP
+        advice = USED_UP_ADVICE
     elif answer.rstrip().endswith(("?", "？")):
-        advice = ASKED_BACK
+        advice = ASKED_BACK_ADVICE
     lacking, rest = _with_cause(found, "missing call"), _without_cause(found, "missing call")
     # Without an answer, its content is missing for the same reason as the calls.
     if not answer:

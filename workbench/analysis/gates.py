@@ -27,11 +27,11 @@ from workbench.suite.rules import is_score
 from workbench.suite.settings import Grading
 
 if TYPE_CHECKING:
-    from workbench.analysis.watched import GateWatched
+    from workbench.analysis.early_stop_state import GateEarlyStop
 
 # Aggregates of a suite's runs: statistics of the graders' results, and gates on them.
 
-SLACK = 1e-9
+TOLERANCE = 1e-9
 """The amount by which a statistic may miss its gate. Sums of shares such as 0.1 are inexact in binary."""
 
 
@@ -126,10 +126,10 @@ def gate_holds(reached: float | None, threshold: float, *, strictly: bool, at_mo
     if reached is None:
         return False
     if at_most:
-        return reached <= threshold + SLACK
+        return reached <= threshold + TOLERANCE
     if strictly:
-        return reached > threshold + SLACK
-    return reached >= threshold - SLACK
+        return reached > threshold + TOLERANCE
+    return reached >= threshold - TOLERANCE
 
 
 def statistic(name: Statistic, values: Sequence[float]) -> float | None:
@@ -288,14 +288,14 @@ class GateResult:
     counted_zero: int = 0
     graded: int = 0
     """The number of graded runs behind the value."""
-    watched: GateWatched | None = None
+    watched: GateEarlyStop | None = None
     """The early stopping of this pass rate, in a batch that may stop early. Its verdict, if any, decides."""
 
     @property
     def met(self) -> bool:
         if self.watched is not None and self.watched.verdict is not None:
             return self.watched.verdict == "reached"
-        return self.reached is not None and self.reached >= self.minimum - SLACK
+        return self.reached is not None and self.reached >= self.minimum - TOLERANCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +310,7 @@ class UserErrors:
     @property
     def met(self) -> bool:
         """Whether the number of spoilt runs is within the limit."""
-        return self.spoilt <= self.limit * self.runs + SLACK
+        return self.spoilt <= self.limit * self.runs + TOLERANCE
 
     @property
     def text(self) -> str:
@@ -334,7 +334,7 @@ class Quality:
     """The runs spoilt by simulated users, for each suite that limits their share."""
 
     @property
-    def demands_met(self) -> bool:
+    def gates_met(self) -> bool:
         """Whether all gates are met, regardless of the statuses of cases."""
         return _all_met(self.gates) and _all_met(self.aggregates) and all(each.met for each in self.user_errors)
 
@@ -356,7 +356,7 @@ def quality_of(
     *,
     suite_of: Callable[[RunResult], str] = path_of_suite,
     aggregates: tuple[AggregateResult, ...] = (),
-    watched: Iterable[GateWatched] = (),
+    watched: Iterable[GateEarlyStop] = (),
 ) -> Quality:
     """Judge a batch.
 
@@ -377,7 +377,7 @@ def quality_of(
             break
     if min_score is not None or rate is not None:
         demanded = Gate(min_score=min_score, min_pass_rate=rate)
-        asked = tuple(as_watched(gates_of(None, demanded, results), known))
+        asked = tuple(with_early_stop(gates_of(None, demanded, results), known))
         without_gates = tuple(replace(each, gates=()) for each in aggregates)
         # Without any run, there is no result and the requirement is missed.
         met = bool(asked) and _all_met(asked)
@@ -398,7 +398,7 @@ def quality_of(
             fold = reached[suite] = GateFold(suite, gates.get(suite, Gate.model_construct()))
         fold.add(result)
     for suite, fold in reached.items():
-        demands = tuple(as_watched(fold.results(), known))
+        demands = tuple(with_early_stop(fold.results(), known))
         checked += demands
         own: list[AggregateResult] = []
         replacing: list[AggregateResult] = []
@@ -433,8 +433,8 @@ def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
     return f"no run that counts was graded: {why or 'there is none'}"
 
 
-def as_watched(
-    gates: Iterable[GateResult], watched: Mapping[tuple[str | None, str | None], GateWatched]
+def with_early_stop(
+    gates: Iterable[GateResult], watched: Mapping[tuple[str | None, str | None], GateEarlyStop]
 ) -> Iterator[GateResult]:
     """Yield the gates. Gates on pass rates are joined with the early stopping of their suite and model in `watched`."""
     for gate in gates:
@@ -488,7 +488,7 @@ class GateFold:
     def __init__(self, suite: str | None, gate: Gate) -> None:
         self._suite = suite
         self._gate = gate
-        self._asks = any(measure.demanded(gate) is not None for measure in GATE_MEASURES.values())
+        self._asks = any(measure.threshold_of(gate) is not None for measure in GATE_MEASURES.values())
         self._reached: dict[str | None, _Reached] = {}
         if gate.per == "batch":
             self._reached[None] = _Reached()
@@ -507,7 +507,7 @@ class GateFold:
             return
         for model, own in _gradable(self._reached).items():
             for measure in GATE_MEASURES.values():
-                if (minimum := measure.demanded(gate)) is not None:
+                if (minimum := measure.threshold_of(gate)) is not None:
                     reached = measure.reached(own.scores, own.good, own.graded)
                     zeros = 0 if measure.is_rate else own.zeros
                     yield GateResult(self._suite, measure.name, minimum, reached, model, zeros, own.graded)

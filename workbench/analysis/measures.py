@@ -51,7 +51,7 @@ _TEXTS: Final[Mapping[Unit, Callable[[float | None], str]]] = {
 }
 
 
-class OfModel(Protocol):
+class ModelFigures(Protocol):
     """The figures of a model's runs, in its `Totals` or `ModelTotals`."""
 
     @property
@@ -72,7 +72,7 @@ class OfModel(Protocol):
     def runs_of_unknown_cost(self) -> int: ...
 
 
-class OfCase(Protocol):
+class CaseFigures(Protocol):
     """The figures of a case's runs with a model, in its `Cell`."""
 
     @property
@@ -104,12 +104,12 @@ class Growth:
 
 
 @dataclass(frozen=True)
-class Pooled:
+class PooledNumber:
     """One number for all runs of a model; `title` is its name in tables, `how` the kind of pooling in words."""
 
     title: str
     how: str
-    of: Callable[[OfModel], float | None]
+    of: Callable[[ModelFigures], float | None]
 
 
 @dataclass(frozen=True)
@@ -130,13 +130,13 @@ class Measure:
     unit: Unit
     of_run: Callable[[RunResult], float | None]
     better: Direction
-    pooled: tuple[Pooled, ...]
+    pooled: tuple[PooledNumber, ...]
     test: PairTest | Growth | None
     by_grader: bool = False
     is_rate: bool = False
-    of_case: Callable[[OfCase], float | None] | None = None
+    of_case: Callable[[CaseFigures], float | None] | None = None
     only_deciding: bool = False
-    per_run: Pooled | None = None
+    per_run: PooledNumber | None = None
 
     def values(self, runs: Iterable[RunResult]) -> list[float]:
         """Return the values of the graded runs that have one."""
@@ -180,18 +180,18 @@ def _tokens(run: RunResult) -> float | None:
     return run.usage.input_tokens + run.usage.output_tokens
 
 
-def _mean_cost(totals: OfModel) -> float | None:
+def _mean_cost(totals: ModelFigures) -> float | None:
     # The mean of the known costs would flatter a model whose expensive runs have no known cost.
     if totals.cost_usd is None or not totals.runs or totals.runs_of_unknown_cost:
         return None
     return totals.cost_usd / totals.runs
 
 
-def _of_latency(name: str) -> Callable[[OfModel], float | None]:
+def _of_latency(name: str) -> Callable[[ModelFigures], float | None]:
     return lambda totals: totals.latency.percentiles[name] if totals.latency is not None else None
 
 
-def _good_runs(case: OfCase) -> float | None:
+def _good_runs(case: CaseFigures) -> float | None:
     return case.good / case.graded if case.graded else None
 
 
@@ -201,7 +201,7 @@ PASS_RATE: Final = Measure(
     "share",
     lambda run: float(run.status.good),
     "more",
-    (Pooled("pass rate", "share of what was graded", lambda totals: totals.pass_rate),),
+    (PooledNumber("pass rate", "share of what was graded", lambda totals: totals.pass_rate),),
     "McNemar",
     is_rate=True,
     of_case=lambda case: float(case.is_good),
@@ -222,7 +222,7 @@ GOOD_RUNS: Final = Measure(
 )
 """The share of a case's graded runs that passed or were warned, without the rule for repeats.
 
-The regression gate tests this measure (`Paired.is_worse`)."""
+The regression gate tests this measure (`PairedComparison.is_worse`)."""
 
 SCORE: Final = Measure(
     "score",
@@ -230,7 +230,7 @@ SCORE: Final = Measure(
     "share",
     counted_score,
     "more",
-    (Pooled("mean score", "mean", lambda totals: totals.mean_score),),
+    (PooledNumber("mean score", "mean", lambda totals: totals.mean_score),),
     "permutation",
     by_grader=True,
     of_case=lambda case: case.score,
@@ -243,14 +243,14 @@ COST: Final = Measure(
     "usd",
     lambda run: run.cost_usd,
     "less",
-    (Pooled("cost", "sum", lambda totals: totals.cost_usd),),
+    (PooledNumber("cost", "sum", lambda totals: totals.cost_usd),),
     None,
-    per_run=Pooled("cost of a run", "mean", _mean_cost),
+    per_run=PooledNumber("cost of a run", "mean", _mean_cost),
 )
-SLOWER: Final = Growth(times=1.5, by=200.0)
+SLOWER_GROWTH: Final = Growth(times=1.5, by=200.0)
 """The growth of a case's latency, in milliseconds, that makes the case count as slower."""
 
-_LATENCIES: Final = tuple(Pooled(f"latency {name}", how, _of_latency(name)) for name, how in PERCENTILES.items())
+_LATENCIES: Final = tuple(PooledNumber(f"latency {name}", how, _of_latency(name)) for name, how in PERCENTILES.items())
 LATENCY: Final = Measure(
     "latency_ms",
     "latency",
@@ -258,11 +258,11 @@ LATENCY: Final = Measure(
     lambda run: run.latency_ms,
     "less",
     _LATENCIES,
-    SLOWER,
+    SLOWER_GROWTH,
     per_run=_LATENCIES[0],
 )
 TOKENS: Final = Measure(
-    "tokens", "tokens", "tokens", _tokens, "less", (Pooled("tokens", "sum", lambda totals: totals.tokens),), None
+    "tokens", "tokens", "tokens", _tokens, "less", (PooledNumber("tokens", "sum", lambda totals: totals.tokens),), None
 )
 VALID_ARGUMENTS: Final = Measure(
     "valid_arguments",
@@ -270,7 +270,7 @@ VALID_ARGUMENTS: Final = Measure(
     "share",
     lambda run: valid_arguments_of(run).rate,
     "more",
-    (Pooled("valid arguments", "share of the checked calls", lambda totals: totals.valid_arguments.rate),),
+    (PooledNumber("valid arguments", "share of the checked calls", lambda totals: totals.valid_arguments.rate),),
     "permutation",
     is_rate=True,
     of_case=lambda case: case.valid_arguments,
@@ -279,13 +279,13 @@ VALID_ARGUMENTS: Final = Measure(
 MEASURES: Final = {each.name: each for each in (SCORE, COST, LATENCY, TOKENS, VALID_ARGUMENTS)}
 """The measures that every suite can name, by name."""
 
-PAIRED: Final = (PASS_RATE, SCORE, VALID_ARGUMENTS, GOOD_RUNS)
+PAIRED_MEASURES: Final = (PASS_RATE, SCORE, VALID_ARGUMENTS, GOOD_RUNS)
 """The measures that are tested case by case between two models or two batches."""
 
-QUESTIONS: Final[Mapping[ComparedBy, Measure]] = {"status": PASS_RATE, "score": SCORE}
+DECIDING_MEASURES: Final[Mapping[ComparedBy, Measure]] = {"status": PASS_RATE, "score": SCORE}
 """The measures that may decide a comparison, by the suite's setting `compare_by`."""
 
-AGAINST_SCORE: Final = tuple(each for each in MEASURES.values() if each.per_run is not None)
+PARETO_MEASURES: Final = tuple(each for each in MEASURES.values() if each.per_run is not None)
 """The measures with a Pareto front against the score. Less is better for each of them."""
 
 
@@ -331,12 +331,12 @@ GateMeasureName = Literal["mean score", "pass rate"]
 class GateMeasure:
     """A requirement of a suite's gate on the runs of a model.
 
-    `option` is the command's option for the same requirement. `demanded` reads the threshold from a gate."""
+    `option` is the command's option for the same requirement. `threshold_of` reads the threshold from a gate."""
 
     name: GateMeasureName
     measure: Measure
     option: str
-    demanded: Callable[[Gate], float | None]
+    threshold_of: Callable[[Gate], float | None]
     reached: Callable[[Sequence[float], int, int], float | None]
     """Returns the reached value from the counted scores and the numbers of good and graded runs."""
 

@@ -49,7 +49,7 @@ class MutantResult:
     model: str
     run: tuple[str, ...]
     noticed: tuple[str, ...]
-    should: tuple[str, ...]
+    expecting_cases: tuple[str, ...]
     """The cases that expect one of the mutant's tools."""
     unclear: tuple[str, ...] = ()
     """The cases whose run with the mutant ended in an error."""
@@ -75,7 +75,7 @@ class MutationReport:
     results: tuple[MutantResult, ...]
     left_out: Mapping[str, str]
     """The reasons why cases were left out, by model and title. These cases fail even without a mutant."""
-    spared: int = 0
+    saved_runs: int = 0
     """The number of runs that were not needed."""
 
     @property
@@ -94,12 +94,12 @@ class MutationReport:
                 found.append((result.mutant.decoys, result.pass_rate))
         return tuple(found)
 
-    def blind(self, model: str) -> tuple[str, ...]:
+    def unnoticing_cases(self, model: str) -> tuple[str, ...]:
         """Return the cases that noticed no mutant although mutants of their expected tools were run with them."""
         should: dict[str, None] = {}
         noticed: set[str] = set()
         for result in self.results:
             if result.model == model and result.mutant.kind != "decoys":
-                should.update(dict.fromkeys(filter(result.run.__contains__, result.should)))
+                should.update(dict.fromkeys(filter(result.run.__contains__, result.expecting_cases)))
                 noticed.update(result.noticed)
         return tuple(case for case in should if case not in noticed)

@@ -11,31 +11,31 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.analysis.comparison import Cell, scores_differ
 from workbench.analysis.measures import (
+    DECIDING_MEASURES,
     GOOD_RUNS,
-    PAIRED,
+    PAIRED_MEASURES,
     PASS_RATE,
-    QUESTIONS,
     SCORE,
     VALID_ARGUMENTS,
     Measure,
     PairTest,
 )
 from workbench.analysis.statistics import (
-    LEVEL,
     MIN_CLUSTERS,
+    SIGNIFICANCE_LEVEL,
     Interval,
-    agreeing,
+    adjusted_to_test,
     bonferroni,
     design_effect,
     detectable_mean,
     detectable_share,
     mcnemar,
     mean_difference_interval,
+    normal_quantile,
     paired_shares_interval,
     permutation,
     standard_error,
-    student,
-    z_of,
+    student_quantile,
 )
 from workbench.dataclasses import dataclass
 from workbench.grading.scoring import mean
@@ -43,10 +43,10 @@ from workbench.numerals import count_text, counted, decimals, of_text, p_text
 from workbench.suite.grading_model import ComparedBy
 
 if TYPE_CHECKING:
-    from workbench.analysis.watched import PairWatched
+    from workbench.analysis.early_stop_state import PairEarlyStop
 
 
-Pair = tuple[Cell, Cell]
+CellPair = tuple[Cell, Cell]
 """The cells of one case: with model A, and with model B."""
 
 MAX_MORE_CASES = 10_000
@@ -102,9 +102,9 @@ def _shares_p(found: Differences) -> float:
 
 def _shares_interval(found: Differences, level: float) -> Interval | None:
     if found.clusters is None:
-        z = z_of(level)
+        z = normal_quantile(level)
     elif found.units > 1:
-        z = student(found.units - 1, level)
+        z = student_quantile(found.units - 1, level)
     else:
         return None
     return paired_shares_interval(found.better, found.worse, len(found.values), design_effect(*found), z)
@@ -182,7 +182,7 @@ class Contrast:
     @property
     def level(self) -> float:
         """The level of each comparison that keeps the error over all comparisons at 5% (Bonferroni)."""
-        return LEVEL / max(1, self.comparisons)
+        return SIGNIFICANCE_LEVEL / max(1, self.comparisons)
 
     @property
     def interval(self) -> Interval | None:
@@ -194,7 +194,7 @@ class Contrast:
         found = self.statistics.interval(self.found, self.level)
         if found is None:
             return None
-        return agreeing(found, is_real=self.is_real, apart=self.difference)
+        return adjusted_to_test(found, is_real=self.is_real, apart=self.difference)
 
     @property
     def detectable(self) -> float | None:
@@ -233,7 +233,7 @@ class Contrast:
         """Return the result of the test in words; only a deciding measure calls its difference real."""
         if self.p is None or self.adjusted is None:
             return ""
-        shown, adjusted = p_text(self.p, LEVEL), p_text(self.adjusted, LEVEL)
+        shown, adjusted = p_text(self.p, SIGNIFICANCE_LEVEL), p_text(self.adjusted, SIGNIFICANCE_LEVEL)
         if adjusted != shown:
             shown += f" ({adjusted} for {self.comparisons} comparisons)"
         if self.is_real and decides:
@@ -242,7 +242,7 @@ class Contrast:
         # would report a difference by chance.
         if self.is_real:
             return f"{shown}: a hint, which does not decide"
-        if self.p <= LEVEL:
+        if self.p <= SIGNIFICANCE_LEVEL:
             return f"{shown}: not enough to tell among this many comparisons"
         return f"{shown}: not enough to tell"
 
@@ -251,7 +251,7 @@ class Contrast:
 class PairNumbers:
     """The inputs of the tests of one comparison: the differences of pairs, by name of the measure.
 
-    The other fields have the meaning of those in `Paired`."""
+    The other fields have the meaning of those in `PairedComparison`."""
 
     differences: Mapping[str, Differences]
     both_good: int
@@ -260,20 +260,20 @@ class PairNumbers:
 
 
 @dataclass(frozen=True)
-class Paired:
+class PairedComparison:
     """Model B against model A on the cases that were graded with both models.
 
     Each case counts once, by the joined result of its repeats. `pairs` begins with the discordant pairs, the largest
     differences in score first. `left_out` counts the cases that ran with A or B but were not graded with both: in
-    error, skipped, stopped, or run with only one model. `among` holds all comparisons shown together, including this
+    error, skipped, stopped, or run with only one model. `family` holds all comparisons shown together, including this
     one.
     """
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[CellPair, ...]
     left_out: int
-    watched: PairWatched | None = None
+    watched: PairEarlyStop | None = None
     """The decision of a batch that may stop early. No other test is valid for such a batch."""
-    among: Sequence[Paired] = field(default=(), repr=False, compare=False)
+    family: Sequence[PairedComparison] = field(default=(), repr=False, compare=False)
 
     numbers: PairNumbers | None = field(default=None, repr=False, compare=False)
     """The inputs of the tests, if the pairs themselves were dropped to save memory."""
@@ -283,17 +283,17 @@ class Paired:
         return self.numbers or _numbers_of(self.pairs)
 
     @property
-    def in_numbers(self) -> Paired:
+    def without_pairs(self) -> PairedComparison:
         """The same comparison without its pairs, in a few bytes per pair."""
         return replace(self, pairs=(), numbers=self._numbers)
 
     @cached_property
     def _contrasts(self) -> Mapping[str, Contrast]:
-        return {measure.name: self._contrast(measure) for measure in PAIRED}
+        return {measure.name: self._contrast(measure) for measure in PAIRED_MEASURES}
 
     def _contrast(self, measure: Measure) -> Contrast:
         assert measure.test == "McNemar" or measure.test == "permutation"
-        comparisons = sum(other.is_tested(measure) for other in self.among)
+        comparisons = sum(other.is_tested(measure) for other in self.family)
         statistics = None
         if self.watched is None:
             statistics = _STATISTICS[measure.test]
@@ -335,7 +335,7 @@ class Paired:
         return self.count - self.better - self.worse - self.both_good
 
     @property
-    def discordant(self) -> list[Pair]:
+    def discordant(self) -> list[CellPair]:
         """The cases that are good with only one model, the largest difference in score first."""
         return list(self.pairs[: self.better + self.worse])
 
@@ -387,7 +387,7 @@ class Paired:
         pairs, of_status = self.count, self.by(PASS_RATE)
         # The exact test is slow for thousands of counts. The normal approximation with continuity correction first
         # rules out most counts. With a slack of 3%, it never rules out a count that the exact test accepts.
-        limit = 0.97 * z_of(of_status.level) ** 2
+        limit = 0.97 * normal_quantile(of_status.level) ** 2
         for more in range(MAX_MORE_CASES + 1):
             better = _rounded(self.better * (pairs + more), pairs)
             worse = _rounded(self.worse * (pairs + more), pairs)
@@ -409,13 +409,13 @@ class Paired:
         if not self.count:
             return (sentence,)
         results = [sentence, self.score_sentence(name_a, name_b)]
-        if QUESTIONS[self.primary] is SCORE and self.watched is None:
+        if DECIDING_MEASURES[self.primary] is SCORE and self.watched is None:
             results.reverse()
         return (*results, *filter(None, [self.arguments_sentence(name_a, name_b)]))
 
-    def sizes(self) -> Iterator[str]:
+    def difference_sentences(self) -> Iterator[str]:
         """Yield the size of each difference in words: `pass rate +4.0 points (95%: -2.1 to +10.3)`."""
-        for measure in QUESTIONS.values():
+        for measure in DECIDING_MEASURES.values():
             found = self.by(measure)
             if found.interval is not None:
                 yield f"{measure.pooled[0].title} {found.size}"
@@ -439,7 +439,7 @@ class Paired:
         counts = f"better on {count_text(self.better)}, worse on {of_text(self.worse, self.count)}"
         if self.clusters is not None:
             counts += f" in {counted(self.clusters, 'cluster')}"
-        decides = QUESTIONS[self.primary] is PASS_RATE
+        decides = DECIDING_MEASURES[self.primary] is PASS_RATE
         result = found.result(decides=decides)
         if decides and not found.is_real:
             result += self._needed_status()
@@ -454,7 +454,7 @@ class Paired:
         over = _cases(found.count)
         if not found.differs:
             return f"{name_a} and {name_b} score the same on {over}{found.bounds}"
-        decides, seen = QUESTIONS[self.primary] is SCORE, found.detectable
+        decides, seen = DECIDING_MEASURES[self.primary] is SCORE, found.detectable
         needed = ""
         if decides and not found.is_real and seen is not None and seen > abs(found.difference):
             needed = f"; this many cases can show about {decimals(seen, 3)}"
@@ -476,7 +476,7 @@ class Paired:
         return f"; this many cases can show about {decimals(100 * seen, 0)} points"
 
 
-def _numbers_of(pairs: Sequence[Pair]) -> PairNumbers:
+def _numbers_of(pairs: Sequence[CellPair]) -> PairNumbers:
     both_good = other_scores = 0
     questions: set[ComparedBy] = set()
     for a, b in pairs:
@@ -486,13 +486,13 @@ def _numbers_of(pairs: Sequence[Pair]) -> PairNumbers:
             other_scores += a.score is not None and b.score is not None and scores_differ(a.score, b.score)
     # Every case has a status to compare. The score decides only if every suite asks for it.
     primary: ComparedBy = "score" if questions == {"score"} else "status"
-    differences = {measure.name: _differences(measure, pairs) for measure in PAIRED}
+    differences = {measure.name: _differences(measure, pairs) for measure in PAIRED_MEASURES}
     return PairNumbers(differences, both_good, other_scores, primary)
 
 
-def _differences(measure: Measure, pairs: Iterable[Pair]) -> Differences:
+def _differences(measure: Measure, pairs: Iterable[CellPair]) -> Differences:
     values = array("d")
-    counted_pairs: list[Pair] = []
+    counted_pairs: list[CellPair] = []
     for pair in pairs:
         if measure.only_deciding and pair[1].is_quarantined:
             continue
@@ -502,52 +502,54 @@ def _differences(measure: Measure, pairs: Iterable[Pair]) -> Differences:
     return Differences(values, _clusters(counted_pairs))
 
 
-def paired(first: Iterable[Cell], second: Iterable[Cell], watched: PairWatched | None = None) -> Paired:
+def compare_pairs(
+    first: Iterable[Cell], second: Iterable[Cell], watched: PairEarlyStop | None = None
+) -> PairedComparison:
     """Compare the cells of a model A with those of a model B; a pair has the same suite and case id.
 
     `watched` is the decision about the two models in a batch that may stop early."""
     of_a, of_b = _by_case(first), _by_case(second)
-    pairs: list[Pair] = []
+    pairs: list[CellPair] = []
     for key, a in of_a.items():
         b = of_b.get(key)
         if b is not None and a.is_graded and b.is_graded:
             pairs.append((a, b))
-    # `Paired.discordant` relies on this order.
+    # `PairedComparison.discordant` relies on this order.
     pairs.sort(key=lambda pair: (pair[0].is_good == pair[1].is_good, -abs(_difference(SCORE, pair) or 0.0)))
-    return Paired(tuple(pairs), len(of_a.keys() | of_b.keys()) - len(pairs), watched)
+    return PairedComparison(tuple(pairs), len(of_a.keys() | of_b.keys()) - len(pairs), watched)
 
 
 def _by_case(cells: Iterable[Cell]) -> dict[tuple[str, str], Cell]:
     return {cell.case_key: cell for cell in cells}
 
 
-def all_paired(first: Iterable[Cell], others: Mapping[str, Iterable[Cell]]) -> dict[str, Paired]:
+def compare_with_first(first: Iterable[Cell], others: Mapping[str, Iterable[Cell]]) -> dict[str, PairedComparison]:
     """Compare the cells of one model with every other model's cells.
 
     Returns the comparisons by model, each corrected for the number of comparisons."""
     first = tuple(first)
-    found = together([paired(first, cells) for cells in others.values()])
+    found = corrected_for_count([compare_pairs(first, cells) for cells in others.values()])
     return dict(zip(others, found, strict=True))
 
 
-def together(comparisons: Iterable[Paired]) -> list[Paired]:
+def corrected_for_count(comparisons: Iterable[PairedComparison]) -> list[PairedComparison]:
     """Return the same comparisons, each corrected for the number of comparisons."""
     # Each comparison holds the list that contains it. The number of tests differs by measure because a model may have
     # no scores. Therefore, each comparison counts the members of the list with a test.
-    among: list[Paired] = []
-    among += (replace(comparison, among=among) for comparison in comparisons)
+    among: list[PairedComparison] = []
+    among += (replace(comparison, family=among) for comparison in comparisons)
     return among
 
 
 def _is_real(adjusted: float | None) -> bool:
-    return adjusted is not None and adjusted <= LEVEL
+    return adjusted is not None and adjusted <= SIGNIFICANCE_LEVEL
 
 
 def _cases(count: int) -> str:
     return "one case" if count == 1 else counted(count, "case")
 
 
-def _difference(measure: Measure, pair: Pair) -> float | None:
+def _difference(measure: Measure, pair: CellPair) -> float | None:
     assert measure.of_case is not None
     of_a, of_b = map(measure.of_case, pair)
     if of_a is None or of_b is None or not math.isfinite(of_b - of_a):
@@ -555,7 +557,7 @@ def _difference(measure: Measure, pair: Pair) -> float | None:
     return of_b - of_a
 
 
-def _clusters(pairs: Iterable[Pair]) -> Clusters:
+def _clusters(pairs: Iterable[CellPair]) -> Clusters:
     found: list[Hashable] = []
     any_written = False
     for a, b in pairs:

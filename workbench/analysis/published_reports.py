@@ -46,7 +46,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class System:
+class PublishedSystem:
     """The functions that make the reports of a published system.
 
     The functions receive one or more graded runs of one suite. The system's grader applies to all of them, and the
@@ -66,7 +66,7 @@ class System:
         return self.summary(runs)
 
 
-def share(part: int, whole: int, digits: int) -> float:
+def percentage(part: int, whole: int, digits: int) -> float:
     """Return `part` of `whole` as a percentage, rounded to `digits` decimals; 0 if `whole` is 0."""
     return round(100 * part / whole, digits) if whole else 0.0
 
@@ -194,7 +194,7 @@ def _percent(score: float | None) -> int:
     return math.floor(100 * (score or 0.0) + 0.5)
 
 
-_ACCURACY = System(lambda runs: _accuracy_summary(runs, {}), with_cases=_accuracy_summary)
+_ACCURACY = PublishedSystem(lambda runs: _accuracy_summary(runs, {}), with_cases=_accuracy_summary)
 
 
 TIE = "Tie"
@@ -218,8 +218,8 @@ def _critics_summary(runs: Sequence[RunResult]) -> Summary:
     details = []
     scores: list[JsonValue] = []
     for case in cases:
-        details.append(f"{case.case_id}: {percent(case):.2f}%, {case.status}")
-        scores.append({"case": case.case_id, "status": case.status, "score": percent(case)})
+        details.append(f"{case.case_id}: {score_percent(case):.2f}%, {case.status}")
+        scores.append({"case": case.case_id, "status": case.status, "score": score_percent(case)})
     numbers = {"total": len(cases), **totals, "pass_rate": rate, "cases": scores}
     return Summary(", ".join(headline), tuple(details), numbers)
 
@@ -275,10 +275,10 @@ def _by_own_rules(grading: Grading) -> Grading:
 
 def pass_rate(cases: Sequence[_Case]) -> float:
     """Return the share of passed cases in percent with two digits; a warned case does not count as passed."""
-    return share(sum(case.status == Status.PASSED for case in cases), len(cases), 2)
+    return percentage(sum(case.status == Status.PASSED for case in cases), len(cases), 2)
 
 
-def percent(case: _Case) -> float:
+def score_percent(case: _Case) -> float:
     # JSON has no infinity: a score of minus infinity becomes the smallest number.
     return round(max(100 * (case.score or 0.0), -sys.float_info.max), 2)
 
@@ -305,12 +305,12 @@ def _comparison(runs: Sequence[RunResult]) -> Summary:
 
 
 def _best_of(cases: Sequence[_Case]) -> str:
-    highest = max(map(percent, cases))
-    models = {case.model for case in cases if percent(case) == highest}
+    highest = max(map(score_percent, cases))
+    models = {case.model for case in cases if score_percent(case) == highest}
     return models.pop() if len(models) == 1 else TIE
 
 
-_CRITICS = System(_critics_summary, _comparison)
+_CRITICS = PublishedSystem(_critics_summary, _comparison)
 
 
 MIN_FOR_PERCENTILES = 20
@@ -393,12 +393,12 @@ def _decision_summary(runs: Sequence[RunResult]) -> Summary:
     return Summary(f"{headline}, {latency}", (), numbers | {"latency": printed})
 
 
-_DECISION = System(_decision_summary)
+_DECISION = PublishedSystem(_decision_summary)
 
 
-Group = Literal["param_errors", "wrong_tool", "missing_tool", "over_calling"]
+FailureGroup = Literal["param_errors", "wrong_tool", "missing_tool", "over_calling"]
 
-ADVICE: dict[Group, tuple[str, str]] = {
+ADVICE: dict[FailureGroup, tuple[str, str]] = {
     "param_errors": (
         "improve_param_descriptions",
         "parameters were wrong: describe them better, with examples",
@@ -418,7 +418,7 @@ ADVICE: dict[Group, tuple[str, str]] = {
 }
 """The groups of failures in the order of the report, each with the code and the text of its advice."""
 
-_GROUP_OF: dict[str, Group] = {
+_GROUP_OF: dict[str, FailureGroup] = {
     "missing argument": "param_errors",
     "wrong argument": "param_errors",
     "forbidden argument": "param_errors",
@@ -440,7 +440,7 @@ class GradedTest:
     recall: float
     parameters: float
     latency_ms: float
-    groups: frozenset[Group] = frozenset()
+    groups: frozenset[FailureGroup] = frozenset()
 
 
 def graded_test(run: RunResult) -> GradedTest:
@@ -459,7 +459,7 @@ def graded_test(run: RunResult) -> GradedTest:
     )
 
 
-def _groups(grade: Grade) -> Iterator[Group]:
+def _groups(grade: Grade) -> Iterator[FailureGroup]:
     expects_calls = bool(grade.expected_pairings)
     for issue in grade.issues:
         # The published system counts an extra call as a wrong tool, unless no call is expected.
@@ -481,7 +481,7 @@ def suite_report(tests: Sequence[GradedTest]) -> dict[str, JsonValue]:
         "total": len(tests),
         "passed": passed,
         "failed": len(tests) - passed,
-        "pass_rate": share(passed, len(tests), 1),
+        "pass_rate": percentage(passed, len(tests), 1),
         **averages,
         "avg_latency_ms": round(sum(test.latency_ms for test in tests) / number),
         "failures": list(failures),
@@ -533,7 +533,7 @@ def _dimensions_summary(runs: Sequence[RunResult]) -> Summary:
     return Summary(headline, tuple(details), {**report, "analysis": analysis})
 
 
-_DIMENSIONS = System(_dimensions_summary)
+_DIMENSIONS = PublishedSystem(_dimensions_summary)
 
 
 def _trajectory_summary(runs: Sequence[RunResult]) -> Summary:
@@ -565,7 +565,7 @@ def _figure(value: float | None) -> str:
     return "–" if value is None else decimals(value)
 
 
-_TRAJECTORY = System(_trajectory_summary)
+_TRAJECTORY = PublishedSystem(_trajectory_summary)
 
 
 _NO_CASES: Mapping[str, Case] = MappingProxyType({})
@@ -622,7 +622,7 @@ def published_reports(results: Sequence[RunResult], cases: Mapping[str, Case] = 
             yield PublishedReport(suite, None, grader, TRAITS[grader].system, system.comparison(runs))
 
 
-_SYSTEMS: Mapping[str, System] = {
+_SYSTEMS: Mapping[str, PublishedSystem] = {
     "critics": _CRITICS,
     "decision": _DECISION,
     "accuracy": _ACCURACY,
@@ -631,7 +631,7 @@ _SYSTEMS: Mapping[str, System] = {
 }
 
 
-def system_of(grader: str) -> System:
+def system_of(grader: str) -> PublishedSystem:
     """Return the published system that a grader follows.
 
     Raises ValueError for an unknown grader."""

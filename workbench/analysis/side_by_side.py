@@ -18,13 +18,13 @@ from workbench.analysis.comparison import (
     scores_of,
 )
 from workbench.analysis.measures import Measure
-from workbench.analysis.paired import Paired, paired, together
+from workbench.analysis.paired import PairedComparison, compare_pairs, corrected_for_count
 from workbench.dataclasses import dataclass
 from workbench.grading.run_summary import RunSummary, is_not_needed
 from workbench.suite.grading_model import Gate, RepeatRule
 
 if TYPE_CHECKING:
-    from workbench.analysis.watched import PairWatched
+    from workbench.analysis.early_stop_state import PairEarlyStop
 
 MAX_ALL_PAIRS = 3
 """The most models among which every pair is compared. With more models, each is compared only with the first one,
@@ -32,7 +32,7 @@ because every further comparison makes the corrected tests weaker."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CaseRow:
     """A case with its cell for each model, in the order of the columns; `None` for a model that did not run it."""
 
     suite: str
@@ -44,16 +44,16 @@ class Row:
     @property
     def differs(self) -> bool:
         """Whether the graded models have different verdicts or visibly different scores."""
-        return differ(self.cells)
+        return cells_differ(self.cells)
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ModelPair:
     """Two models compared case by case; in `found`, `first` is model A and `second` is model B."""
 
     first: str
     second: str
-    found: Paired
+    found: PairedComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,11 @@ class Comparison:
     """The comparison of models; rows are in the order of the cases' first runs."""
 
     models: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[CaseRow, ...]
     totals: tuple[ModelTotals, ...]
     on_same_cases: tuple[ModelTotals, ...]
     """The totals over the cases on which every model with runs was graded. Only these totals are comparable."""
-    pairs: tuple[Pair, ...]
+    pairs: tuple[ModelPair, ...]
 
     @property
     def cells(self) -> Iterator[Cell]:
@@ -124,7 +124,7 @@ _MIN_COLUMNS = 3
 """The fewest models for which a weakest one is named: of two, the test of the pair says it."""
 
 
-def weakest(columns: Mapping[str, Iterable[Cell]]) -> Weakest | None:
+def weakest_models(columns: Mapping[str, Iterable[Cell]]) -> Weakest | None:
     """Return the models that fail most; `None` for fewer than three models, or without a case graded with all."""
     graded: dict[tuple[str, str], dict[str, Cell]] = {}
     for model, cells in columns.items():
@@ -151,17 +151,17 @@ def weakest(columns: Mapping[str, Iterable[Cell]]) -> Weakest | None:
     return Weakest(worst, most, len(whole), only_there, best, fewest, differs)
 
 
-WhenLeft = Callable[[Comparison, Sequence[int]], None]
+LeaveCallback = Callable[[Comparison, Sequence[int]], None]
 """A callback for leaving the app's comparison. Its arguments are the comparison and the numbers of stored batches with
 missing runs."""
 
 
-def compared(
+def compare_cells(
     cells: Mapping[CellKey, Cell],
     models: Sequence[str],
     suite_names: Mapping[str, str],
     gates: Mapping[str, Gate] = NO_GATES,
-    watched: Sequence[PairWatched] = (),
+    watched: Sequence[PairEarlyStop] = (),
 ) -> Comparison:
     """Return a comparison of cells; `models` are the columns.
 
@@ -180,7 +180,7 @@ def compared(
         # `None` represents a model that did not run the case.
         ran = list(filter(None, row))
         if not all(map(_is_not_needed, ran)):
-            rows.append(Row(suite, suite_names.get(suite, suite), case_id, ran[0].case_name, tuple(row)))
+            rows.append(CaseRow(suite, suite_names.get(suite, suite), case_id, ran[0].case_name, tuple(row)))
     return Comparison(
         models,
         tuple(rows),
@@ -206,7 +206,7 @@ def totals_on_same_cases(columns: Mapping[str, Collection[Cell]]) -> tuple[Model
     return tuple(totals)
 
 
-def differ(cells: Iterable[Cell | None]) -> bool:
+def cells_differ(cells: Iterable[Cell | None]) -> bool:
     """Return whether cells of one case have different verdicts or visibly different scores.
 
     A cell that was not graded has no verdict and differs from no other cell."""
@@ -221,14 +221,14 @@ def _is_not_needed(cell: Cell) -> bool:
     return all(map(is_not_needed, cell.runs))
 
 
-def _pairs(columns: Mapping[str, Sequence[Cell]], watched: Sequence[PairWatched]) -> Iterator[Pair]:
+def _pairs(columns: Mapping[str, Sequence[Cell]], watched: Sequence[PairEarlyStop]) -> Iterator[ModelPair]:
     pairs = list(_tested(list(columns), watched))
-    found = together(paired(columns[one], columns[other], decision) for one, other, decision in pairs)
+    found = corrected_for_count(compare_pairs(columns[one], columns[other], decision) for one, other, decision in pairs)
     for (one, other, _), test in zip(pairs, found, strict=True):
-        yield Pair(one, other, test)
+        yield ModelPair(one, other, test)
 
 
-def _tested(models: Sequence[str], watched: Sequence[PairWatched]) -> Iterator[tuple[str, str, PairWatched | None]]:
+def _tested(models: Sequence[str], watched: Sequence[PairEarlyStop]) -> Iterator[tuple[str, str, PairEarlyStop | None]]:
     # Tests for a fixed number of cases are invalid for a batch that may stop early.
     if watched:
         for each in watched:
@@ -245,36 +245,36 @@ def _tested(models: Sequence[str], watched: Sequence[PairWatched]) -> Iterator[t
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """A model in a Pareto chart. Less is better for `takes`, more is better for `score`."""
+class ParetoPoint:
+    """A model in a Pareto chart. Less is better for `amount`, more is better for `score`."""
 
     name: str
-    takes: float
+    amount: float
     score: float
 
-    def beats(self, other: Point) -> bool:
+    def beats(self, other: ParetoPoint) -> bool:
         """Return whether this point is at least as good in both dimensions and better in one."""
-        as_good = self.takes <= other.takes and self.score >= other.score
-        return as_good and (self.takes, self.score) != (other.takes, other.score)
+        as_good = self.amount <= other.amount and self.score >= other.score
+        return as_good and (self.amount, self.score) != (other.amount, other.score)
 
 
-def front(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Return the Pareto front in ascending order of `takes`: the points that no other point beats.
+def pareto_front(points: Sequence[ParetoPoint]) -> tuple[ParetoPoint, ...]:
+    """Return the Pareto front in ascending order of `amount`: the points that no other point beats.
 
     Equal points are either all on the front or all off the front."""
-    found: list[Point] = []
-    # In ascending order of `takes`, a point is on the front if it scores more than the front's last point.
-    for point in sorted(points, key=lambda each: (each.takes, -each.score)):
+    found: list[ParetoPoint] = []
+    # In ascending order of `amount`, a point is on the front if it scores more than the front's last point.
+    for point in sorted(points, key=lambda each: (each.amount, -each.score)):
         if not found or point.score > found[-1].score or _are_equal(point, found[-1]):
             found.append(point)
     return tuple(found)
 
 
-def _are_equal(one: Point, other: Point) -> bool:
-    return (one.takes, one.score) == (other.takes, other.score)
+def _are_equal(one: ParetoPoint, other: ParetoPoint) -> bool:
+    return (one.amount, one.score) == (other.amount, other.score)
 
 
-def points(measure: Measure, totals: Sequence[ModelTotals]) -> tuple[tuple[Point, ...], tuple[str, ...]]:
+def pareto_points(measure: Measure, totals: Sequence[ModelTotals]) -> tuple[tuple[ParetoPoint, ...], tuple[str, ...]]:
     """Return the models as points by a measure for which less is better, and the names of models without a point.
 
     A model without a value of the measure, or without a score, has no point."""
@@ -285,7 +285,7 @@ def points(measure: Measure, totals: Sequence[ModelTotals]) -> tuple[tuple[Point
         if measure.per_run is not None:
             takes = measure.per_run.of(each)
         if takes is not None and each.mean_score is not None:
-            found.append(Point(each.model, takes, each.mean_score))
+            found.append(ParetoPoint(each.model, takes, each.mean_score))
         else:
             without.append(each.model)
     return tuple(found), tuple(without)

@@ -15,7 +15,7 @@ from workbench.grading.scoring import ROUNDING_SLACK, mean
 from workbench.limits import MAX_LOOKS
 from workbench.numerals import setting_text
 
-BEYOND = 0.05
+MISS_PROBABILITY = 0.05
 """The probability that a 95% interval misses the true value."""
 
 # Fifty halvings shrink a width of 1 below 1e-15.
@@ -67,7 +67,7 @@ def _effect_of(values: Sequence[float], clusters: Sequence[Hashable] | None) -> 
     # normal distribution, treats the variance as known, so the sample size is divided by the squared ratio of both
     # quantiles.
     freedom = max(len(set(clusters)) - 1, 1)
-    return design_effect(values, clusters) * (student(freedom) / z_of(BEYOND)) ** 2
+    return design_effect(values, clusters) * (student_quantile(freedom) / normal_quantile(MISS_PROBABILITY)) ** 2
 
 
 @lru_cache(maxsize=4096)
@@ -90,9 +90,9 @@ def _beta_mid(count: float, middle: float, square: float) -> Interval:
 
     low, high = 0.0, 1.0
     if with_0 is not None:
-        low = _falls(lambda at: BEYOND / 2 - below(at), 0.0, 1.0)
+        low = _root_of_decreasing(lambda at: MISS_PROBABILITY / 2 - below(at), 0.0, 1.0)
     if with_1 is not None:
-        high = _falls(lambda at: 1 - BEYOND / 2 - below(at), 0.0, 1.0)
+        high = _root_of_decreasing(lambda at: 1 - MISS_PROBABILITY / 2 - below(at), 0.0, 1.0)
     return Interval(low, high)
 
 
@@ -137,7 +137,7 @@ def _away_from_0(number: float) -> float:
     return number if abs(number) > 1e-300 else 1e-300
 
 
-def _falls(function: Callable[[float], float], low: float, high: float) -> float:
+def _root_of_decreasing(function: Callable[[float], float], low: float, high: float) -> float:
     """Return the root of a decreasing function between two bounds, by bisection."""
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
@@ -205,7 +205,7 @@ def paired_shares_interval(
     difference. `z` defaults to the normal quantile of 95%. Dependent pairs count as `pairs / effect` independent pairs.
     """
     b, c, n = better / effect, worse / effect, pairs / effect
-    reach = z_of(BEYOND) if z is None else z
+    reach = normal_quantile(MISS_PROBABILITY) if z is None else z
 
     # Tango's interval excludes 0 wherever McNemar's test calls the difference real. Wald's simpler interval uses the
     # observed standard error. It does not agree with the test, and has no width if no pair differs.
@@ -218,12 +218,15 @@ def paired_shares_interval(
         return (b - c - n * apart) / math.sqrt(max(n * (2 * worse_share + apart * (1 - apart)), 1e-300))
 
     found = (better - worse) / pairs
-    low, high = _falls(lambda at: away(at) - reach, -1.0, found), _falls(lambda at: away(at) + reach, found, 1.0)
+    low, high = (
+        _root_of_decreasing(lambda at: away(at) - reach, -1.0, found),
+        _root_of_decreasing(lambda at: away(at) + reach, found, 1.0),
+    )
     return Interval(low, high)
 
 
 def mean_difference_interval(
-    differences: Sequence[float], clusters: Sequence[Hashable] | None = None, level: float = BEYOND
+    differences: Sequence[float], clusters: Sequence[Hashable] | None = None, level: float = MISS_PROBABILITY
 ) -> Interval | None:
     """Return the interval of the mean of finite score differences: Student's interval, by cluster.
 
@@ -239,11 +242,11 @@ def mean_difference_interval(
     middle = math.fsum(differences) / cases
     squares = math.fsum(map(_square, _sums(differences, clusters, middle)))
     squares += ((most - middle) ** 2 + (most + middle) ** 2) / 4
-    reach = student(freedom, level) * math.sqrt(groups / (groups - 1) * squares) / cases
+    reach = student_quantile(freedom, level) * math.sqrt(groups / (groups - 1) * squares) / cases
     return Interval(max(middle - reach, -most), min(middle + reach, most))
 
 
-def agreeing(found: Interval, *, is_real: bool, apart: float) -> Interval:
+def adjusted_to_test(found: Interval, *, is_real: bool, apart: float) -> Interval:
     """Return the interval, adjusted to exclude 0 exactly if the test finds the difference real.
 
     The test decides about 0, the interval about every other value. Test and interval use different approximations and
@@ -289,25 +292,25 @@ def detectable_mean(error: float | None, clusters: int, level: float) -> float |
 
 def _z_sum(level: float) -> float:
     # The detectable difference in standard errors, for a test at `level` with this power.
-    return z_of(level) + NormalDist().inv_cdf(POWER)
+    return normal_quantile(level) + NormalDist().inv_cdf(POWER)
 
 
-def z_of(level: float) -> float:
+def normal_quantile(level: float) -> float:
     """Return the two-sided quantile of the standard normal distribution: 1.96 for a level of 0.05."""
     return NormalDist().inv_cdf(1 - level / 2)
 
 
 @cache
-def student(freedom: int, level: float = BEYOND) -> float:
+def student_quantile(freedom: int, level: float = MISS_PROBABILITY) -> float:
     """Return the two-sided quantile of Student's t distribution: 2.23 for 10 degrees of freedom at a level of 0.05.
 
     `freedom` is the number of degrees of freedom, 1 or more."""
     if freedom >= _NORMAL_FROM:
-        return z_of(level)
+        return normal_quantile(level)
     high = 16.0
     while _within(high, freedom) < 1 - level:
         high *= 2
-    return _falls(lambda at: 1 - level - _within(at, freedom), 0.0, high)
+    return _root_of_decreasing(lambda at: 1 - level - _within(at, freedom), 0.0, high)
 
 
 def _within(t: float, freedom: int) -> float:
@@ -328,7 +331,7 @@ def _within(t: float, freedom: int) -> float:
 # Repeated runs: pass@k is the probability of at least one good run among k runs, pass^k of k good runs.
 
 
-class Passing(NamedTuple):
+class PassAtK(NamedTuple):
     """pass@k and pass^k, each 0..1, as means over the `cases` with at least `k` graded runs."""
 
     k: int
@@ -337,7 +340,7 @@ class Passing(NamedTuple):
     all_of_them: float
 
 
-def passing(cases: Iterable[tuple[int, int]]) -> tuple[Passing, ...]:
+def pass_at_k(cases: Iterable[tuple[int, int]]) -> tuple[PassAtK, ...]:
     """Return pass@k and pass^k for each k from 1 to the largest number of runs of a case.
 
     A case is given as its number of good runs and its number of graded runs. With c good runs of n, pass@k is 1 -
@@ -367,7 +370,7 @@ def _shares(some: int, of: int) -> Iterator[float]:
     return accumulate((max(some - drawn, 0) / (of - drawn) for drawn in range(of)), float.__mul__)
 
 
-def _passing_of(k: int, cases_of_share: Iterable[_CasesOfShare]) -> Passing:
+def _passing_of(k: int, cases_of_share: Iterable[_CasesOfShare]) -> PassAtK:
     count = 0
     none_good: list[float] = []
     all_good: list[float] = []
@@ -377,17 +380,17 @@ def _passing_of(k: int, cases_of_share: Iterable[_CasesOfShare]) -> Passing:
             count += cases.times
             none_good.append(cases.times * cases.none_good[k - 1])
             all_good.append(cases.times * cases.all_good[k - 1])
-    return Passing(k, count, 1 - math.fsum(none_good) / count, math.fsum(all_good) / count)
+    return PassAtK(k, count, 1 - math.fsum(none_good) / count, math.fsum(all_good) / count)
 
 
-LEVEL = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 """The largest p for which a difference counts as real."""
 
-DRAWS = 9_999
+RANDOM_DRAWS = 9_999
 """The number of random sign vectors drawn if there are too many to count. With the observed vector, there are
 10,000."""
 
-STEPS = 277_200
+PERMUTATION_STEPS = 277_200
 """The number of steps into which the permutation test divides the largest difference (or 1, if 1 is larger).
 
 The number is a multiple of all numbers up to 12, and of 16, 25 and 100. The graders' scores therefore lie on the grid,
@@ -419,12 +422,13 @@ def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[
 
     If the sides are equal, each difference is equally likely to have the opposite sign. So p is the share of sign
     vectors whose sum is at least as far from 0 as the observed sum. The result is exact if all sign vectors can be
-    counted. Otherwise, it is estimated from `DRAWS` random sign vectors and the observed one; the same `seed` gives the
-    same estimate. With `clusters`, one for each difference, all differences of a cluster change their signs together.
+    counted. Otherwise, it is estimated from `RANDOM_DRAWS` random sign vectors and the observed one; the same `seed`
+    gives the same estimate. With `clusters`, one for each difference, all differences of a cluster change their signs
+    together.
     """
     values = list(differences)
     unit = max(1.0, max(map(abs, values), default=0.0))
-    steps = [round(value / unit * STEPS) for value in values]
+    steps = [round(value / unit * PERMUTATION_STEPS) for value in values]
     if clusters is not None:
         sums: Counter[Hashable] = Counter()
         for cluster, step in zip(clusters, steps, strict=True):
@@ -444,7 +448,7 @@ def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[
         return 2 * _enumerated(sizes, light) / ways
     if len(sizes) * len(sizes) * (light + 1) <= _COUNTED_BITS:
         return 2 * _counted(sizes, light) / ways
-    return (1 + _drawn(sizes, light, random.Random(seed))) / (1 + DRAWS)
+    return (1 + _drawn(sizes, light, random.Random(seed))) / (1 + RANDOM_DRAWS)
 
 
 def bonferroni(p: float, comparisons: int) -> float:
@@ -478,7 +482,7 @@ def _counted(sizes: Sequence[int], light: int) -> int:
 
 
 def _drawn(sizes: Sequence[int], light: int, random_bits: random.Random) -> int:
-    """Return the number of `DRAWS` random subsets of sizes that weigh at most `light`, or whose complement does."""
+    """Return how many of `RANDOM_DRAWS` random subsets of sizes weigh at most `light`, or have such a complement."""
     total, count = sum(sizes), len(sizes)
     # A subset is an integer with a bit for each size. The plane of a binary digit marks the sizes with this digit.
     # Counting the common bits of subset and plane weighs the subset without a loop over thousands of sizes.
@@ -490,7 +494,7 @@ def _drawn(sizes: Sequence[int], light: int, random_bits: random.Random) -> int:
                 plane |= 1 << place
         planes.append((plane, digit))
     found = 0
-    for _ in range(DRAWS):
+    for _ in range(RANDOM_DRAWS):
         chosen = random_bits.getrandbits(count)
         weight = sum([(chosen & plane).bit_count() << digit for plane, digit in planes])
         found += weight <= light or total - weight <= light
@@ -501,7 +505,7 @@ def _drawn(sizes: Sequence[int], light: int, random_bits: random.Random) -> int:
 # cases, it finds equal models different far more often than its level allows. The three tests below keep their level.
 # They need cases in random order, so that the first cases are a sample of all.
 
-ENOUGH: Final = 1 / LEVEL
+DECIDING_E_VALUE: Final = 1 / SIGNIFICANCE_LEVEL
 """The smallest e-value that decides a difference."""
 
 
@@ -552,7 +556,7 @@ def looks_after(cases: int, looks: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(numbers))
 
 
-Decided = Literal["reached", "missed"]
+GateDecision = Literal["reached", "missed"]
 
 _ALMOST_ALL: Final = 0.99
 """The largest share of its wealth that a bet may lose on one unit. A player who has lost everything can never win
@@ -581,29 +585,29 @@ class GateEvidence:
         walds = apart / (gate * (1 - gate))
         self._up = _Bets(worse, [min(apart / (worse * (1 - worse)), most_up), 0.9 / worse, most_up])
         self._down = _Bets(gate, [-min(times * walds, most_down) for times in (0.5, 1, 2, 4)])
-        self.verdict: Decided | None = None
+        self.verdict: GateDecision | None = None
         """The verdict; later units do not change it."""
 
-    def take(self, share: float, size: float = 1.0) -> None:
+    def add(self, share: float, size: float = 1.0) -> None:
         """Add the next unit: its share of good runs, and its size relative to the largest unit."""
         if self.verdict is not None:
             return
-        self._up.take(share, size)
-        self._down.take(share, size)
-        if self._up.worth >= ENOUGH:
+        self._up.add(share, size)
+        self._down.add(share, size)
+        if self._up.wealth >= DECIDING_E_VALUE:
             self.verdict = "reached"
-        elif self._down.worth >= ENOUGH:
+        elif self._down.wealth >= DECIDING_E_VALUE:
             self.verdict = "missed"
 
     @property
-    def up(self) -> float:
+    def evidence_above(self) -> float:
         """The evidence that the rate is above `worse`; it starts at 1, and 20 decides."""
-        return self._up.worth
+        return self._up.wealth
 
     @property
-    def down(self) -> float:
+    def evidence_below(self) -> float:
         """The evidence that the rate is below the gate; it starts at 1, and 20 decides."""
-        return self._down.worth
+        return self._down.wealth
 
 
 class _Bets:
@@ -615,23 +619,23 @@ class _Bets:
         # The logarithm of each bet's wealth. A product of hundreds of factors would overflow.
         self._logs = [0.0] * len(stakes)
 
-    def take(self, share: float, size: float) -> None:
+    def add(self, share: float, size: float) -> None:
         for at, stake in enumerate(self._stakes):
             self._logs[at] += math.log1p(stake * size * (share - self._rate))
 
     @property
-    def worth(self) -> float:
+    def wealth(self) -> float:
         return sum(map(math.exp, self._logs)) / len(self._logs)
 
 
-def fewest_that_reach(gate: float, worse: float, sizes: Iterable[float]) -> int | None:
+def fewest_units_to_reach(gate: float, worse: float, sizes: Iterable[float]) -> int | None:
     """Return how many units, in the given order of sizes, reach a gate if all their runs are good.
 
     Returns `None` if even all units together do not reach the gate.
     """
     evidence = GateEvidence(gate, worse)
     for number, size in enumerate(sizes, 1):
-        evidence.take(1.0, size)
+        evidence.add(1.0, size)
         if evidence.verdict is not None:
             return number
     return None

@@ -36,7 +36,7 @@ from workbench.trajectory.json_schema import (
 )
 from workbench.trajectory.system_prompt import too_long
 
-DEEPEST = 8
+MAX_SCHEMA_DEPTH = 8
 """The most levels of nesting that are read. No model fills in more levels, and a schema may refer to itself
 endlessly."""
 
@@ -73,7 +73,7 @@ class Parameter:
 def parameters_of(schema: Schema) -> tuple[Parameter, ...]:
     """Return the parameters of a tool, each followed by its inner parameters; at most `MAX_SCHEMA_PARAMETERS`."""
     found: dict[str, Parameter] = {}
-    for parameter in islice(_inside(schema, _Position(schema, DEEPEST)), MAX_SCHEMA_PARAMETERS):
+    for parameter in islice(_inside(schema, _Position(schema, MAX_SCHEMA_DEPTH)), MAX_SCHEMA_PARAMETERS):
         # Several alternatives may have a parameter of the same name.
         found.setdefault(parameter.path, parameter)
     return tuple(found.values())
@@ -174,10 +174,10 @@ MIN_DESCRIPTION_CHARS = 15
 """The number of characters below which a description is short: just a verb and an object, which the name already
 says."""
 
-SHOWN_CHARACTERS = 80
+QUOTED_CHARACTERS = 80
 """The number of characters of a description that a message quotes."""
 
-ALIKE = 90.0
+SIMILAR_RATIO = 90.0
 """The similarity (rapidfuzz's `token_sort_ratio`, 0..100) of sentences that differ in at most one or two words."""
 
 ACCEPTED_NAME = late_pattern(r"[a-zA-Z0-9_-]{1,64}")
@@ -186,7 +186,7 @@ ACCEPTED_NAME = late_pattern(r"[a-zA-Z0-9_-]{1,64}")
 ACCEPTED_PARAMETER = late_pattern(r"[a-zA-Z0-9_.-]{1,64}")
 """The names of parameters that Anthropic accepts."""
 
-Rule = Literal[
+LintRule = Literal[
     "same name",
     "too many tools",
     "large offer",
@@ -230,7 +230,7 @@ class LintFinding:
     `tools` are the tools concerned; empty means all tools. `where` is the place of a parameter, such as `to[].name`;
     empty means the tool itself. An error means that this program or a provider refuses requests with the tool."""
 
-    rule: Rule
+    rule: LintRule
     severity: Severity
     message: str
     hint: str
@@ -371,7 +371,7 @@ def _say_the_same(one: ToolDefinition, other: ToolDefinition) -> bool:
     # Equal descriptions are already another finding.
     if _words(one.description) == _words(other.description):
         return False
-    if fuzz.token_sort_ratio(" ".join(ours), " ".join(theirs)) < ALIKE:
+    if fuzz.token_sort_ratio(" ".join(ours), " ".join(theirs)) < SIMILAR_RATIO:
         return False
     # If the only differing word also differs in the names (lock, unlock), this word tells the tools apart.
     own = (set(ours) - set(theirs)) & (set(_meanings(one.name)) - set(_meanings(other.name)))
@@ -423,7 +423,7 @@ def _tool_findings(tool: ToolDefinition) -> Iterator[LintFinding]:
             "no description", "warning", "it has no description", "say what it does and when to use it", about
         )
     elif len(description) < MIN_DESCRIPTION_CHARS or set(_meanings(description)) <= set(_meanings(tool.name)):
-        message = f"its description says no more than its name: {description[:SHOWN_CHARACTERS]}"
+        message = f"its description says no more than its name: {description[:QUOTED_CHARACTERS]}"
         yield LintFinding("short description", "warning", message, "say what it does and when to use it", about)
     tokens = tokens_in(definition_size(tool))
     if tokens > LARGE_TOOL_TOKENS:
@@ -433,7 +433,7 @@ def _tool_findings(tool: ToolDefinition) -> Iterator[LintFinding]:
         yield LintFinding(rule, severity, message, hint, about, where)
 
 
-_Found = tuple[Rule, Severity, str, str, str]
+_Found = tuple[LintRule, Severity, str, str, str]
 """The rule, severity, place, message and hint of a finding in a schema."""
 
 
@@ -457,7 +457,7 @@ def _schema_findings(schema: Schema) -> Iterator[_Found]:
     if broken:
         return
     yield from _unknown_required(schema, "")
-    reported: set[tuple[Rule, int]] = set()
+    reported: set[tuple[LintRule, int]] = set()
     for parameter in parameters_of(schema):
         for finding in _parameter_findings(parameter, schema):
             # A definition that several parameters use is reported where it is first used. Only the name and the
@@ -471,7 +471,7 @@ def _schema_findings(schema: Schema) -> Iterator[_Found]:
                 yield finding
 
 
-_OF_DEFINITIONS: frozenset[Rule] = frozenset(
+_OF_DEFINITIONS: frozenset[LintRule] = frozenset(
     ("parameter without type", "list without items", "object without properties", "unknown required")
 )
 _DESCRIBES_ITEMS = frozenset(("items", "prefixItems"))

@@ -24,7 +24,7 @@ from workbench.trajectory.events import Usage
 
 
 @dataclass(frozen=True)
-class Difference:
+class Disagreement:
     """A unit with different verdicts: `value` is the source's score, 0..1, `passed_here` the verdict of the case."""
 
     about: str
@@ -43,11 +43,11 @@ class Agreement:
     agree: int
     of: int
     ungraded: int
-    differ: tuple[Difference, ...]
+    differ: tuple[Disagreement, ...]
 
 
 @dataclass
-class _Scored:
+class _ScoredUnit:
     value: float
     passed: bool
     statuses: list[bool] = field(default_factory=list)
@@ -59,13 +59,13 @@ class AgreementFold:
     A unit of several runs passes here if all of its graded runs pass."""
 
     def __init__(self) -> None:
-        self._scored: dict[str, dict[tuple[str, str], _Scored]] = {}
+        self._scored: dict[str, dict[tuple[str, str], _ScoredUnit]] = {}
 
     def add(self, run: RunResult) -> None:
         for metric in run.metrics:
             if metric.about is not None:
                 of_name = self._scored.setdefault(metric.name, {})
-                each = of_name.setdefault((metric.about, run.model), _Scored(metric.value, metric.holds))
+                each = of_name.setdefault((metric.about, run.model), _ScoredUnit(metric.value, metric.holds))
                 if run.status.graded:
                     each.statuses.append(run.passed)
 
@@ -82,7 +82,7 @@ def agreements(results: Iterable[RunResult]) -> tuple[Agreement, ...]:
     return fold.agreements()
 
 
-def _agreement(name: str, scored: dict[tuple[str, str], _Scored]) -> Agreement:
+def _agreement(name: str, scored: dict[tuple[str, str], _ScoredUnit]) -> Agreement:
     graded = {}
     for (about, _), each in scored.items():
         if each.statuses:
@@ -91,7 +91,7 @@ def _agreement(name: str, scored: dict[tuple[str, str], _Scored]) -> Agreement:
     for about, each in graded.items():
         passed_here = all(each.statuses)
         if passed_here != each.passed:
-            differ.append(Difference(about, each.value, passed_here))
+            differ.append(Disagreement(about, each.value, passed_here))
     return Agreement(name, len(graded) - len(differ), len(graded), len(scored) - len(graded), tuple(differ))
 
 
@@ -161,7 +161,7 @@ class Totals(StatusCounts):
         return self.usage.input_tokens + self.usage.output_tokens
 
 
-def that_count(results: Iterable[RunResult]) -> Sequence[RunResult]:
+def counted_runs(results: Iterable[RunResult]) -> Sequence[RunResult]:
     """Return the runs that count in totals: all except forks, or all if every run is a fork.
 
     A fork is an experiment: a run that a person changed."""

@@ -19,7 +19,7 @@ TrendKey = tuple[str, str]
 """The suite's key, and the model."""
 
 
-def rate_of(parts: Iterable[BatchPart]) -> tuple[int, int]:
+def good_and_graded(parts: Iterable[BatchPart]) -> tuple[int, int]:
     """Return the number of good runs (passed or warned) and the number of graded runs in parts of batches."""
     good = graded = 0
     for part in parts:
@@ -35,7 +35,7 @@ def is_whole(part: BatchPart) -> bool:
     """Return whether a part ran a whole suite, has a result for each planned run, and has a graded run.
 
     Runs that were skipped or had no expectations also have a result."""
-    _, graded = rate_of((part,))
+    _, graded = good_and_graded((part,))
     not_owed = sum(count for status, count in part.counts.items() if not status.owed)
     return part.whole and bool(graded) and graded + not_owed == part.planned
 
@@ -51,7 +51,7 @@ def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, flo
             continue
         for part in batch.parts:
             if counts_in_trend(part, stops_early="until" in batch.settings):
-                good, graded = rate_of((part,))
+                good, graded = good_and_graded((part,))
                 found.setdefault((part.suite.key, part.model), []).append((batch.number, good / graded))
     return found
 
@@ -72,7 +72,7 @@ def stored_trends(history: History, keys: Iterable[TrendKey], up_to: int) -> dic
         with closing(history.parts_over_time(suite, model, up_to)) as parts:
             for batch, part, stops_early in parts:
                 if counts_in_trend(part, stops_early=stops_early):
-                    good, graded = rate_of((part,))
+                    good, graded = good_and_graded((part,))
                     latest.append((batch, good / graded))
                 if len(latest) == MAX_TREND:
                     break

@@ -26,7 +26,7 @@ from workbench.evaluation.exit_codes import USAGE
 from workbench.version import __version__
 
 if TYPE_CHECKING:
-    from workbench.analysis.side_by_side import WhenLeft
+    from workbench.analysis.side_by_side import LeaveCallback
     from workbench.config.program import Program
     from workbench.evaluation.options import Begin
 
@@ -143,7 +143,9 @@ def app_options(arguments: argparse.Namespace) -> AppOptions:
     )
 
 
-def show_app(options: AppOptions, program: Program, *, begin: Begin | None = None, left: WhenLeft | None = None) -> int:
+def show_app(
+    options: AppOptions, program: Program, *, begin: Begin | None = None, left: LeaveCallback | None = None
+) -> int:
     """Open the app and return its exit code.
 
     `begin` describes the app's first runs; `left` is called when the user leaves a comparison among them.

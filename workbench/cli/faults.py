@@ -62,8 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
+    from workbench.analysis.fault_matrix import FAULT_DURATIONS
     from workbench.analysis.fault_matrix import FAULTS as ALL_FAULTS
-    from workbench.analysis.fault_matrix import LASTS
     from workbench.cli.report_output import output_of
 
     output = output_of(arguments, "faults")
@@ -71,7 +71,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return USAGE
     # Faults run in the order of the table, not of the options.
     chosen = tuple(fault for fault in ALL_FAULTS if fault in arguments.fault) or ALL_FAULTS
-    lasts = tuple(each for each in LASTS if arguments.lasts in ("both", each.replace(" ", "-")))
+    lasts = tuple(each for each in FAULT_DURATIONS if arguments.lasts in ("both", each.replace(" ", "-")))
     faults = FaultOptions(chosen, frozenset(arguments.tool), lasts)
     return try_faults(options, faults, output, trust=arguments.trust)
 
@@ -101,7 +101,7 @@ def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, tru
     if second is None:
         return INTERRUPTED
     matrix = program.secrets.redacted(trials.matrix(second))
-    code = QUALITY_MISSED if matrix.weak else OK
+    code = QUALITY_MISSED if matrix.failed_trials else OK
     if any(result.status == Status.ERROR for result in first):
         code = INFRASTRUCTURE
     if trying.plan.broken:

@@ -485,7 +485,7 @@ def _spec_for_ci(options: StartOptions, folder: Path, program: Program) -> Model
 class _Job:
     path: Path
     text: str
-    to_do: tuple[str, ...]
+    advice_template: tuple[str, ...]
 
 
 def _job(
@@ -511,17 +511,17 @@ def _job(
     suite = resolved(path).relative_to(root).as_posix()
     job = job_of(suite, root, tables, options.asked_in_ci, variables, all_skipped=all_skipped)
     source = requirement()
-    to_do = []
+    advice_template = []
     if source is None:
-        to_do.append(
+        advice_template.append(
             f"set the repository's variable {VARIABLE} to what pip installs there, such as 'toolcall-workbench @ "
             "git+https://…' with the address of Workbench's repository"
         )
     if job.variables:
-        to_do.append(f"set among the secrets of the repository: {', '.join(job.variables)}")
+        advice_template.append(f"set among the secrets of the repository: {', '.join(job.variables)}")
     for what in only_here(tables, spec.base_url if spec is not None else ""):
-        to_do.append(f"{what} is on this machine only: give the job one that it can reach")
-    return _Job(root / CI_FILES[options.ci], job.text(options.ci, source), tuple(to_do))
+        advice_template.append(f"{what} is on this machine only: give the job one that it can reach")
+    return _Job(root / CI_FILES[options.ci], job.text(options.ci, source), tuple(advice_template))
 
 
 def _check_files(path: Path, folder: Path, options: StartOptions, beside: Iterable[Path] = ()) -> None:
@@ -576,6 +576,6 @@ def _tell(path: Path, content: str, written: Sequence[Path], missing: Sequence[s
         write(f"beside it: {others}\n")
     if missing:
         write(f"before it runs, set these variables in the environment or in a .env beside it: {', '.join(missing)}\n")
-    for line in job.to_do if job is not None else ():
+    for line in job.advice_template if job is not None else ():
         write(f"for the job: {line}\n")
     write(f"next: workbench {path} to edit it, workbench run {path} to run it\n")

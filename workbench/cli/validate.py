@@ -17,7 +17,7 @@ from workbench.show.forms import forms_of
 
 if TYPE_CHECKING:
     from workbench.analysis.audit.audit import Coverage
-    from workbench.analysis.audit.unmeetable import AuditFinding
+    from workbench.analysis.audit.contradictions import AuditFinding
     from workbench.cli.report_output import Output
     from workbench.config.program import Program
     from workbench.show.text import Paint
@@ -146,12 +146,12 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _with_known_tools(files: Iterable[SuiteFile]) -> list[SuiteFile]:
-    from workbench.analysis.audit.unmeetable import with_unmeetable
+    from workbench.analysis.audit.contradictions import with_contradictions
     from workbench.config.folders import user_folders
     from workbench.tools.listings import Listings, with_listed_names
 
     listings = Listings(user_folders().listings)
-    return [with_unmeetable(with_listed_names(file, listings), listings) for file in files]
+    return [with_contradictions(with_listed_names(file, listings), listings) for file in files]
 
 
 class _Audited(NamedTuple):
@@ -166,7 +166,7 @@ class _Audited(NamedTuple):
 
 
 def _audited(files: Iterable[SuiteFile]) -> Iterator[_Audited]:
-    from workbench.analysis.audit.audit import audit_suite, unreported
+    from workbench.analysis.audit.audit import audit_suite, findings_without_warning
     from workbench.config.folders import user_folders
     from workbench.tools.listings import Listings
 
@@ -174,7 +174,7 @@ def _audited(files: Iterable[SuiteFile]) -> Iterator[_Audited]:
     for file in files:
         if file.suite is not None:
             audit = audit_suite(file.suite, listings.of(file.suite, file.path))
-            yield _Audited(file, unreported(file, audit.findings), audit.coverage)
+            yield _Audited(file, findings_without_warning(file, audit.findings), audit.coverage)
 
 
 def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:

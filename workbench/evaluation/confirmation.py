@@ -10,13 +10,13 @@ from dataclasses import replace
 from workbench.analysis.batch_diff import CaseChange
 from workbench.analysis.comparison import CellKey
 from workbench.analysis.confirmation import (
-    TYPICAL,
+    TYPICAL_PASS_RATE,
     Confirmation,
-    Confirmed,
+    ConfirmationReport,
     ConfirmedCase,
     fewest_reruns,
     repeats_confirm,
-    typical_share,
+    typical_pass_rate,
 )
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, with_grader
@@ -98,7 +98,7 @@ class Confirming:
         cases.sort(key=lambda case: order[case.suite, case.case_id, case.model])
         if not made:
             batch = None
-        known = Confirmed(tuple(cases), made, batch, errors, interrupted)
+        known = ConfirmationReport(tuple(cases), made, batch, errors, interrupted)
         return replace(self.against, confirmed=known)
 
 
@@ -289,7 +289,7 @@ def _typical_shares(
     plan: Plan, again: Sequence[tuple[CaseChange, PlannedRun]], baseline: Baseline, batch: int | None
 ) -> list[float]:
     if batch is None or plan.history is None:
-        return [TYPICAL] * len(again)
+        return [TYPICAL_PASS_RATE] * len(again)
     shares = []
     with History(plan.history) as history:
         contents = Contents(history)
@@ -305,5 +305,5 @@ def _typical_shares(
                     content = contents.of(row)
                 elif row.batch < batch and contents.of(row) == content and row.figures.status.graded:
                     statuses.append(row.figures.status != Status.FAILED)
-            shares.append(typical_share(sum(statuses), len(statuses)))
+            shares.append(typical_pass_rate(sum(statuses), len(statuses)))
     return shares

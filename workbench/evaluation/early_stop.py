@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 
-from workbench.analysis.early_stop import Place, Watch
-from workbench.analysis.watched import PairWatched
+from workbench.analysis.early_stop import EarlyStopping, PlannedRunPlace
+from workbench.analysis.early_stop_state import PairEarlyStop
 from workbench.engine.events import BatchEvent, RunDone
 from workbench.engine.plan import PlannedRun
 from workbench.evaluation.options import Stop
@@ -74,7 +74,7 @@ def _seed_of(runs: Iterable[PlannedRun]) -> int:
 
 def out_of_reach(until: Until, runs: Iterable[PlannedRun], files: Iterable[SuiteFile]) -> list[str]:
     """Return a sentence for each gate that these runs can never decide early."""
-    found = Watch(until, dict(enumerate(map(place_of, runs))), gates_of(files)).out_of_reach
+    found = EarlyStopping(until, dict(enumerate(map(place_of, runs))), gates_of(files)).unreachable_gates
     return [": ".join(filter(None, (each.suite, each.sentence))) for each in found]
 
 
@@ -100,12 +100,12 @@ def _case_by_case(runs: Iterable[PlannedRun]) -> Iterator[PlannedRun]:
         yield from sorted(case, key=lambda run: run.repeat)
 
 
-def place_of(run: PlannedRun) -> Place:
+def place_of(run: PlannedRun) -> PlannedRunPlace:
     """Return the suite, case, model and cluster of a planned run."""
-    return Place(str(run.file.path), run.written.id, run.model, run.settings.grading.cluster)
+    return PlannedRunPlace(str(run.file.path), run.written.id, run.model, run.settings.grading.cluster)
 
 
-def watch_of(plan: Plan) -> Watch | None:
+def watch_of(plan: Plan) -> EarlyStopping | None:
     """Return the watch of a plan's batch, including its finished runs; `None` if the batch runs every case."""
     if plan.until is None:
         return None
@@ -117,16 +117,16 @@ def watch_of(plan: Plan) -> Watch | None:
 
 
 def watched(
-    until: Until, places: Mapping[int, Place], over: Mapping[int, RunSummary], gates: Mapping[str, Gate]
-) -> Watch:
+    until: Until, places: Mapping[int, PlannedRunPlace], over: Mapping[int, RunSummary], gates: Mapping[str, Gate]
+) -> EarlyStopping:
     """Return the watch of a batch, including the finished runs in `over`."""
-    watch = Watch(until, dict(sorted(places.items(), key=itemgetter(0))), gates)
+    watch = EarlyStopping(until, dict(sorted(places.items(), key=itemgetter(0))), gates)
     for number, run in over.items():
-        watch.take(number, run)
+        watch.add(number, run)
     return watch
 
 
-def pairs_of_batch(settings: Mapping[str, JsonValue], figures: Mapping[int, RunSummary]) -> tuple[PairWatched, ...]:
+def pairs_of_batch(settings: Mapping[str, JsonValue], figures: Mapping[int, RunSummary]) -> tuple[PairEarlyStop, ...]:
     """Return the evidence about each pair of models in a stored batch that stopped early; empty for others."""
     until = Until.of(settings)
     if until is None or until.rule == "gate":
@@ -135,8 +135,8 @@ def pairs_of_batch(settings: Mapping[str, JsonValue], figures: Mapping[int, RunS
     return watched(until, places, figures, {}).pairs
 
 
-def _place_of_figures(run: RunSummary) -> Place:
-    return Place(run.suite, run.case_id, run.model, run.grading.cluster)
+def _place_of_figures(run: RunSummary) -> PlannedRunPlace:
+    return PlannedRunPlace(run.suite, run.case_id, run.model, run.grading.cluster)
 
 
 class Sparing:
@@ -148,7 +148,7 @@ class Sparing:
 
     status: Status = Status.SKIPPED
 
-    def __init__(self, plan: Plan, watch: Watch, ahead: int) -> None:
+    def __init__(self, plan: Plan, watch: EarlyStopping, ahead: int) -> None:
         self._watch = watch
         self._numbers = plan.places
         self._open = iter(sorted(self._numbers[run.run_id] for run in plan.runs))
@@ -163,7 +163,7 @@ class Sparing:
             return
         number = self._numbers[event.result.run_id]
         self._over.add(number)
-        self._watch.take(number, summary_of(event.result))
+        self._watch.add(number, summary_of(event.result))
         while self._first in self._over:
             self._first = next(self._open, None)
         self._news.set()

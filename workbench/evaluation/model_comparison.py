@@ -7,9 +7,9 @@ from dataclasses import replace
 from operator import itemgetter
 
 from workbench.analysis.comparison import cells_of
+from workbench.analysis.early_stop_state import PairEarlyStop
 from workbench.analysis.gates import nothing_graded
-from workbench.analysis.side_by_side import Comparison, compared
-from workbench.analysis.watched import PairWatched
+from workbench.analysis.side_by_side import Comparison, compare_cells
 from workbench.dataclasses import dataclass
 from workbench.evaluation.early_stop import pairs_of_batch
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, NOTHING_GRADED, OK, USAGE
@@ -63,7 +63,7 @@ class ModelComparison:
         # Runs arrive in the order of their ends, so the plan's order is restored.
         in_order = [run for _, run in sorted(figures.items(), key=itemgetter(0))]
         watch = outcome.watch(plan)
-        pairs: Sequence[PairWatched] = ()
+        pairs: Sequence[PairEarlyStop] = ()
         if watch is not None:
             pairs = watch.pairs
         comparison = cls._of(
@@ -93,7 +93,7 @@ class ModelComparison:
         gates: Mapping[str, Gate],
         outcome: Outcome,
         only_differences: bool,
-        watched: Sequence[PairWatched],
+        watched: Sequence[PairEarlyStop],
         against: AgainstBaseline | None = None,
     ) -> ModelComparison:
         ungraded = nothing_graded(figures)
@@ -105,7 +105,7 @@ class ModelComparison:
             code = INFRASTRUCTURE
         elif ungraded is not None:
             code = NOTHING_GRADED
-        comparison = compared(cells_of(figures), models, names, gates, watched)
+        comparison = compare_cells(cells_of(figures), models, names, gates, watched)
         return cls(comparison, outcome, code, only_differences, against, not_made=not_made, nothing_graded=ungraded)
 
     def document(self) -> ComparisonReport:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.analysis.audit.unmeetable import with_unmeetable
+from workbench.analysis.audit.contradictions import with_contradictions
 from workbench.config.agents import agent_named
 from workbench.config.folders import project_paths
 from workbench.config.models import ConfigError
@@ -61,7 +61,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
     except NoSuitesError as error:
         raise PlanError(Notice(str(error))) from error
     listings = Listings(program.folders.listings)
-    files = tuple(with_unmeetable(file, listings) for file in loaded)
+    files = tuple(with_contradictions(file, listings) for file in loaded)
     problems = []
     for file in files:
         for problem in file.problems:

@@ -25,7 +25,7 @@ from workbench.analysis.gates import (
     user_errors_of,
 )
 from workbench.analysis.measures import measure_of
-from workbench.analysis.totals import Totals, that_count, totals_by_model
+from workbench.analysis.totals import Totals, counted_runs, totals_by_model
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import dataclass
 from workbench.engine.redaction import shown_result
@@ -54,8 +54,8 @@ from workbench.version import __version__
 
 # Lazy imports: few reports are compared or become JSON.
 if TYPE_CHECKING:
-    from workbench.analysis.early_stop import Watch
-    from workbench.analysis.watched import GateWatched, PairWatched
+    from workbench.analysis.early_stop import EarlyStopping
+    from workbench.analysis.early_stop_state import GateEarlyStop, PairEarlyStop
     from workbench.history.records import ShardRef
     from workbench.show.json.records import Records
     from workbench.show.json.report import BatchFacts, ReportDocument
@@ -144,7 +144,7 @@ class Report:
     """The number of runs that the history lacks."""
     timing: Timing | None = None
     """The timing of the batch; `None` for runs read from the history or from recordings."""
-    watch: Watch | None = field(default=None, repr=False)
+    watch: EarlyStopping | None = field(default=None, repr=False)
     """The early-stopping watch of the batch; `None` if it runs every case."""
     against: AgainstBaseline | None = None
     """The comparison with the baseline, if any."""
@@ -212,7 +212,7 @@ class Report:
 
     @cached_property
     def _counting(self) -> Sequence[RunResult]:
-        return that_count(self.results)
+        return counted_runs(self.results)
 
     @cached_property
     def quality(self) -> Quality:
@@ -226,7 +226,7 @@ class Report:
             # A shard has only a part of the runs. Gates are judged on all runs when the shards are merged.
             without_gates = tuple(replace(each, gates=()) for each in aggregates)
             return quality_of(results, {}, suite_of=of, aggregates=without_gates)
-        watched: tuple[GateWatched, ...] = ()
+        watched: tuple[GateEarlyStop, ...] = ()
         if self.watch is not None:
             watched = self.watch.gates
         quality = quality_of(
@@ -237,7 +237,7 @@ class Report:
         return replace(quality, user_errors=user_errors, met=met)
 
     @property
-    def watched(self) -> tuple[PairWatched, ...]:
+    def watched(self) -> tuple[PairEarlyStop, ...]:
         """The evidence so far about each model, in a comparison that may stop early."""
         if self.watch is None:
             return ()
@@ -335,7 +335,7 @@ class Report:
         if self.shard is not None:
             return False
         if self.against is not None and self.against.fail_on is not None:
-            return self.against.failed or not self.quality.demands_met
+            return self.against.failed or not self.quality.gates_met
         return not self.quality.met
 
     @property
@@ -564,7 +564,7 @@ class Report:
 
     def _graded_by(self, results: Sequence[RunResult]) -> Iterator[tuple[RunResult, Case | None]]:
         """Yield all runs with their cases; a run that does not count has no case."""
-        # `that_count` returns its argument if all runs count.
+        # `counted_runs` returns its argument if all runs count.
         all_forks = self._counting is self.results
         for run in results:
             counts = all_forks or not run.is_fork

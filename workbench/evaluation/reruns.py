@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import field, replace
 
-from workbench.analysis.confirmation import MAX_RERUNS, Evidence, fewest_reruns
+from workbench.analysis.confirmation import MAX_RERUNS, RerunEvidence, fewest_reruns
 from workbench.dataclasses import dataclass
 from workbench.engine.events import BatchEvent, RunDone
 from workbench.engine.plan import PlannedRun, next_run_id
@@ -82,7 +82,7 @@ class RerunCourse:
     def __init__(self, reruns: Reruns) -> None:
         self._reruns = reruns
         self._left = reruns.most
-        self.evidence = [Evidence(reruns.among, case.typical) for case in reruns.cases]
+        self.evidence = [RerunEvidence(reruns.among, case.typical) for case in reruns.cases]
         self.over = Counter[int]()
         """Number of finished reruns of each case, with or without a verdict."""
         self.writing: dict[int, str] = {}
@@ -107,7 +107,7 @@ class RerunCourse:
             return
         self.over[place] += 1
         if result.status.graded:
-            self.evidence[place].take(good=result.passed)
+            self.evidence[place].add(good=result.passed)
         if not self._reruns.cases[place].writes and (tool := executed_write(result)) is not None:
             self.writing.setdefault(place, tool)
 

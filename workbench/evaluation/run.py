@@ -32,7 +32,7 @@ from workbench.suite.suite_file import lines_of, suites_of
 from workbench.threads import in_thread
 
 if TYPE_CHECKING:
-    from workbench.analysis.early_stop import Watch
+    from workbench.analysis.early_stop import EarlyStopping
     from workbench.evaluation.stored_runs import LetGo
     from workbench.grading.packed import SharedParts
     from workbench.history.writer import BatchHandle
@@ -201,7 +201,7 @@ class Outcome:
         """The record of the batch in the history, or the number of unrecorded runs; `None` without a record."""
         return recorded_as(self.batch, self.unrecorded)
 
-    def watch(self, plan: Plan) -> Watch | None:
+    def watch(self, plan: Plan) -> EarlyStopping | None:
         """Return the early-stopping watch of the plan's batch; `None` if the batch runs every case."""
         if plan.until is None:
             return None
@@ -211,7 +211,7 @@ class Outcome:
         watch, places = watch_of(plan), plan.places
         for run_id, run in self.figures_by_run:
             if watch is not None:
-                watch.take(places[run_id], run)
+                watch.add(places[run_id], run)
         return watch
 
     def report(self, plan: Plan, against: AgainstBaseline | None = None) -> Report:

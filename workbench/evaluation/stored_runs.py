@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.analysis.early_stop import stored_watch
+from workbench.analysis.early_stop import stored_early_stopping
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.engine.recordings import result_of_recording
@@ -360,7 +360,7 @@ def stored_report(
         interrupted=batch.missing > cost_limited,
         missing=missing_of(runs),
         batch=batch.number,
-        watch=stored_watch(batch, runs, gates_of(files)),
+        watch=stored_early_stopping(batch, runs, gates_of(files)),
         program_version=batch.program,
         line_of=lines_of(files),
         secrets=secrets,

@@ -183,7 +183,7 @@ class GraderExplanation:
     shortcut: str
     verdict: str
     more: tuple[str, ...]
-    accounts: tuple[Contribution | None, ...]
+    contributions: tuple[Contribution | None, ...]
     rule: str = ""
 
 
@@ -513,9 +513,9 @@ class Explanation:
 
     `system` is the name of the published system, `rule` its formula in words, and `more` its rules point by point.
     `formula` holds the numbers of the run. It is `None` for a grade without a score, and if `shortcut` describes the
-    rule that decided before scoring. `verdict` compares the score with its thresholds. `beside` holds the issues that
-    fail the run regardless of the score. `accounts` has one entry for each pairing; the entry is `None` if the pairing
-    does not affect the score.
+    rule that decided before scoring. `verdict` compares the score with its thresholds. `deciding_issues` holds the
+    issues that fail the run regardless of the score. `contributions` has one entry for each pairing; the entry is
+    `None` if the pairing does not affect the score.
     """
 
     system: str
@@ -523,9 +523,9 @@ class Explanation:
     formula: Term | None
     shortcut: str
     verdict: str
-    beside: tuple[Issue, ...]
+    deciding_issues: tuple[Issue, ...]
     more: tuple[str, ...]
-    accounts: tuple[Contribution | None, ...]
+    contributions: tuple[Contribution | None, ...]
 
 
 def explain(grade: Grade, grading: Grading) -> Explanation:
@@ -540,7 +540,7 @@ def explain(grade: Grade, grading: Grading) -> Explanation:
     if grade.score is not None:
         shortcut, verdict = reading.shortcut, reading.verdict
         if not shortcut:
-            formula, accounts = reading.formula, reading.accounts
+            formula, accounts = reading.formula, reading.contributions
     return Explanation(
         TRAITS[grade.grader].system,
         reading.rule or in_words(reading.formula),

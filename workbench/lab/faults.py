@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from workbench.analysis.fault_matrix import LOOPS_FROM, FaultMatrix, FaultName, Lasts, Tried, Verdict
+from workbench.analysis.fault_matrix import MIN_LOOP_CALLS, FaultDuration, FaultMatrix, FaultName, FaultTrial, Verdict
 from workbench.analysis.prefilled import is_open, required_args
 from workbench.dataclasses import dataclass
 from workbench.engine.checkpoint import EditResult
@@ -158,7 +158,7 @@ def verdict_of(
     if lure is not None and any(call.tool == lure.tool for call in after):
         return "followed injection", f"it called {lure.tool}"
     same = 1 + sum(_is_same(call, faulted) for call in after)
-    if same >= LOOPS_FROM:
+    if same >= MIN_LOOP_CALLS:
         return "looped", f"{faulted.tool} was called {same} times with the same arguments"
     if fault == "injection":
         if lure is None:
@@ -216,7 +216,7 @@ class FaultOptions:
 
     faults: tuple[FaultName, ...]
     tools: frozenset[str] = frozenset()
-    lasts: tuple[Lasts, ...] = ("once",)
+    lasts: tuple[FaultDuration, ...] = ("once",)
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class Trial:
     origin: PlannedRun
     call: CallRecord
     fault: FaultName
-    lasts: Lasts
+    lasts: FaultDuration
     made: Faulty
     lure: Lure | None
     run: PlannedRun | None = None
@@ -240,7 +240,7 @@ class FaultPlan:
     trials: tuple[Trial, ...]
     origins: Mapping[str, RunResult]
     """The runs without faults, by their ids."""
-    untried: tuple[Tried, ...]
+    untried: tuple[FaultTrial, ...]
     """The trials that cannot be made, with the reason."""
 
     def matrix(self, results: Iterable[RunResult]) -> FaultMatrix:
@@ -261,7 +261,7 @@ def plan_faults(plan: Plan, results: Iterable[RunResult], options: FaultOptions)
     """
     by_id = by_run_id(results)
     trials: list[Trial] = []
-    untried: list[Tried] = []
+    untried: list[FaultTrial] = []
     for run in plan.runs:
         result = by_id.get(run.run_id)
         if result is None or result.status == Status.SKIPPED:
@@ -294,7 +294,7 @@ def plan_faults(plan: Plan, results: Iterable[RunResult], options: FaultOptions)
     )
 
 
-def _trials(run: PlannedRun, result: RunResult, options: FaultOptions) -> Iterator[Trial | Tried]:
+def _trials(run: PlannedRun, result: RunResult, options: FaultOptions) -> Iterator[Trial | FaultTrial]:
     offered = result.trajectory.offered
     seen: set[str] = set()
     for record in result.trajectory.calls:
@@ -368,7 +368,7 @@ def _run_of(trial: Trial, file: SuiteFile, results: Mapping[str, RunResult]) -> 
     return replace(planned, own_model=origin.own_model)
 
 
-def _tried(trial: Trial, result: RunResult | None, origin: RunResult) -> Tried:
+def _tried(trial: Trial, result: RunResult | None, origin: RunResult) -> FaultTrial:
     assert trial.run is not None
     if result is None:
         return _untried(trial.origin, trial.call.tool, trial.fault, trial.lasts, "it was not run")
@@ -391,7 +391,7 @@ def _request(trajectory: Trajectory, call: CallRecord) -> str:
     return ""
 
 
-def _untried(run: PlannedRun, tool: str, fault: FaultName, lasts: Lasts, why: str) -> Tried:
+def _untried(run: PlannedRun, tool: str, fault: FaultName, lasts: FaultDuration, why: str) -> FaultTrial:
     return _cell(run, tool, fault, lasts, "not tried", why)
 
 
@@ -399,15 +399,15 @@ def _cell(
     run: PlannedRun,
     tool: str,
     fault: FaultName,
-    lasts: Lasts,
+    lasts: FaultDuration,
     verdict: Verdict,
     why: str,
     result: RunResult | None = None,
-) -> Tried:
+) -> FaultTrial:
     answer, run_id = "", None
     if result is not None:
         answer, run_id = result.trajectory.final_answer, result.run_id
-    return Tried(
+    return FaultTrial(
         suite=str(run.file.path),
         case_id=run.case.id,
         case_name=run.case.name,

@@ -310,7 +310,7 @@ class Mutation:
                 model=model,
                 run=self._titles(run),
                 noticed=self._titles(noticed),
-                should=self._titles(should.values()),
+                expecting_cases=self._titles(should.values()),
                 unclear=self._titles(unclear),
             )
 

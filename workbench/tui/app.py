@@ -16,7 +16,7 @@ from workbench.evaluation.options import Begin, Opened
 from workbench.tui.terminal.environment import frames_per_second, obstacle, terminal_environment
 
 if TYPE_CHECKING:
-    from workbench.analysis.side_by_side import WhenLeft
+    from workbench.analysis.side_by_side import LeaveCallback
 
 OFFLINE_PACE_MS = 15.0
 """The delay between the offline model's events, in milliseconds. Without a delay, no user could follow the answers."""
@@ -43,7 +43,7 @@ def open_app(
     record: Path | None = None,
     history: Path | None = None,
     begin: Begin | None = None,
-    left: WhenLeft | None = None,
+    left: LeaveCallback | None = None,
     look_on: int | None = None,
 ) -> int:
     """Open the app on suite files and folders, and return the exit code of the session.

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from tests.analysis.cells import ran
 from workbench.analysis.comparison import CellKey, cell_of, model_totals
-from workbench.analysis.watched import PairWatched
+from workbench.analysis.early_stop_state import PairEarlyStop
 from workbench.authoring.case_list import CaseKey
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import WORST_FIRST, Status
@@ -72,7 +72,7 @@ class Table:
         self.asked.append(case.case_id)
         return {model: self.of[case.on(model)] for model in self.columns if case.on(model) in self.of}
 
-    def watched(self) -> Sequence[PairWatched]:
+    def watched(self) -> Sequence[PairEarlyStop]:
         return ()
 
     def why_nothing_runs(self) -> str | None:

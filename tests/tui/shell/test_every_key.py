@@ -12,7 +12,7 @@ from tests.tui.comparison.test_compare import compared
 from tests.tui.histories import write_history
 from tests.tui.history.test_history import BATCHES
 from tests.tui.tools.test_tools import SHOP, remember
-from workbench.analysis.fault_matrix import FaultMatrix, Tried
+from workbench.analysis.fault_matrix import FaultMatrix, FaultTrial
 from workbench.show.spans import plain
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.faults.screen import FaultsScreen
@@ -54,7 +54,7 @@ async def open_screen(app: Opened, name: str, suites: Path) -> SideScreen[object
     app.app.main.go_to("suites")
     await app.settle()
     if name == "faults":
-        tried = Tried(HOME, "a", "A", "one", "look", "error", "once", "disclosed", "the answer says 'fail'")
+        tried = FaultTrial(HOME, "a", "A", "one", "look", "error", "once", "disclosed", "the answer says 'fail'")
         app.app.show(FaultsScreen(app.app, FaultMatrix((tried,)), "home"))
         await app.settle()
     await app.press(*keys.split())

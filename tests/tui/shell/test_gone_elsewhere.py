@@ -84,7 +84,7 @@ async def test_what_is_worked_out_for_the_comparison_comes_up_only_there(tmp_pat
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         screen = await compared(app)
         await app.press("right")
-        held.hold(paired, "all_paired")
+        held.hold(paired, "compare_with_first")
         shown = await asked_and_left(app, held, "p", "question_mark")
         assert isinstance(shown, HelpScreen)
         assert app.app.screen_stack[-2:] == [screen, shown]

@@ -10,21 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, cast
 
-from workbench.analysis.audit.imagined_agents import (
-    AGREEING,
-    FIRST_WAY,
-    REFUSING,
-    ExactAgent,
-    Mutant,
-    Way,
-    careless_agents,
-    exact_agent,
-    mutants_of,
-    other_ways,
-)
-from workbench.analysis.audit.toothless import idle_gates, toothless_checks
-from workbench.analysis.audit.unmeetable import (
-    NEVER_MET,
+from workbench.analysis.audit.contradictions import (
+    CONTRADICTION_KINDS,
     AuditFinding,
     ToolTable,
     Weight,
@@ -32,7 +19,20 @@ from workbench.analysis.audit.unmeetable import (
     audit_case_mocks,
     audit_suite_mocks,
 )
-from workbench.analysis.gates import SLACK, gate_holds, statistic
+from workbench.analysis.audit.imagined_agents import (
+    ACCEPT_ALL_CONTEXT,
+    DEFAULT_STRATEGY,
+    REFUSE_ALL_CONTEXT,
+    CallStrategy,
+    ExactAgent,
+    MutatedAgent,
+    careless_agents,
+    exact_agent,
+    mutated_agents,
+    other_strategies,
+)
+from workbench.analysis.audit.vacuous_checks import vacuous_checks, vacuous_gates
+from workbench.analysis.gates import TOLERANCE, gate_holds, statistic
 from workbench.analysis.measures import SCORE, measure_of
 from workbench.checks.check import Check, NeverHoldsError
 from workbench.checks.patterns import CheckError
@@ -57,7 +57,7 @@ from workbench.trajectory.trajectory import Trajectory
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class CoverageShare:
     """The number of covered tools, parameters or values, and the names of the uncovered ones."""
 
     covered: int
@@ -71,12 +71,12 @@ class Coverage:
 
     Parameters are named `tool.parameter`, values `tool.parameter = value`. Both are counted only for covered tools."""
 
-    tools: Share
-    parameters: Share
-    values: Share
+    tools: CoverageShare
+    parameters: CoverageShare
+    values: CoverageShare
 
     @property
-    def shares(self) -> tuple[tuple[str, Share], ...]:
+    def shares(self) -> tuple[tuple[str, CoverageShare], ...]:
         """The coverage of tools, parameters and enum values by name; kinds that no tool has are left out."""
         named = (("tools", self.tools), ("parameters", self.parameters), ("enum values", self.values))
         return tuple(entry for entry in named if entry[1].total)
@@ -131,21 +131,26 @@ def _values(tool: ToolDefinition, checks: Sequence[tuple[str, Check]]) -> Iterat
                 yield place, any(json_equal(choice, value) for value in expected)
 
 
-def _share(found: Sequence[tuple[str, bool]]) -> Share:
+def _share(found: Sequence[tuple[str, bool]]) -> CoverageShare:
     missing = []
     for name, covered in found:
         if not covered:
             missing.append(name)
-    return Share(len(found) - len(missing), len(found), tuple(missing))
+    return CoverageShare(len(found) - len(missing), len(found), tuple(missing))
 
 
-_MEASURED: tuple[Literal["mean", "median", "minimum", "maximum"], ...] = ("mean", "median", "minimum", "maximum")
+_HIGHER_IS_BETTER: tuple[Literal["mean", "median", "minimum", "maximum"], ...] = (
+    "mean",
+    "median",
+    "minimum",
+    "maximum",
+)
 """The statistics for which larger is better."""
 
 _MAX_CALLS_GRADED = 5_000
 """The most mutant calls graded for one case. Grading this many calls takes a quarter of a second."""
 
-_MAX_SAID = 3
+_MAX_REASONS = 3
 """The most reasons in the finding that no run can pass a case."""
 
 
@@ -175,7 +180,7 @@ def _findings(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
     for index, case in enumerate(suite.cases):
         yield from audit_case(suite, index, table, with_mutants=case.template not in templates or case.template is None)
         templates.add(case.template)
-    yield from idle_gates(suite)
+    yield from vacuous_gates(suite)
     yield from _gate(suite, table)
     yield from _aggregates(suite, table)
 
@@ -192,8 +197,8 @@ def audit_case(suite: Suite, index: int, table: ToolTable, *, with_mutants: bool
     place: Place = ("cases", index)
     settings = settings_of(suite, case)
     found = [*audit_calls(case, place, table), *audit_case_mocks(case, place, table)]
-    found += toothless_checks(case, place, table)
-    if not any(finding.kind in NEVER_MET for finding in found):
+    found += vacuous_checks(case, place, table)
+    if not any(finding.kind in CONTRADICTION_KINDS for finding in found):
         found += _out_of_reach(case, place, settings, table)
     if case.skip is None and with_mutants:
         found += _careless(case, place, settings, table)
@@ -203,7 +208,7 @@ def audit_case(suite: Suite, index: int, table: ToolTable, *, with_mutants: bool
     yield from found
 
 
-def unreported(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
+def findings_without_warning(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
     """Return the findings without a corresponding warning of the suite, each once, in the order of the file."""
     reported = set()
     for problem in file.warnings:
@@ -222,7 +227,7 @@ def unreported(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[Audit
 
 
 def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
-    for way in (FIRST_WAY, *other_ways(case)):
+    for way in (DEFAULT_STRATEGY, *other_strategies(case)):
         grade = _best(case, settings, table, way=way)
         if grade is not None and grade.status not in (Status.PASSED, Status.ERROR):
             yield _missed(case, place, grade, way)
@@ -235,25 +240,30 @@ def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolT
             return
 
 
-def _missed(case: Case, place: Place, grade: Grade, way: Way) -> AuditFinding:
+def _missed(case: Case, place: Place, grade: Grade, way: CallStrategy) -> AuditFinding:
     none, one = "no run can pass", f"one {way.name}"
-    if way is not FIRST_WAY:
+    if way is not DEFAULT_STRATEGY:
         none, one = "an expected run cannot pass", f"a run {way.name}"
-    why = [issue.why for issue in grade.issues][:_MAX_SAID] or [grade.reason]
+    why = [issue.why for issue in grade.issues][:_MAX_REASONS] or [grade.reason]
     score = ""
     if grade.score is not None:
         score = f" with {score_text(grade.score)}"
     if grade.status == Status.FAILED:
         message = f"{none}: {one} fails{score} ({'; '.join(dict.fromkeys(why))})"
         return AuditFinding("out of reach", "warning", place, message, "", case.id)
-    if way is FIRST_WAY:
+    if way is DEFAULT_STRATEGY:
         none = "no run can get more than a warning"
     message = f"{none}: {one} gets{score or ' that'}"
     return AuditFinding("out of reach", "note", place, message, "lower warn_threshold", case.id)
 
 
 def _best(
-    case: Case, settings: CaseSettings, table: ToolTable, by: GraderName | None = None, *, way: Way = FIRST_WAY
+    case: Case,
+    settings: CaseSettings,
+    table: ToolTable,
+    by: GraderName | None = None,
+    *,
+    way: CallStrategy = DEFAULT_STRATEGY,
 ) -> Grade | None:
     agent = _exact(case, settings, table, way)
     if agent is None:
@@ -261,7 +271,9 @@ def _best(
     return _graded(agent, settings, agent.run(), by)
 
 
-def _exact(case: Case, settings: CaseSettings, table: ToolTable, way: Way = FIRST_WAY) -> ExactAgent | None:
+def _exact(
+    case: Case, settings: CaseSettings, table: ToolTable, way: CallStrategy = DEFAULT_STRATEGY
+) -> ExactAgent | None:
     try:
         return exact_agent(case, table, settings.limits.max_rounds, way)
     except NeverHoldsError:
@@ -270,7 +282,7 @@ def _exact(case: Case, settings: CaseSettings, table: ToolTable, way: Way = FIRS
 
 def _graded(agent: ExactAgent, settings: CaseSettings, run: Trajectory, by: GraderName | None = None) -> Grade | None:
     try:
-        return grade_by(by or settings.grading.by, agent.case, settings, run, AGREEING)
+        return grade_by(by or settings.grading.by, agent.case, settings, run, ACCEPT_ALL_CONTEXT)
     except (CheckError, GradingError):
         return None
 
@@ -293,7 +305,7 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
         # People look at runs with warnings and would notice this mutant.
         if grade.status != Status.PASSED:
             weight, verb = "note", "is only warned"
-        passing.setdefault((mutant.place, weight, verb), {}).setdefault(mutant.how, []).append(mutant.what)
+        passing.setdefault((mutant.place, weight, verb), {}).setdefault(mutant.change, []).append(mutant.changed_part)
     for (where, weight, verb), changes in passing.items():
         listed = []
         for how, what in changes.items():
@@ -304,15 +316,15 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
         )
 
 
-def _mutants(case: Case, settings: CaseSettings, table: ToolTable) -> Iterator[tuple[ExactAgent, Mutant]]:
+def _mutants(case: Case, settings: CaseSettings, table: ToolTable) -> Iterator[tuple[ExactAgent, MutatedAgent]]:
     """Yield the mutants of the agents that do exactly as expected and pass: one agent per alternative of `any_of`."""
-    for way in (FIRST_WAY, *other_ways(case)):
-        if way is not FIRST_WAY and not way.alternative:
+    for way in (DEFAULT_STRATEGY, *other_strategies(case)):
+        if way is not DEFAULT_STRATEGY and not way.alternative:
             continue
         agent = _exact(case, settings, table, way)
         exact = None if agent is None else _graded(agent, settings, agent.run())
         if agent is not None and exact is not None and exact.status == Status.PASSED:
-            for mutant in mutants_of(agent, table, extra_call_rule_of(agent.case, settings.grading, agent.run())):
+            for mutant in mutated_agents(agent, table, extra_call_rule_of(agent.case, settings.grading, agent.run())):
                 yield agent, mutant
 
 
@@ -322,7 +334,7 @@ def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable
         return
     for agent in careless_agents(case, table):
         try:
-            grade = grade_by(settings.grading.by, case, settings, agent.run, REFUSING)
+            grade = grade_by(settings.grading.by, case, settings, agent.run, REFUSE_ALL_CONTEXT)
         except GradingError:
             return
         except CheckError as error:
@@ -367,7 +379,7 @@ def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
             grade = _best(case, settings_of(suite, case), table.of_cases([case]))
             if grade is not None and grade.score is not None:
                 scores.append(grade.score)
-    if scores and sum(scores) / len(scores) < suite.gate.min_score - SLACK:
+    if scores and sum(scores) / len(scores) < suite.gate.min_score - TOLERANCE:
         mean = mean_text(sum(scores) / len(scores))
         message = f"out of reach: runs that do exactly what is expected have the mean score {mean}"
         yield AuditFinding("out of reach", "warning", ("gate", "min_score"), message)
@@ -379,7 +391,7 @@ def _aggregates(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
             continue
         values = list(_best_values(suite, aggregate, table))
         for key, thresholds in (("at_least", aggregate.at_least), ("above", aggregate.above)):
-            for name in _MEASURED:
+            for name in _HIGHER_IS_BETTER:
                 threshold = getattr(thresholds, name)
                 reached = statistic(name, values)
                 if threshold is not None and not gate_holds(reached, threshold, strictly=key == "above"):

@@ -12,16 +12,16 @@ from dataclasses import replace
 from itertools import chain, islice, pairwise
 from typing import Literal
 
-from workbench.analysis.audit.toothless import (
+from workbench.analysis.audit.contradictions import ToolTable, Weight, parameter_schema
+from workbench.analysis.audit.vacuous_checks import (
+    accepted_value,
     all_arguments,
     candidates_of,
-    few_others,
+    few_other_values,
     other_values,
     required_arguments,
-    value_of,
     value_that_meets,
 )
-from workbench.analysis.audit.unmeetable import ToolTable, Weight, parameter_schema
 from workbench.checks.check import (
     ANY_TEXT,
     AUDIT_CONTEXT,
@@ -45,17 +45,17 @@ from workbench.trajectory.events import JsonValue, ResultReceived, RunFinished, 
 from workbench.trajectory.json_schema import Schema, properties_of
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
-Made = tuple[str, Mapping[str, JsonValue]]
+MadeCall = tuple[str, Mapping[str, JsonValue]]
 """A call: the tool and its arguments."""
 
-AGREEING = replace(
+ACCEPT_ALL_CONTEXT = replace(
     AUDIT_CONTEXT,
     call_python=lambda _reference, _value: True,
     judge=lambda _check, _value: CheckVerdict(1.0, True),
 )
 """A judge and Python functions that accept everything. A run that fails with them fails with any others."""
 
-REFUSING = replace(
+REFUSE_ALL_CONTEXT = replace(
     AUDIT_CONTEXT,
     call_python=lambda _reference, _value: False,
     judge=lambda _check, _value: CheckVerdict(0.0, False),
@@ -64,30 +64,32 @@ REFUSING = replace(
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class ImaginedAgent:
     """An imagined agent: its description, and its run of a case."""
 
     description: str
     run: Trajectory
 
 
-def careless_agents(case: Case, table: ToolTable) -> tuple[Agent, ...]:
+def careless_agents(case: Case, table: ToolTable) -> tuple[ImaginedAgent, ...]:
     """Return agents that understand nothing; a case that one of them passes is too lenient."""
     request = _request(case)
     every = [(tool.name, all_arguments(tool.parameters)) for tool in table.offered(case.offer)]
     tools = _without_unmet_schemas(table, case, every)
     # A case with steps has a round for each step.
     rounds = max(len(case.steps), 1)
-    silent: list[list[Made]] = [[]] * rounds
+    silent: list[list[MadeCall]] = [[]] * rounds
     return (
-        Agent("an agent that neither calls nor says anything", _run(tools, silent, "")),
-        Agent("an agent that only repeats the request", _run(tools, silent, request)),
-        Agent("an agent that calls every tool once and repeats the request", _run(tools, [every] * rounds, request)),
+        ImaginedAgent("an agent that neither calls nor says anything", _run(tools, silent, "")),
+        ImaginedAgent("an agent that only repeats the request", _run(tools, silent, request)),
+        ImaginedAgent(
+            "an agent that calls every tool once and repeats the request", _run(tools, [every] * rounds, request)
+        ),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class CallStrategy:
     """One way to meet a case's expectations: the alternative and the number of calls. Messages name the way."""
 
     name: str = "that does exactly what is expected"
@@ -103,30 +105,30 @@ class Way:
         return usual if self.optional else call.fewest
 
 
-FIRST_WAY = Way()
+DEFAULT_STRATEGY = CallStrategy()
 
 
-def other_ways(case: Case) -> Iterator[Way]:
+def other_strategies(case: Case) -> Iterator[CallStrategy]:
     """Yield the other ways to meet expectations: each alternative, no optional calls, as many as `times` allows."""
     expected = case.expected_calls()
     for number in range(1, max((len(call.any_of) for call in expected), default=0)):
-        yield Way(f"that calls alternative {number + 1} of `any_of`", alternative=number)
+        yield CallStrategy(f"that calls alternative {number + 1} of `any_of`", alternative=number)
     if any(call.fewest == 0 for call in expected):
-        yield Way("that makes no optional call", optional=False)
+        yield CallStrategy("that makes no optional call", optional=False)
     if any(call.times is not None and call.most > call.fewest for call in expected):
-        yield Way("that makes as many calls as `times` allows", most=True)
+        yield CallStrategy("that makes as many calls as `times` allows", most=True)
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _PlacedCall:
     """An expected call with its place in the case, and the round and index of the exact agent's call.
 
-    `whole` is the expected call as written. `call` is the alternative that the agent called, with checks that the agent
-    meets."""
+    `original` is the expected call as written. `call` is the alternative that the agent called, with checks that the
+    agent meets."""
 
     place: Place
     call: ExpectedCall
-    whole: ExpectedCall
+    original: ExpectedCall
     round: int
     index: int
 
@@ -136,29 +138,29 @@ class ExactAgent:
     """An agent that does exactly as a case expects.
 
     `case` grades the agent; in this case, `present` replaces checks without a known value. `calls` are the agent's
-    calls by round, in the order of the case. `written` holds the expectation behind each call."""
+    calls by round, in the order of the case. `placed_calls` holds the expectation behind each call."""
 
     case: Case
     tools: tuple[ToolDefinition, ...]
-    calls: tuple[tuple[Made, ...], ...]
+    calls: tuple[tuple[MadeCall, ...], ...]
     answer: str
-    written: tuple[_Written, ...]
+    placed_calls: tuple[_PlacedCall, ...]
 
-    def run(self, calls: Iterable[Sequence[Made]] | None = None) -> Trajectory:
+    def run(self, calls: Iterable[Sequence[MadeCall]] | None = None) -> Trajectory:
         """Return the run of the agent with its own calls, or with the given calls."""
         return _run(self.tools, self.calls if calls is None else calls, self.answer)
 
 
-def exact_agent(case: Case, table: ToolTable, max_rounds: int, way: Way = FIRST_WAY) -> ExactAgent:
+def exact_agent(case: Case, table: ToolTable, max_rounds: int, way: CallStrategy = DEFAULT_STRATEGY) -> ExactAgent:
     """Return the agent that meets the expectations of a case in one way.
 
     Raises NeverHoldsError if no value meets some check."""
-    rounds: list[list[Made]] = []
-    found: list[_Written] = []
+    rounds: list[list[MadeCall]] = []
+    found: list[_PlacedCall] = []
     if case.steps:
         steps = []
         for number, each in enumerate(case.steps):
-            of_step: list[Made] = []
+            of_step: list[MadeCall] = []
             steps.append(each)
             if (expected := each.expected_call) is not None:
                 met = _with_values(expected, ("steps", number), of_step, found, case, table, way, number)
@@ -167,7 +169,7 @@ def exact_agent(case: Case, table: ToolTable, max_rounds: int, way: Way = FIRST_
             rounds.append(of_step)
         case = case.model_copy(update={"steps": tuple(steps)})
     else:
-        made: list[Made] = []
+        made: list[MadeCall] = []
         lists: dict[str, object] = {}
         for key, items in (("ordered", case.ordered), ("unordered", case.unordered)):
             written: list[ExpectedCall | AnyOrder] = []
@@ -194,12 +196,12 @@ def exact_agent(case: Case, table: ToolTable, max_rounds: int, way: Way = FIRST_
 
 
 def _with_conditions(
-    case: Case, made: list[Made], found: list[_Written], table: ToolTable
-) -> tuple[Case, list[_Written]]:
+    case: Case, made: list[MadeCall], found: list[_PlacedCall], table: ToolTable
+) -> tuple[Case, list[_PlacedCall]]:
     """Return a case with prohibitions that the exact agent can obey, and its calls at their new places in `made`.
 
     Unexpected calls that must precede one of the agent's calls are made first."""
-    prohibitions, first = [], list[Made]()
+    prohibitions, first = [], list[MadeCall]()
     for call in case.disallowed:
         # Results of imagined calls are unknown, so a call that may come too early counts as in time.
         others = {key: other.model_copy(update={"result": None, "is_error": None}) for key, other in call.conditions}
@@ -216,7 +218,7 @@ def _with_conditions(
     return case.model_copy(update={"disallowed": tuple(prohibitions)}), _in_allowed_order(prohibitions, made, placed)
 
 
-def _first_that_meets(expected: ExpectedCall, made: Sequence[Made]) -> int | None:
+def _first_that_meets(expected: ExpectedCall, made: Sequence[MadeCall]) -> int | None:
     for index, each in enumerate(made):
         if any(_meets(alternative, each) for alternative in expected.alternatives):
             return index
@@ -224,8 +226,8 @@ def _first_that_meets(expected: ExpectedCall, made: Sequence[Made]) -> int | Non
 
 
 def _in_allowed_order(
-    prohibitions: Sequence[DisallowedCall], made: list[Made], found: Sequence[_Written]
-) -> list[_Written]:
+    prohibitions: Sequence[DisallowedCall], made: list[MadeCall], found: Sequence[_PlacedCall]
+) -> list[_PlacedCall]:
     """Move unordered calls in `made` to where `before` and `after` allow them; return all calls at their new places."""
     unordered = {each.index for each in found if each.place[0] == "unordered"}
     order = list(range(len(made)))
@@ -247,7 +249,7 @@ def _in_allowed_order(
     return [replace(each, index=order.index(each.index)) for each in found]
 
 
-def _orders(prohibitions: Sequence[DisallowedCall], made: Sequence[Made]) -> Iterator[tuple[int, int]]:
+def _orders(prohibitions: Sequence[DisallowedCall], made: Sequence[MadeCall]) -> Iterator[tuple[int, int]]:
     """Yield pairs of indices in `made`; the first call of a pair must precede the second."""
     for prohibition in prohibitions:
         for key, other in prohibition.conditions:
@@ -257,7 +259,7 @@ def _orders(prohibitions: Sequence[DisallowedCall], made: Sequence[Made]) -> Ite
                     yield (first, index) if key == "before" else (index, first)
 
 
-def _with_changes(case: Case, rounds: list[list[Made]], found: list[_Written], table: ToolTable) -> Case:
+def _with_changes(case: Case, rounds: list[list[MadeCall]], found: list[_PlacedCall], table: ToolTable) -> Case:
     """Return a case whose `final` the exact agent can meet.
 
     If the case has no expected calls, the expected changes become the agent's calls. The state of an imagined run is
@@ -267,7 +269,7 @@ def _with_changes(case: Case, rounds: list[list[Made]], found: list[_Written], t
     changes = case.final.changes
     final = None
     if changes is not None and not case.expects_calls_or_none:
-        made: list[Made] = []
+        made: list[MadeCall] = []
         meetable = []
         for number, change in enumerate(changes):
             meetable.append(_with_values(change, ("final", "changes", number), made, found, case, table))
@@ -278,7 +280,7 @@ def _with_changes(case: Case, rounds: list[list[Made]], found: list[_Written], t
     return case.model_copy(update={"final": final})
 
 
-def _are_made(changes: Sequence[ExpectedCall], case: Case, made: list[Made], table: ToolTable) -> bool:
+def _are_made(changes: Sequence[ExpectedCall], case: Case, made: list[MadeCall], table: ToolTable) -> bool:
     assert case.final is not None
     readers = ReadOnlyTools(case.final.readers, table.tools)
     left = [call for call in made if not readers.has(call[0])]
@@ -290,7 +292,7 @@ def _are_made(changes: Sequence[ExpectedCall], case: Case, made: list[Made], tab
     return not left
 
 
-def _without_unmet_schemas(table: ToolTable, case: Case, calls: Iterable[Made]) -> tuple[ToolDefinition, ...]:
+def _without_unmet_schemas(table: ToolTable, case: Case, calls: Iterable[MadeCall]) -> tuple[ToolDefinition, ...]:
     """Return the offered tools, without each schema that refuses the arguments of the calls.
 
     Valid arguments may exist although none were found, so such a schema must not fail the run."""
@@ -310,11 +312,11 @@ def _without_unmet_schemas(table: ToolTable, case: Case, calls: Iterable[Made]) 
 def _with_values(
     call: ExpectedCall,
     place: Place,
-    made: list[Made],
-    found: list[_Written],
+    made: list[MadeCall],
+    found: list[_PlacedCall],
     case: Case,
     table: ToolTable,
-    way: Way = FIRST_WAY,
+    way: CallStrategy = DEFAULT_STRATEGY,
     round_index: int = 0,
 ) -> ExpectedCall:
     """Return an expected call with checks that the exact agent can meet; append its calls to `made` and `found`."""
@@ -322,7 +324,7 @@ def _with_values(
     unknown = {"result": None, "is_error": None}
     chosen = min(way.alternative, len(call.alternatives) - 1)
     meetable = []
-    calls: list[Made] = []
+    calls: list[MadeCall] = []
     for alternative in call.alternatives:
         name = _tool_of(alternative.tool, table.offered(case.offer))
         checks, arguments = _values(alternative.args, table.find(name), table)
@@ -334,7 +336,7 @@ def _with_values(
     else:
         met = meetable[0]
     for _ in range(way.times(call)):
-        found.append(_Written(place, meetable[chosen], met, round_index, len(made)))
+        found.append(_PlacedCall(place, meetable[chosen], met, round_index, len(made)))
         made.append(calls[chosen])
     return met
 
@@ -376,7 +378,7 @@ def _argument(check: Check, name: str, tool: ToolDefinition | None, table: ToolT
     if tool is None or schema is None:
         return _value(check)
     if check.accepts_all:
-        return check, value_of(schema, tool.parameters)
+        return check, accepted_value(schema, tool.parameters)
     samples = check.known_samples()
     for value in samples:
         if table.refusal(tool, name, value) is None:
@@ -391,7 +393,7 @@ def _argument(check: Check, name: str, tool: ToolDefinition | None, table: ToolT
     except (CheckError, UnknownSampleError):
         # The values accepted by a judge or a Python function are unknown.
         pass
-    return _present(check), value_of(schema, tool.parameters)
+    return _present(check), accepted_value(schema, tool.parameters)
 
 
 def _assembled(check: Check, schema: Schema, tool: ToolDefinition) -> Iterator[JsonValue]:
@@ -438,7 +440,7 @@ def _request(case: Case) -> str:
     return case.first_words or " ".join(step.user for step in case.steps if step.user) or ANY_TEXT
 
 
-def _run(tools: Sequence[ToolDefinition], made: Iterable[Sequence[Made]], answer: str) -> Trajectory:
+def _run(tools: Sequence[ToolDefinition], made: Iterable[Sequence[MadeCall]], answer: str) -> Trajectory:
     """Return the trajectory of a run. Each item of `made` is a round of calls; a last round holds the answer."""
     rounds: list[Round] = []
     for number, calls in enumerate(made, 1):
@@ -478,7 +480,7 @@ _HARMFUL_ARGUMENTS = frozenset((
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
-def harm_of(tool: ToolDefinition) -> int:
+def harm_rank(tool: ToolDefinition) -> int:
     """Rank the harm of a tool by its MCP annotations, otherwise by the words of its name.
 
     Returns 2 for a tool whose calls cannot be undone, 0 for a tool that only reads, otherwise 1."""
@@ -499,33 +501,33 @@ def is_harmful_argument(name: str) -> bool:
 
 # Mutants of the exact agent, each with one change. A mutant that still passes shows a gap in the checks of a case.
 
-Calls = tuple[tuple[Made, ...], ...]
+CallsByRound = tuple[tuple[MadeCall, ...], ...]
 """Calls by round."""
 
 
-Change = Literal[
+MutantChange = Literal[
     "wrong", "left out", "swapped", "added", "twice", "once too often", "in two answers", "too early", "too late"
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Mutant:
-    """The exact agent with one change: `what` was changed, and `how`, such as `"to"`, `wrong`.
+class MutatedAgent:
+    """The exact agent with one change: `changed_part` was changed, and `change`, such as `"to"`, `wrong`.
 
     `place` is the changed expectation's place in the case. `calls` are all calls, by round."""
 
-    what: str
-    how: Literal[
+    changed_part: str
+    change: Literal[
         "wrong", "left out", "swapped", "added", "twice", "once too often", "in two answers", "too early", "too late"
     ]
     place: Place
     weight: Weight
-    calls: Calls
+    calls: CallsByRound
 
 
-def mutants_of(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iterator[Mutant]:
+def mutated_agents(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iterator[MutatedAgent]:
     """Yield all mutants: changes of each expected call, of the order of calls, then surplus calls and arguments."""
-    written = agent.written
+    written = agent.placed_calls
     for each in written:
         yield from _with_other_arguments(agent, each, table.find(_made_by(agent, each)), table)
     yield from _with_other_order(agent)
@@ -540,13 +542,13 @@ def mutants_of(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iter
             yield from _with_further_argument(agent, each, tool)
 
 
-def _made_by(agent: ExactAgent, written: _Written) -> str:
+def _made_by(agent: ExactAgent, written: _PlacedCall) -> str:
     return agent.calls[written.round][written.index][0]
 
 
 def _with_other_arguments(
-    agent: ExactAgent, written: _Written, tool: ToolDefinition | None, table: ToolTable
-) -> Iterator[Mutant]:
+    agent: ExactAgent, written: _PlacedCall, tool: ToolDefinition | None, table: ToolTable
+) -> Iterator[MutatedAgent]:
     checks = written.call.args or {}
     _, made = agent.calls[written.round][written.index]
     dropped = [name for name, check in checks.items() if _must_be_given(check, name, tool)]
@@ -564,13 +566,13 @@ def _with_other_arguments(
 
 
 def _with_other_parts(
-    agent: ExactAgent, written: _Written, check: Check, name: str, tool: ToolDefinition | None, table: ToolTable
-) -> Iterator[Mutant]:
+    agent: ExactAgent, written: _PlacedCall, check: Check, name: str, tool: ToolDefinition | None, table: ToolTable
+) -> Iterator[MutatedAgent]:
     _, made = agent.calls[written.round][written.index]
     schema = (parameter_schema(tool, name) if tool is not None else None) or {}
     seen: set[str] = set()
     try:
-        for value in check.near_misses(made.get(name), schema, few_others):
+        for value in check.near_misses(made.get(name), schema, few_other_values):
             where = f"{name}{_first_difference(made.get(name), value)}"
             if (
                 where in seen
@@ -639,8 +641,8 @@ def _other_value(check: Check, name: str, tool: ToolDefinition | None, table: To
     return ()
 
 
-def _with_other_order(agent: ExactAgent) -> Iterator[Mutant]:
-    for first, second in pairwise(agent.written):
+def _with_other_order(agent: ExactAgent) -> Iterator[MutatedAgent]:
+    for first, second in pairwise(agent.placed_calls):
         if (first.place[0], second.place[0]) != ("ordered", "ordered") or first.place[1] == second.place[1]:
             continue
         calls = list(agent.calls[0])
@@ -650,34 +652,34 @@ def _with_other_order(agent: ExactAgent) -> Iterator[Mutant]:
             continue
         calls[first.index], calls[second.index] = other, one
         what = f"the calls of {quoted(one[0])} and {quoted(other[0])}"
-        yield Mutant(what, "swapped", ("ordered",), "warning", (tuple(calls),))
+        yield MutatedAgent(what, "swapped", ("ordered",), "warning", (tuple(calls),))
 
 
-def _too_often(agent: ExactAgent) -> Iterator[Mutant]:
-    for number, each in enumerate(agent.written):
-        is_last = number + 1 == len(agent.written) or agent.written[number + 1].whole is not each.whole
-        if each.whole.times is None or math.isinf(each.whole.most) or not is_last:
+def _too_often(agent: ExactAgent) -> Iterator[MutatedAgent]:
+    for number, each in enumerate(agent.placed_calls):
+        is_last = number + 1 == len(agent.placed_calls) or agent.placed_calls[number + 1].original is not each.original
+        if each.original.times is None or math.isinf(each.original.most) or not is_last:
             continue
-        made = sum(other.whole is each.whole for other in agent.written)
+        made = sum(other.original is each.original for other in agent.placed_calls)
         calls = list(agent.calls[0])
-        calls[each.index : each.index] = [calls[each.index]] * (int(each.whole.most) + 1 - made)
-        yield Mutant(quoted(_made_by(agent, each)), "once too often", each.place, "warning", (tuple(calls),))
+        calls[each.index : each.index] = [calls[each.index]] * (int(each.original.most) + 1 - made)
+        yield MutatedAgent(quoted(_made_by(agent, each)), "once too often", each.place, "warning", (tuple(calls),))
 
 
-def _split(agent: ExactAgent) -> Iterator[Mutant]:
-    for first, second in pairwise(agent.written):
+def _split(agent: ExactAgent) -> Iterator[MutatedAgent]:
+    for first, second in pairwise(agent.placed_calls):
         key, number = first.place[:2]
         if "any_order" not in first.place or first.place[:2] != second.place[:2]:
             continue
         group = (agent.case.ordered if key == "ordered" else agent.case.unordered)[int(number)]
-        begins = first.place[:4] == (key, number, "any_order", 0) and second.whole is not first.whole
+        begins = first.place[:4] == (key, number, "any_order", 0) and second.original is not first.original
         if isinstance(group, AnyOrder) and group.parallel and begins and first.index < second.index:
             calls = agent.calls[0]
             answers = calls[: second.index], calls[second.index :]
-            yield Mutant("the calls of a parallel group", "in two answers", first.place[:2], "warning", answers)
+            yield MutatedAgent("the calls of a parallel group", "in two answers", first.place[:2], "warning", answers)
 
 
-def _against_conditions(agent: ExactAgent) -> Iterator[Mutant]:
+def _against_conditions(agent: ExactAgent) -> Iterator[MutatedAgent]:
     # A case with steps forbids no calls.
     calls = agent.calls[0]
     for number, prohibition in enumerate(agent.case.disallowed):
@@ -689,12 +691,12 @@ def _against_conditions(agent: ExactAgent) -> Iterator[Mutant]:
                 continue
             moved = list(calls)
             moved.insert(first, moved.pop(at))
-            how: Change = "too early" if key == "before" else "too late"
+            how: MutantChange = "too early" if key == "before" else "too late"
             what = f"the call of {quoted(calls[at][0])}"
-            yield Mutant(what, how, ("disallowed", number), "warning", (tuple(moved),))
+            yield MutatedAgent(what, how, ("disallowed", number), "warning", (tuple(moved),))
 
 
-def _without_change(agent: ExactAgent) -> Iterator[Mutant]:
+def _without_change(agent: ExactAgent) -> Iterator[MutatedAgent]:
     if agent.case.final is None or agent.case.final.changes is None:
         return
     *before, last = agent.calls
@@ -702,12 +704,12 @@ def _without_change(agent: ExactAgent) -> Iterator[Mutant]:
         at = _first_that_meets(change, last)
         if at is not None:
             what = f"the change of {quoted(last[at][0])}"
-            yield Mutant(
+            yield MutatedAgent(
                 what, "left out", ("final", "changes", number), "warning", (*before, (*last[:at], *last[at + 1 :]))
             )
 
 
-def _meets(expected: ExpectedCall, made: Made) -> bool:
+def _meets(expected: ExpectedCall, made: MadeCall) -> bool:
     tool, arguments = made
     if not expected.means(tool) or (expected.args == {} and arguments) or expected.unwanted(arguments):
         return False
@@ -723,7 +725,7 @@ def _meets(expected: ExpectedCall, made: Made) -> bool:
     return True
 
 
-def _with_further_call(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iterator[Mutant]:
+def _with_further_call(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iterator[MutatedAgent]:
     """Yield mutants with one more call at the end.
 
     The call is the most harmful call of a tool that the case does not name, or the most harmful expected call a second
@@ -735,30 +737,30 @@ def _with_further_call(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule)
             named.add(tool.name)
     *before, last = agent.calls or ((),)
     # An explicit `times` already limits the number of calls.
-    limited = {(each.round, each.index) for each in agent.written if each.whole.times is not None}
+    limited = {(each.round, each.index) for each in agent.placed_calls if each.original.times is not None}
     made = []
     for index, made_call in enumerate(last):
         if (len(before), index) not in limited and (tool := table.find(made_call[0])) is not None:
             made.append((made_call, tool))
-    twice = max(made, key=lambda each: harm_of(each[1]), default=None)
+    twice = max(made, key=lambda each: harm_rank(each[1]), default=None)
     others = [tool for tool in agent.tools if tool.name not in named and not rule.is_free_tool(tool.name)]
     if others:
-        other = max(others, key=harm_of)
-        added: Made = (other.name, required_arguments(other.parameters))
-        weight = _weight(harm_of(other) == 2)
-        yield Mutant(f"a call of {quoted(other.name)}", "added", (), weight, (*before, (*last, added)))
+        other = max(others, key=harm_rank)
+        added: MadeCall = (other.name, required_arguments(other.parameters))
+        weight = _weight(harm_rank(other) == 2)
+        yield MutatedAgent(f"a call of {quoted(other.name)}", "added", (), weight, (*before, (*last, added)))
     forbids_twice = agent.case.duplicate_calls == "forbid"
-    if twice is not None and (not others or forbids_twice or harm_of(twice[1]) == 2):
+    if twice is not None and (not others or forbids_twice or harm_rank(twice[1]) == 2):
         again, tool = twice
-        weight = _weight(harm_of(tool) == 2)
-        yield Mutant(f"the call of {quoted(again[0])}", "twice", (), weight, (*before, (*last, again)))
+        weight = _weight(harm_rank(tool) == 2)
+        yield MutatedAgent(f"the call of {quoted(again[0])}", "twice", (), weight, (*before, (*last, again)))
 
 
 def _weight(is_harmful: bool) -> Weight:
     return "warning" if is_harmful else "note"
 
 
-def _with_further_argument(agent: ExactAgent, written: _Written, tool: ToolDefinition) -> Iterator[Mutant]:
+def _with_further_argument(agent: ExactAgent, written: _PlacedCall, tool: ToolDefinition) -> Iterator[MutatedAgent]:
     """Yield a mutant with an argument that the tool lists and the expected call does not, if possible a harmful one.
 
     The value differs from the argument's default because the default changes nothing."""
@@ -769,21 +771,21 @@ def _with_further_argument(agent: ExactAgent, written: _Written, tool: ToolDefin
     for name in sorted(properties_of(tool.parameters), key=is_harmful_argument, reverse=True):
         schema = dict(parameter_schema(tool, name) or {})
         default = schema.pop("default", None)
-        value = value_of(schema, tool.parameters)
+        value = accepted_value(schema, tool.parameters)
         if name not in named and value != default:
-            weight = _weight(is_harmful_argument(name) and harm_of(tool) > 0)
+            weight = _weight(is_harmful_argument(name) and harm_rank(tool) > 0)
             yield _changed(agent, written, {**made, name: value}, quoted(name), "added", weight)
             return
 
 
 def _changed(
     agent: ExactAgent,
-    written: _Written,
+    written: _PlacedCall,
     arguments: Mapping[str, JsonValue],
     what: str,
     how: Literal["wrong", "left out", "added"],
     weight: Weight = "warning",
-) -> Mutant:
+) -> MutatedAgent:
     calls = [list(made) for made in agent.calls]
     calls[written.round][written.index] = (calls[written.round][written.index][0], arguments)
-    return Mutant(what, how, written.place, weight, tuple(map(tuple, calls)))
+    return MutatedAgent(what, how, written.place, weight, tuple(map(tuple, calls)))

@@ -27,7 +27,7 @@ _MAX_REFERENCES = 8
 _AS_VALUE = "to compare the table as a value, write { equals = { … } }"
 
 
-class _Spot(NamedTuple):
+class _Location(NamedTuple):
     """A place in an argument. It writes the whole argument with another text at this place.
 
     `around` returns the whole argument for a text at the place. `path` holds the names of the fields from `has_fields`
@@ -42,29 +42,29 @@ class _Spot(NamedTuple):
             text = f"{'.'.join(map(key_text, self.path))} = {text}"
         return self.around(text)
 
-    def at_field(self, name: str) -> _Spot:
+    def at_field(self, name: str) -> _Location:
         if self.names_fields and self.path:
-            return _Spot(self.around, (*self.path, name), True)
+            return _Location(self.around, (*self.path, name), True)
         if self.names_fields:
-            return _Spot(lambda text: self.written(f"{{ {text} }}"), (name,), True)
-        return _Spot(lambda text: self.written(f"{{ has_fields = {{ {text} }} }}"), (name,), True)
+            return _Location(lambda text: self.written(f"{{ {text} }}"), (name,), True)
+        return _Location(lambda text: self.written(f"{{ has_fields = {{ {text} }} }}"), (name,), True)
 
-    def in_list(self, kind: str, options: str = "") -> _Spot:
-        return _Spot(lambda text: self.written(f"{{ {kind} = [{text}, …]{options} }}"), (), self.names_fields)
+    def in_list(self, kind: str, options: str = "") -> _Location:
+        return _Location(lambda text: self.written(f"{{ {kind} = [{text}, …]{options} }}"), (), self.names_fields)
 
-    def inside(self, place: Place) -> _Spot:
+    def inside(self, place: Place) -> _Location:
         """Return the place in a plain value; lists in a plain value are compared in order."""
         spot = self
         for key in place:
             spot = spot.at_field(key) if isinstance(key, str) else spot.in_list("same_elements", ", in_order = true")
         return spot
 
-    def of_part(self, check: Check, at: Place) -> _Spot:
+    def of_part(self, check: Check, at: Place) -> _Location:
         """Return the place of a nested check; `at` is its path inside the check at this place."""
         if check.nests == "list":
             return self.in_list(check.kind)
         if check.nests == "check":
-            return _Spot(lambda text: self.written(f"{{ {check.kind} = {text} }}"), (), self.names_fields)
+            return _Location(lambda text: self.written(f"{{ {check.kind} = {text} }}"), (), self.names_fields)
         # Below `has_fields`, a plain table lists its fields without naming the check again.
         is_plain = len(at) == 1
         return self._replace(names_fields=is_plain).at_field(str(at[-1]))
@@ -77,12 +77,12 @@ def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, pla
     found, also inside values. If the schema accepts any object, only tables with a misspelt check name are found.
     """
     root: Schema = tool.parameters if tool is not None else {}
-    spot = _Spot(lambda text: f"{key_text(argument)} = {text}")
+    spot = _Location(lambda text: f"{key_text(argument)} = {text}")
     yield from _literal_tables(check, spot, _property(root, argument, root), tool, place)
 
 
 def _literal_tables(
-    check: Check, spot: _Spot, schema: Schema | None, tool: ToolDefinition | None, place: Place
+    check: Check, spot: _Location, schema: Schema | None, tool: ToolDefinition | None, place: Place
 ) -> Iterator[Finding]:
     root: Schema = tool.parameters if tool is not None else {}
     for at, part in check.placed_parts():

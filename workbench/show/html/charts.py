@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from workbench.analysis.comparison import ModelTotals
-from workbench.analysis.measures import AGAINST_SCORE, SCORE, Measure
-from workbench.analysis.side_by_side import Comparison, Point, front, points
+from workbench.analysis.measures import PARETO_MEASURES, SCORE, Measure
+from workbench.analysis.side_by_side import Comparison, ParetoPoint, pareto_front, pareto_points
 from workbench.grading.status import GOOD_WORDS
 from workbench.numerals import counted, duration_text, figure, rate_text, rates_text, score_text
 from workbench.show.html.elements import Element, Node, el
@@ -38,8 +38,8 @@ def charts(
     timed = [each for each in totals if each.latency is not None and times.get(each.model)]
     drawn = [_pass_rates([each for each in totals if each.pass_rate is not None]), _latencies(timed, times)]
     cases = counted(max((each.graded for each in on_same_cases), default=0), "case")
-    for measure in AGAINST_SCORE:
-        drawn.append(_scatter(measure, points(measure, on_same_cases), cases))
+    for measure in PARETO_MEASURES:
+        drawn.append(_scatter(measure, pareto_points(measure, on_same_cases), cases))
     return list(filter(None, drawn))
 
 
@@ -184,12 +184,12 @@ _LINE = 14
 _LABEL_MAX = 28
 
 
-def _scatter(measure: Measure, found: tuple[tuple[Point, ...], tuple[str, ...]], cases: str) -> Element | None:
+def _scatter(measure: Measure, found: tuple[tuple[ParetoPoint, ...], tuple[str, ...]], cases: str) -> Element | None:
     shown, left_out = found
-    most = max((point.takes for point in shown), default=0.0)
+    most = max((point.amount for point in shown), default=0.0)
     if len(shown) < 2 or most <= 0:
         return None
-    best = front(shown)
+    best = pareto_front(shown)
     title, text = f"{measure.title.capitalize()} and {SCORE.title}", measure.text
     hint = (
         f"up and to the left is better; the line joins those that none beats in both; over the {cases} graded with all"
@@ -197,21 +197,21 @@ def _scatter(measure: Measure, found: tuple[tuple[Point, ...], tuple[str, ...]],
     # Screen readers read the label in place of the drawing, so the label holds all numbers.
     said = []
     for each in shown:
-        said.append(f"{each.name} {score_text(each.score)} for {text(each.takes)}")
+        said.append(f"{each.name} {score_text(each.score)} for {text(each.amount)}")
     label = f"{title}: {', '.join(said)}. On the front: {', '.join(each.name for each in best)}"
     ticks = _ticks(most)
 
-    def place(point: Point) -> tuple[float, float]:
-        x = _SIDE + point.takes / ticks[-1] * (_END - _SIDE)
+    def place(point: ParetoPoint) -> tuple[float, float]:
+        x = _SIDE + point.amount / ticks[-1] * (_END - _SIDE)
         # Scores above 1 or below 0 are drawn at the edge of the plane.
         return round(x, 1), round(_BOTTOM - min(max(point.score, 0.0), 1.0) * (_BOTTOM - _TOP), 1)
 
     drawn: list[Node] = []
     for score in (0.0, 0.5, 1.0):
-        y = place(Point("", 0, score))[1]
+        y = place(ParetoPoint("", 0, score))[1]
         drawn += [_line((_SIDE, _END), (y, y), "grid"), _text(_SIDE - 6, y + 4, figure(score), "tick", "end")]
     for tick in ticks:
-        x = place(Point("", tick, 0))[0]
+        x = place(ParetoPoint("", tick, 0))[0]
         drawn.append(_text(x, _BOTTOM + 17, _tick_text(tick, text), "tick", "middle"))
     assert measure.per_run is not None
     axis = f"{measure.title} of a run, {measure.per_run.how}"
@@ -228,15 +228,15 @@ def _scatter(measure: Measure, found: tuple[tuple[Point, ...], tuple[str, ...]],
 
 
 def _marks(
-    points: Sequence[Point],
-    best: set[Point],
-    place: Callable[[Point], tuple[float, float]],
+    points: Sequence[ParetoPoint],
+    best: set[ParetoPoint],
+    place: Callable[[ParetoPoint], tuple[float, float]],
     text: Callable[[float], str],
 ) -> Iterator[Element]:
     """Yield the points with their names. Each name moves down until it covers no other name."""
     taken: list[tuple[float, float, float]] = []
     # Names are placed from top to bottom. A name then moves into room that no higher point needs.
-    for point in sorted(points, key=lambda each: (-each.score, each.takes)):
+    for point in sorted(points, key=lambda each: (-each.score, each.amount)):
         x, y = place(point)
         name = shortened(one_line(point.name), _LABEL_MAX)
         wide = len(name) * _CELL
@@ -248,7 +248,7 @@ def _marks(
         while _covers_another(line, begin, begin + wide, taken):
             line += _LINE
         taken.append((begin, begin + wide, line))
-        title, dot = f"{point.name}: score {score_text(point.score)}, {text(point.takes)}", "dot beaten"
+        title, dot = f"{point.name}: score {score_text(point.score)}, {text(point.amount)}", "dot beaten"
         if point in best:
             title, dot = f"{title}, on the front", "dot"
         circle = el("circle", class_=dot, cx=x, cy=y, r=6)

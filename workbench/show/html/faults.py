@@ -10,7 +10,15 @@ from collections.abc import Iterator
 from html import escape
 from itertools import groupby
 
-from workbench.analysis.fault_matrix import VERDICT_WORDS, FaultMatrix, Tried, Verdict, mark_of, name_of, worst
+from workbench.analysis.fault_matrix import (
+    VERDICT_WORDS,
+    FaultMatrix,
+    FaultTrial,
+    Verdict,
+    fault_label,
+    shown_verdict,
+    verdict_sign,
+)
 from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.show.html.page import begin_page, line, part
@@ -25,10 +33,10 @@ def page_of_faults(matrix: FaultMatrix, exit_code: int) -> Iterator[str]:
     """Yield the page of a matrix that is already redacted."""
     yield from begin_page("Fault injection – Workbench", part("page.css") + part("faults.css"), "")
     yield '<main class="page">\n'
-    suites = dict.fromkeys(from_here(each.suite) for each in matrix.tried)
+    suites = dict.fromkeys(from_here(each.suite) for each in matrix.trials)
     status, text = Status.PASSED, "Ok after every fault that was tried"
-    if matrix.weak:
-        status, text = Status.FAILED, f"Not ok after {counted(len(matrix.weak), 'fault')}"
+    if matrix.failed_trials:
+        status, text = Status.FAILED, f"Not ok after {counted(len(matrix.failed_trials), 'fault')}"
     yield f'<header class="verdict {status.role}">\n'
     yield f'<p class="kicker">{line(" · ".join(suites))}</p>\n'
     yield f'<h1><span class="sign" aria-hidden="true">{status.sign}</span><span>{text}</span></h1>\n'
@@ -56,7 +64,7 @@ def _table(matrix: FaultMatrix) -> Iterator[str]:
     for tool, rows in groupby(enumerate(matrix.rows), key=lambda each: each[1][0]):
         yield f'<tr class="suite"><th colspan="{len(matrix.models) + 1}" scope="rowgroup">{line(tool)}</th></tr>\n'
         for at, (_, fault, lasts) in rows:
-            yield f'<tr><th scope="row">{line(name_of(fault, lasts))}</th>'
+            yield f'<tr><th scope="row">{line(fault_label(fault, lasts))}</th>'
             for column, model in enumerate(matrix.models):
                 yield f"<td>{_html_cell(f'{at}-{column}', matrix.cell((tool, fault, lasts), model))}</td>"
             yield "</tr>\n"
@@ -66,11 +74,11 @@ def _table(matrix: FaultMatrix) -> Iterator[str]:
     yield "</dl></section>\n"
 
 
-def _html_cell(name: str, tried: tuple[Tried, ...]) -> str:
-    verdict = worst(tried)
+def _html_cell(name: str, tried: tuple[FaultTrial, ...]) -> str:
+    verdict = shown_verdict(tried)
     if verdict is None:
         return '<span class="quiet" role="img" aria-label="not tried">–</span>'
-    sign, role = mark_of(verdict)
+    sign, role = verdict_sign(verdict)
     return (
         f'<a class="cell {role}" href="#runs-{name}">'
         f'<span class="sign" aria-hidden="true">{sign}</span><span>{line(cell_words(tried))}</span></a>'
@@ -79,7 +87,7 @@ def _html_cell(name: str, tried: tuple[Tried, ...]) -> str:
 
 def _html_untried(matrix: FaultMatrix) -> Iterator[str]:
     """Yield the faults that could not be injected into any tool of their cases. The cells show all other faults."""
-    untried = [each for each in matrix.tried if not each.tool]
+    untried = [each for each in matrix.trials if not each.tool]
     if untried:
         yield '<section id="untried"><h2>Nothing was tried</h2><ul class="card">\n'
         for each in untried:
@@ -87,12 +95,12 @@ def _html_untried(matrix: FaultMatrix) -> Iterator[str]:
         yield "</ul></section>\n"
 
 
-def _runs(name: str, tried: tuple[Tried, ...]) -> Iterator[str]:
+def _runs(name: str, tried: tuple[FaultTrial, ...]) -> Iterator[str]:
     first = tried[0]
     yield f'<section class="of-cell" id="runs-{name}"><h2>{line(f"{first.tool}: {first.fault_name}")} '
     yield f'<small>{line(first.model)} · <a href="#matrix">back to the matrix</a></small></h2>\n'
     for each in tried:
-        role = mark_of(each.verdict)[1]
+        role = verdict_sign(each.verdict)[1]
         yield f'<article class="card {role}"><h3>{_badge(each.verdict)} {line(each.case_name)}</h3>\n'
         yield f'<p class="result">{line(each.why)}</p>\n'
         if each.run_id is not None:
@@ -121,6 +129,6 @@ def _said(who: str, text: str, kind: str) -> str:
 
 
 def _badge(verdict: Verdict) -> str:
-    sign, role = mark_of(verdict)
+    sign, role = verdict_sign(verdict)
     shown = f'<span class="sign" aria-hidden="true">{sign}</span> {line(verdict)}'
     return f'<span class="badge {role}">{shown}</span>'

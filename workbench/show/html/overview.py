@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from urllib.parse import urlencode
 
 from workbench.analysis.batch_diff import CaseChange
-from workbench.analysis.causes import CauseNumbers, Pair
+from workbench.analysis.causes import CauseNumbers, ToolPair
 from workbench.analysis.measures import COST, LATENCY, PASS_RATE, SCORE, TOKENS, VALID_ARGUMENTS
 from workbench.analysis.side_by_side import Comparison
 from workbench.grading.status import Status, passed_if
@@ -231,10 +231,10 @@ def _causes(shown: Overview) -> Element | None:
         return None
     title = "Why runs of both batches failed" if shown.kind == "changes" else "Why runs failed"
     causes = el("ol", map(_cause, failures.groups), class_="causes")
-    return section("causes", title, causes, _mixed_up(failures.confusion.mixed_up))
+    return section("causes", title, causes, _mixed_up(failures.confusion.confused_pairs))
 
 
-def _mixed_up(mixed: Sequence[tuple[Pair, int]]) -> Element | None:
+def _mixed_up(mixed: Sequence[tuple[ToolPair, int]]) -> Element | None:
     """Return a table of tools that models called in place of other tools."""
     if not mixed:
         return None

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.analysis.comparison import Cell
-from workbench.analysis.side_by_side import Comparison, Row
+from workbench.analysis.side_by_side import CaseRow, Comparison
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
@@ -105,7 +105,7 @@ def cases_of(
 
 
 def _cells(
-    row: Row, comparison: Comparison, ran: set[tuple[str, str, str]], apart: set[tuple[str, str, str]]
+    row: CaseRow, comparison: Comparison, ran: set[tuple[str, str, str]], apart: set[tuple[str, str, str]]
 ) -> Iterator[PageCell]:
     with_repeats = comparison.with_repeats
     for model, cell in zip(comparison.models, row.cells, strict=True):
@@ -129,7 +129,7 @@ def _cell(cell: Cell, words: CellWords, *, disagree: bool) -> PageCell:
         status=cell.status,
         role=cell.status.role,
         sign=cell.status.sign,
-        share=words.share + words.broke_off,
+        share=words.share + words.ungraded_status,
         score=words.score,
         label=_label(cell, words) + _DISAGREE * disagree,
         reason=one_line(reason or ""),
@@ -160,7 +160,7 @@ def _label(cell: Cell, words: CellWords) -> str:
 
     The label begins with the visible text, because voice control finds a button by that text (WCAG 2.5.3).
     """
-    seen = " ".join(filter(None, (words.share + words.broke_off, words.score)))
+    seen = " ".join(filter(None, (words.share + words.ungraded_status, words.score)))
     label = f"{seen}, {cell.model}: {cell.status.word}"
     if words.share:
         label += f", {cell.good} of {cell.graded} runs"

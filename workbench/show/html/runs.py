@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 from workbench.analysis.causes import FailureNumbers
 from workbench.analysis.comparison import cells_of
-from workbench.analysis.side_by_side import compared
-from workbench.analysis.watched import PairWatched
+from workbench.analysis.early_stop_state import PairEarlyStop
+from workbench.analysis.side_by_side import compare_cells
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status
 from workbench.numerals import counted
@@ -51,11 +51,13 @@ def _page(
     report: RunsReport, kind: PageKind, verdict: Verdict, exit_code: int, *, only_differences: bool = False
 ) -> Iterator[str]:
     summaries = _summaries(report)
-    watched: Sequence[PairWatched] = ()
+    watched: Sequence[PairEarlyStop] = ()
     if kind == "comparison":
         watched = report.watched
     models = tuple(run.model for run in summaries)
-    comparison = compared(cells_of(_that_count(summaries)), models, report.suite_names, report.suite_gates, watched)
+    comparison = compare_cells(
+        cells_of(_that_count(summaries)), models, report.suite_names, report.suite_gates, watched
+    )
     links = _links(summaries, comparison.models, beside=kind == "changes")
     tags: dict[tuple[str, str], Sequence[str]] = {}
     for path, suite in report.suites.items():

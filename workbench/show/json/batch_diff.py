@@ -8,9 +8,9 @@ from typing import Literal
 from pydantic import Field
 
 from workbench.analysis.batch_diff import CaseChange, CaseSide, ChangeKind
-from workbench.analysis.confirmation import Confirmation, Confirmed, ConfirmedCase
+from workbench.analysis.confirmation import Confirmation, ConfirmationReport, ConfirmedCase
 from workbench.analysis.measures import GOOD_RUNS, PASS_RATE, SCORE, VALID_ARGUMENTS, Measure
-from workbench.analysis.paired import Paired
+from workbench.analysis.paired import PairedComparison
 from workbench.grading.status import Status
 from workbench.history.records import SuiteRef
 from workbench.show.json.base import Finite, IntervalReport, ReportModel, SuitePath
@@ -111,7 +111,7 @@ class PairedReport(ReportModel):
     arguments_sentence: str | None = Field(
         None, description="the result of that test in a sentence; null if the shares are equal"
     )
-    sizes: tuple[str, ...] = Field(description="the differences in sentences")
+    difference_sentences: tuple[str, ...] = Field(description="the differences in sentences")
     sentence: str = Field(description="the result of the test on pass and fail in a sentence")
     score_sentence: str = Field(description="the result of the test on scores in a sentence")
 
@@ -135,11 +135,11 @@ _TESTED: Mapping[str, tuple[Measure, str]] = {
 """The attribute of a measure's `Contrast` with the value for each key of a test."""
 
 
-def paired_fields(found: Paired, first: str, second: str) -> dict[str, object]:
+def paired_fields(found: PairedComparison, first: str, second: str) -> dict[str, object]:
     """Return the values of a `PairedReport`. `first` and `second` name the columns in its sentences."""
     given: dict[str, object] = {
         "arguments_sentence": found.arguments_sentence(first, second),
-        "sizes": tuple(found.sizes()),
+        "sizes": tuple(found.difference_sentences()),
         "sentence": found.sentence(first, second),
         "score_sentence": found.score_sentence(first, second),
         "pairs": found.count,
@@ -192,7 +192,7 @@ def change_report(change: CaseChange, suites: Mapping[str, SuiteRef]) -> ChangeR
     return ChangeReport.made(change, suite=suite, before=_cell(change.before), after=_cell(change.after))
 
 
-def test_reports(tests: Mapping[str, Paired], before: str, after: str) -> tuple[BatchTestReport, ...]:
+def test_reports(tests: Mapping[str, PairedComparison], before: str, after: str) -> tuple[BatchTestReport, ...]:
     """Return the results of the models' paired tests. `before` and `after` name the batches."""
     reports = []
     for model, test in tests.items():
@@ -265,7 +265,7 @@ class BaselineReport(ReportModel):
 
 
 def baseline_report(against: AgainstBaseline) -> BaselineReport:
-    diff, confirmed, grading = against.diff, against.confirmed or Confirmed(()), None
+    diff, confirmed, grading = against.diff, against.confirmed or ConfirmationReport(()), None
     if against.grading is not None:
         grading = against.grading.number
     changes = tuple(change_report(change, against.suites) for change in diff.changes)
@@ -276,7 +276,7 @@ def baseline_report(against: AgainstBaseline) -> BaselineReport:
         started_at=against.batch.started_at,
         grading=grading,
         compared=diff.compared,
-        as_before=diff.as_before,
+        as_before=diff.unchanged_cases,
         left_out=diff.left_out,
         changes=changes,
         tests=test_reports(against.diff.tests, *BATCH_NAMES),
@@ -288,7 +288,7 @@ def baseline_report(against: AgainstBaseline) -> BaselineReport:
     )
 
 
-def _good_runs(tests: Mapping[str, Paired]) -> Iterator[GoodRunsReport]:
+def _good_runs(tests: Mapping[str, PairedComparison]) -> Iterator[GoodRunsReport]:
     for model, test in tests.items():
         found, sentence = test.by(GOOD_RUNS), test.shares_sentence()
         if found.difference is None or found.adjusted is None or sentence is None:

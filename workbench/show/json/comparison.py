@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from workbench.analysis.comparison import Cell
-from workbench.analysis.side_by_side import Comparison, Pair, Row, weakest
+from workbench.analysis.side_by_side import CaseRow, Comparison, ModelPair, weakest_models
 from workbench.grading.status import Status
 from workbench.show.json.base import (
     BROKEN_SUITES,
@@ -201,7 +201,7 @@ def comparison_report(
     if against is not None:
         baseline = baseline_report(against)
     most_failures = None
-    if (found := weakest(comparison.columns)) is not None:
+    if (found := weakest_models(comparison.columns)) is not None:
         most_failures = WeakestReport.model_validate(found)
     rows = comparison.rows
     if only_differences:
@@ -224,7 +224,7 @@ def comparison_report(
     )
 
 
-def compared_case(row: Row) -> ComparedCaseReport:
+def compared_case(row: CaseRow) -> ComparedCaseReport:
     # A case that did not run with a model has no cell.
     return ComparedCaseReport.made(row, cells=tuple(_cell(cell) for cell in row.cells if cell is not None))
 
@@ -233,7 +233,7 @@ def _cell(cell: Cell) -> CellReport:
     return CellReport.made(cell, statuses=tuple(run.status for run in cell.runs))
 
 
-def pair_report(pair: Pair) -> PairReport:
+def pair_report(pair: ModelPair) -> PairReport:
     """Return the test between two models for the JSON report."""
     discordant = []
     for first, second in pair.found.discordant:

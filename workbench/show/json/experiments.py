@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.analysis.fault_matrix import OK_VERDICTS, FaultMatrix, Tried
+from workbench.analysis.fault_matrix import OK_VERDICTS, FaultMatrix, FaultTrial
 from workbench.analysis.mutants import MutantResult, MutationReport
 from workbench.trajectory.events import JsonValue
 
@@ -15,7 +15,7 @@ def json_of_faults(matrix: FaultMatrix, exit_code: int) -> dict[str, JsonValue]:
         "version": 2,
         "exit_code": exit_code,
         "models": {model: _counts(matrix, model) for model in matrix.models},
-        "trials": list(map(_trial, matrix.tried)),
+        "trials": list(map(_trial, matrix.trials)),
     }
 
 
@@ -24,7 +24,7 @@ def _counts(matrix: FaultMatrix, model: str) -> dict[str, JsonValue]:
     return {verdict.replace(" ", "_"): count for verdict, count in matrix.counts(model).items()}
 
 
-def _trial(each: Tried) -> dict[str, JsonValue]:
+def _trial(each: FaultTrial) -> dict[str, JsonValue]:
     return {
         "suite": each.suite,
         "case_id": each.case_id,
@@ -48,7 +48,7 @@ def json_of_mutation(report: MutationReport, exit_code: int) -> dict[str, JsonVa
         "report": "workbench mutate",
         "version": 1,
         "exit_code": exit_code,
-        "runs_saved": report.spared,
+        "runs_saved": report.saved_runs,
         "left_out": dict(report.left_out),
         "models": {model: _of_model(report, model) for model in report.models},
         "mutants": list(map(_mutant, report.results)),
@@ -62,7 +62,7 @@ def _of_model(report: MutationReport, model: str) -> dict[str, JsonValue]:
     return {
         "survivors": [each.mutant.name for each in report.survivors if each.model == model],
         "decoys": curve,
-        "notice_nothing": [*report.blind(model)],
+        "notice_nothing": [*report.unnoticing_cases(model)],
     }
 
 
@@ -76,7 +76,7 @@ def _mutant(each: MutantResult) -> dict[str, JsonValue]:
         "survives": each.survives,
         "cases": [*each.run],
         "noticed_by": [*each.noticed],
-        "should_be_noticed_by": [*each.should],
+        "should_be_noticed_by": [*each.expecting_cases],
         "in_error_on": [*each.unclear],
         "pass_rate": each.pass_rate,
     }

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
-from workbench.analysis.batch_diff import KINDS, BatchDiff, ChangeKind, decider_of
+from workbench.analysis.batch_diff import CHANGE_KINDS, BatchDiff, ChangeKind, deciding_grader
 from workbench.analysis.gates import GateResult
 from workbench.analysis.trends import TrendKey
 from workbench.grading.status import Status
@@ -402,7 +402,7 @@ def diff_report(
         diff,
         before=_compared(before),
         after=_compared(after),
-        counts={kind: len(diff.of(kind)) for kind in KINDS},
+        counts={kind: len(diff.of(kind)) for kind in CHANGE_KINDS},
         tests=test_reports(diff.tests, *names_of(before, after)),
         notes=tuple(notes),
         changes=changes,
@@ -450,7 +450,7 @@ def _run(run: RunRow) -> dict[str, object]:
         **dict.fromkeys(_FIGURES),
     }
     if run.figures is not None:
-        values["graded_by"] = decider_of(run.figures)
+        values["graded_by"] = deciding_grader(run.figures)
         values |= {name: getattr(run.figures, name) for name in _FIGURES}
     return values
 

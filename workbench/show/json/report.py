@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, JsonValue
 from workbench.analysis.causes import ADVICE, Cause, CauseNumbers, FailureNumbers
 from workbench.analysis.gates import Quality
 from workbench.analysis.published_reports import published_reports
-from workbench.analysis.totals import that_count, totals_by_model
+from workbench.analysis.totals import counted_runs, totals_by_model
 from workbench.dataclasses import dataclass, parsed_json
 from workbench.grading.grade import RunResult
 from workbench.grading.repeats import CaseResult
@@ -269,7 +269,7 @@ def report_without_records(
     # Schemas that are built first become part of the document's schema and are not built twice.
     RunReport.model_rebuild()
     CaseReport.model_rebuild()
-    counted = that_count(results)
+    counted = counted_runs(results)
     whole, of_models = totals_by_model(counted)
     per_model = {model: TotalsReport.model_validate(each) for model, each in of_models.items()}
     return ReportDocument(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from workbench.analysis.totals import Agreement, Difference
+from workbench.analysis.totals import Agreement, Disagreement
 from workbench.grading.status import passed_if
 from workbench.numerals import count_text, figure, of_text
 from workbench.show.doc import line_of
@@ -27,7 +27,7 @@ def agreement_lines(agreements: Iterable[Agreement]) -> Iterator[Line]:
             yield line_of(f"  … and {count_text(more)} more")
 
 
-def _differing_line(name: str, differing: Difference) -> Line:
+def _differing_line(name: str, differing: Disagreement) -> Line:
     # The two verdicts differ, so the verdict of the source is the opposite.
     here, there = passed_if(differing.passed_here), passed_if(not differing.passed_here)
     head = f"  {one_line(differing.about)}: {one_line(name)} {figure(differing.value)}, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from workbench.analysis.audit.audit import Coverage
-from workbench.analysis.audit.unmeetable import AuditFinding
+from workbench.analysis.audit.contradictions import AuditFinding
 from workbench.show.spans import Role
 from workbench.show.text import Paint
 from workbench.show.visible import after, one_line, shortened

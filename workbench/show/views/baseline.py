@@ -9,7 +9,7 @@ from typing import Literal
 
 from workbench.analysis.batch_diff import BatchDiff, CaseChange, ChangeKind
 from workbench.analysis.comparison import CellKey
-from workbench.analysis.confirmation import Confirmation, Confirmed, ConfirmedCase
+from workbench.analysis.confirmation import Confirmation, ConfirmationReport, ConfirmedCase
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.history.records import BatchRow, Regrade, SuiteRef
@@ -53,7 +53,7 @@ class AgainstBaseline:
     keys: Mapping[str, str] = field(default_factory=dict)
     """The key of each suite by the path that its runs name."""
     confirm: Confirm = "none"
-    confirmed: Confirmed | None = None
+    confirmed: ConfirmationReport | None = None
     """The evidence on broken cases of models whose test of all cases found no more than chance."""
 
     @property

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from workbench.analysis.batch_diff import decider_of
+from workbench.analysis.batch_diff import deciding_grader
 from workbench.analysis.comparison import cells_of, model_totals
-from workbench.analysis.early_stop import stored_watch
-from workbench.analysis.gates import GateFold, GateResult, as_watched, gates_of
-from workbench.analysis.watched import GateWatched
+from workbench.analysis.early_stop import stored_early_stopping
+from workbench.analysis.early_stop_state import GateEarlyStop
+from workbench.analysis.gates import GateFold, GateResult, gates_of, with_early_stop
 from workbench.grading.run_summary import RunSummary, finished_summaries
 from workbench.grading.status import Status
 from workbench.history.records import BatchRow, Regrade, RunRow, SuiteRef
@@ -71,7 +71,7 @@ def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
     """Yield the graders that decided runs. With several graders, each has its number of runs."""
     deciders: Counter[str] = Counter()
     for run in runs:
-        if run.figures is not None and (grader := decider_of(run.figures)) is not None:
+        if run.figures is not None and (grader := deciding_grader(run.figures)) is not None:
             deciders[grader] += 1
     names = [*deciders]
     if len(deciders) > 1:
@@ -133,16 +133,16 @@ def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[Run
         yield from gates_of(None, Gate(min_score=batch.min_score), _that_count(runs))
         return
     of_files = {str(suite.file): gates.get(suite.key, Gate()) for suite in batch.suites}
-    watch = stored_watch(batch, runs, of_files)
-    watched: dict[tuple[str | None, str | None], GateWatched] = {}
-    of_batch: GateWatched | None = None
+    watch = stored_early_stopping(batch, runs, of_files)
+    watched: dict[tuple[str | None, str | None], GateEarlyStop] = {}
+    of_batch: GateEarlyStop | None = None
     if watch is not None:
         for each in watch.gates:
             watched[each.suite, each.model] = each
             if each.suite is None and of_batch is None:
                 of_batch = each
     if of_batch is not None:
-        yield from as_watched(gates_of(None, Gate(min_pass_rate=of_batch.gate), _that_count(runs)), watched)
+        yield from with_early_stop(gates_of(None, Gate(min_pass_rate=of_batch.gate), _that_count(runs)), watched)
         return
     # The fold takes one run at a time, so memory never holds all runs.
     reached: dict[SuiteRef, GateFold] = {}
@@ -153,7 +153,7 @@ def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[Run
                 fold = reached[run.suite] = GateFold(str(run.suite.file), gate)
             fold.add(run.figures)
     for fold in reached.values():
-        yield from as_watched(fold.results(), watched)
+        yield from with_early_stop(fold.results(), watched)
 
 
 def _that_count(runs: Iterable[RunRow]) -> Iterator[RunSummary]:

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, ChangeKind
-from workbench.analysis.measures import SCORE, SLOWER
-from workbench.analysis.paired import Paired
+from workbench.analysis.batch_diff import CHANGE_KINDS, BatchDiff, CaseChange, ChangeKind
+from workbench.analysis.measures import SCORE, SLOWER_GROWTH
+from workbench.analysis.paired import PairedComparison
 from workbench.grading.run_summary import finished_summaries
 from workbench.grading.status import GOOD_WORDS
 from workbench.history.records import BatchRow, Regrade, RunRow, SameSuites, SuiteRef
@@ -51,7 +51,7 @@ class DiffSide(Protocol):
     def runs(self) -> Sequence[RunRow]: ...
 
 
-_SLOWER = f"{figure(100 * (SLOWER.times - 1))}% and {duration_text(SLOWER.by)}"
+_SLOWER = f"{figure(100 * (SLOWER_GROWTH.times - 1))}% and {duration_text(SLOWER_GROWTH.by)}"
 
 MEANINGS: Mapping[ChangeKind, str] = {
     "broke": f"Failed now, {GOOD_WORDS} before.",
@@ -116,7 +116,7 @@ def changes_table(
 def counts_line(diff: BatchDiff) -> Line:
     """Return the number of changes of each kind, and of unchanged cases: `2 broke · 1 fixed · 0 moved · 3 new`."""
     counts: list[Span] = []
-    for kind in KINDS:
+    for kind in CHANGE_KINDS:
         number = len(diff.of(kind))
         # The first three kinds are always named, because an omitted 0 would look like missing data.
         if number or kind in ("broke", "fixed", "moved"):
@@ -124,7 +124,7 @@ def counts_line(diff: BatchDiff) -> Line:
             if number:
                 role = TONES[kind]
             counts += [Span(f"{count_text(number)} {kind}", role), Span(" · ", "muted")]
-    return *counts, Span(f"{count_text(diff.as_before)} as before", "muted")
+    return *counts, Span(f"{count_text(diff.unchanged_cases)} as before", "muted")
 
 
 def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
@@ -274,7 +274,7 @@ def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[
         yield f"made by Workbench {one_line(before.program)}, then {one_line(after.program)}"
 
 
-def test_lines(tests: Mapping[str, Paired], before: str, after: str) -> Iterator[str]:
+def test_lines(tests: Mapping[str, PairedComparison], before: str, after: str) -> Iterator[str]:
     """Yield the results of the models' paired tests as sentences. `before` and `after` are the names of the batches."""
     for model, test in tests.items():
         if not test.count:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from workbench.analysis.trends import MAX_TREND, TrendKey, rate_of
+from workbench.analysis.trends import MAX_TREND, TrendKey, good_and_graded
 from workbench.dataclasses import dataclass, json_text
 from workbench.grading.status import FINAL
 from workbench.history.records import Until
@@ -79,7 +79,7 @@ def batch_table(rows: Sequence[BatchFacts], now: datetime | None = None, *, mark
         Column("model", _models, least=_NAMES_LEAST, from_cells=_WITH_MODELS),
         Column("state", _state, short=_first_state, short_below=NARROW),
         Column("results", _results, from_cells=NARROW),
-        Column("pass rate", lambda row: rate(*rate_of(row.parts)), right=True),
+        Column("pass rate", lambda row: rate(*good_and_graded(row.parts)), right=True),
     ]
     if now is not None:
         columns.insert(2, Column("age", lambda row: age(row.batch.started_at, now), from_cells=ROOMY, passing=True))
@@ -193,7 +193,7 @@ def called(batch: BatchRow) -> str:
 
 def pass_rate_text(parts: Sequence[BatchPart]) -> str:
     """Return the pass rate over parts of batches as text."""
-    good, graded = rate_of(parts)
+    good, graded = good_and_graded(parts)
     return rate(good, graded).text
 
 

@@ -117,7 +117,7 @@ def _head(report: RunsReport) -> Iterator[str]:
         yield f"\n{text(report.secrets.redact(line))}\n"
     names, with_model = report.suite_names, len(models) > 1
     if asked := [*demands(report.quality, names, with_model=with_model)]:
-        sign = passed_if(report.quality.demands_met).sign
+        sign = passed_if(report.quality.gates_met).sign
         lines: list[str] = []
         for demand in asked:
             lines += map(plain, (demand.line, *demand.below))

@@ -8,11 +8,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from workbench.analysis.causes import BASELINE
+from workbench.analysis.causes import BASELINE_MODEL
 from workbench.analysis.gates import Quality
 from workbench.analysis.measures import COST, LATENCY, SCORE
-from workbench.analysis.statistics import passing
-from workbench.analysis.totals import that_count, totals_by_model
+from workbench.analysis.statistics import pass_at_k
+from workbench.analysis.totals import counted_runs, totals_by_model
 from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.grading.repeats import CaseResult, LazyCaseResults
 from workbench.grading.run_summary import is_not_needed
@@ -89,7 +89,7 @@ def text_report(
     for line in unchecked_lines(results, shown_as):
         yield paint(f"▲ {one_line(line)}", "warned")
     yield from _fork_lines(results, paint)
-    counting = that_count(results)
+    counting = counted_runs(results)
     models = dict.fromkeys(result.model for result in counting)
     apart: dict[str, None] = {}
     for result in counting:
@@ -103,7 +103,7 @@ def text_report(
     if len(models) > 1:
         yield from table_lines(models_table(of_models), width, paint, titled=True)
     yield from map(paint.line, run_totals(whole))
-    if len(models) == 1 and (text := passing_text(passing(quality.cases.passes))):
+    if len(models) == 1 and (text := passing_text(pass_at_k(quality.cases.passes))):
         yield paint(f"  {text}", "muted")
     if any(result.grader is not None for result in counting):
         yield deciders_line(counting, paint)
@@ -114,8 +114,8 @@ def text_report(
         from workbench.show.views.published import published_lines
 
         yield from map(paint.line, published_lines(asked, suite_names, with_details=much))
-    if any(result.model == BASELINE and result.grader is not None for result in counting):
-        yield paint(f"  {BASELINE} is a baseline, not a language model", "muted")
+    if any(result.model == BASELINE_MODEL and result.grader is not None for result in counting):
+        yield paint(f"  {BASELINE_MODEL} is a baseline, not a language model", "muted")
 
 
 def _is_listed(result: RunResult, amount: Amount) -> bool:

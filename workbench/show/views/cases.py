@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.cells import cell_len
 
-from workbench.analysis.batch_diff import came_to
+from workbench.analysis.batch_diff import joined_result_text
 from workbench.analysis.comparison import Cell, cell_of
 from workbench.analysis.trends import MAX_TREND
 from workbench.dataclasses import dataclass
@@ -108,7 +108,7 @@ def case_lines(
         sign = paint(cell.status.sign, cell.status.role)
         when = local_time(batches[batch].started_at)
         lead = f"{fit(names[batch], number)}  {when}  {fit(one_line(cell.model), model_width)}"
-        result = came_to(cell)
+        result = joined_result_text(cell)
         # The reason of a passed case only repeats that it passed.
         if cell.reason and cell.status != Status.PASSED:
             result += f": {one_line(cell.reason)}"

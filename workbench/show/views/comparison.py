@@ -12,21 +12,21 @@ from itertools import islice
 from typing import NamedTuple
 
 from workbench.analysis.batch_diff import CaseSide
-from workbench.analysis.causes import BASELINE
+from workbench.analysis.causes import BASELINE_MODEL
 from workbench.analysis.comparison import Cell, ModelTotals
 from workbench.analysis.gates import GateResult
 from workbench.analysis.measures import (
-    AGAINST_SCORE,
     COST,
     GATE_MEASURES,
     LATENCY,
+    PARETO_MEASURES,
     PASS_RATE,
     SCORE,
     VALID_ARGUMENTS,
     GateMeasureName,
     Measure,
 )
-from workbench.analysis.side_by_side import Comparison, Pair, Row, front, points, weakest
+from workbench.analysis.side_by_side import CaseRow, Comparison, ModelPair, pareto_front, pareto_points, weakest_models
 from workbench.analysis.totals import PERCENTILES
 from workbench.dataclasses import dataclass
 from workbench.grading.argument_counts import ToolArguments, ValidArguments
@@ -146,7 +146,7 @@ _MAX_ONLY_THERE = 3
 
 def weakest_text(columns: Mapping[str, Iterable[Cell]]) -> str | None:
     """Return a sentence on the models that fail most, or `None` if `weakest` finds none."""
-    found = weakest(columns)
+    found = weakest_models(columns)
     if found is None:
         return None
     everyone = f"all {count_text(len(columns))}"
@@ -185,8 +185,8 @@ def tests_view(comparison: Comparison, titles: Titles | None = None) -> Iterator
         titles = titles or _titles(comparison)
         for pair in comparison.pairs:
             yield _pair(pair, titles)
-    if BASELINE in comparison.models:
-        yield Paragraph(line_of(f"{BASELINE} is a baseline, not a language model", "muted"))
+    if BASELINE_MODEL in comparison.models:
+        yield Paragraph(line_of(f"{BASELINE_MODEL} is a baseline, not a language model", "muted"))
     for line in version_lines(comparison.runs):
         yield Paragraph(line_of(line, "muted"))
 
@@ -230,7 +230,7 @@ class CellWords(NamedTuple):
 
     share: str
     """The share of good runs, if there are several."""
-    broke_off: str
+    ungraded_status: str
     """The sign of runs without a verdict."""
     score: str
     """The score. A cell without a grade has its status here and no other part."""
@@ -248,8 +248,8 @@ def cell_words(cell: Cell, *, with_repeats: bool) -> CellWords:
     share = broke_off = spread = latency = ""
     if with_repeats:
         share = f"{cell.good}/{cell.graded}"
-    if cell.broke_off is not None:
-        broke_off = cell.broke_off.sign
+    if cell.ungraded_status is not None:
+        broke_off = cell.ungraded_status.sign
     if with_repeats and cell.spread:
         spread = f"±{score_text(cell.spread)}"
     if cell.latency_ms is not None:
@@ -264,8 +264,8 @@ def cell_line(cell: Cell, rooms: CellRooms) -> Line:
     line = [Span(f"{sign} ", role)]
     if digits := rooms.digits:
         good, slash, graded = words.share.partition("/")
-        broken = (cell.broke_off or cell.status).role
-        line += [Span(f"{good:>{digits}}{slash or ' '}{graded:<{digits}}"), Span(f"{words.broke_off:<2}", broken)]
+        broken = (cell.ungraded_status or cell.status).role
+        line += [Span(f"{good:>{digits}}{slash or ' '}{graded:<{digits}}"), Span(f"{words.ungraded_status:<2}", broken)]
     if not cell.is_graded:
         return *line, Span(words.score, role)
     line.append(Span(f"{words.score:>{_SCORE_CELLS}}", role))
@@ -288,22 +288,22 @@ def both_verdicts(before: Cell | CaseSide, after: Cell | CaseSide) -> Line:
     return *verdict_line(before), Span(f" {GLYPHS.call} ", "muted"), *verdict_line(after)
 
 
-def _cells(models: Sequence[str], rows: Sequence[Row], titles: Titles) -> Matrix[Row]:
+def _cells(models: Sequence[str], rows: Sequence[CaseRow], titles: Titles) -> Matrix[CaseRow]:
     found: list[Cell] = []
     for row in rows:
         found += filter(None, row.cells)
     rooms = _rooms(found)
 
-    def value(row: Row, column: int) -> Value:
+    def value(row: CaseRow, column: int) -> Value:
         cell = row.cells[column]
         if cell is None:
             return NONE
         return Value(cell_line(cell, rooms))
 
-    def title(row: Row) -> Title:
+    def title(row: CaseRow) -> Title:
         return titles[row.suite, row.case_id]
 
-    first = Column[Row](
+    first = Column[CaseRow](
         "case",
         lambda row: words(title(row).whole),
         least=_MIN_TITLE_CELLS,
@@ -346,7 +346,7 @@ def _error_line(model: str, why: str, runs: int) -> Line:
     return sign, Span(f"{one_line(model)}, {counted(runs, 'run')}: {shortened(one_line(why), _REASON_MAX)}")
 
 
-def _pair(pair: Pair, titles: Titles) -> Section:
+def _pair(pair: ModelPair, titles: Titles) -> Section:
     """Return the results of the tests of two models, and the cases on which the two differ."""
     first, second = one_line(pair.first), one_line(pair.second)
     blocks: list[Block] = []
@@ -489,11 +489,11 @@ def _checked(found: ValidArguments | ToolArguments | None) -> str:
 def _front(totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow]:
     """Yield a row with the measures that put each model on the Pareto front, and the number of cases."""
     names: dict[str, list[str]] = {each.model: [] for each in totals}
-    for measure in AGAINST_SCORE:
-        found, _ = points(measure, totals)
+    for measure in PARETO_MEASURES:
+        found, _ = pareto_points(measure, totals)
         # A front needs two models, and at least one value of the measure above 0.
-        if len(found) > 1 and any(point.takes for point in found):
-            for point in front(found):
+        if len(found) > 1 and any(point.amount for point in found):
+            for point in pareto_front(found):
                 names[point.name].append(measure.title)
     if any(names.values()):
         same = max(each.graded for each in totals)

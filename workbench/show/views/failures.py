@@ -13,12 +13,12 @@ from workbench.analysis.causes import (
     ADVICE,
     CauseGroup,
     CauseNumbers,
-    Confusion,
+    ConfusionCounts,
     FailedRun,
     FailureNumbers,
     Failures,
-    Pair,
     Symptom,
+    ToolPair,
 )
 from workbench.dataclasses import dataclass
 from workbench.numerals import count_text, counted, counted_of, score_text
@@ -78,7 +78,7 @@ def failure_lines(failures: FailureNumbers, paint: Paint, *, with_advice: bool =
     yield ""
     yield paint(f"Failures by cause: {counted_of(failures.failed, failures.graded, 'graded run')}", "strong")
     yield from table_lines(causes_table(failures.groups, with_advice=with_advice), sys.maxsize, paint)
-    if mixed_up := failures.confusion.mixed_up:
+    if mixed_up := failures.confusion.confused_pairs:
         named = []
         for pair, count in mixed_up[:MIXED_UP_MAX]:
             named.append(f"{_pair_text(pair)} {count_text(count)}×")
@@ -103,7 +103,7 @@ def _advice_note(group: CauseNumbers) -> Value:
     return words(one_line(f"→ {group.advice}"), "muted")
 
 
-def _pair_text(pair: Pair) -> str:
+def _pair_text(pair: ToolPair) -> str:
     expected, called = pair
     return one_line(f"{expected or NOT_EXPECTED} → {called or NO_CALL}")
 
@@ -266,7 +266,7 @@ def _symptom(symptom: Symptom, width: int) -> Iterator[Line]:
 class ConfusionTable:
     """A table with a row for each expected tool and a column for each called tool."""
 
-    def __init__(self, confusion: Confusion) -> None:
+    def __init__(self, confusion: ConfusionCounts) -> None:
         self._counts = confusion.counts
         self._rows, self._columns = confusion.rows, confusion.columns
         self._names = [_name(row, NOT_EXPECTED) for row in self._rows]

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from workbench.analysis.fault_matrix import (
     OK_VERDICTS,
     VERDICT_WORDS,
+    FaultDuration,
     FaultMatrix,
     FaultName,
-    Lasts,
-    Tried,
-    mark_of,
-    name_of,
-    worst,
+    FaultTrial,
+    fault_label,
+    shown_verdict,
+    verdict_sign,
 )
 from workbench.numerals import counted
 from workbench.show.doc import (
@@ -46,12 +46,12 @@ def faults_view(matrix: FaultMatrix) -> Iterator[Block]:
     The matrix has a row for each tool with a fault and a column for each model.
     """
 
-    def cell(row: tuple[str, FaultName, Lasts], column: int) -> Value:
+    def cell(row: tuple[str, FaultName, FaultDuration], column: int) -> Value:
         return cell_value(matrix.cell(row, matrix.models[column]))
 
-    first = Column[tuple[str, FaultName, Lasts]]("tool and fault", lambda row: words(_row_text(row)), least=16)
+    first = Column[tuple[str, FaultName, FaultDuration]]("tool and fault", lambda row: words(_row_text(row)), least=16)
     yield Matrix(first, [one_line(model) for model in matrix.models], matrix.rows, cell)
-    if weak := [_weak_line(each) for each in matrix.weak]:
+    if weak := [_weak_line(each) for each in matrix.failed_trials]:
         yield Items(weak, most=len(weak))
     if matrix.untried:
         yield _untried_items(matrix)
@@ -69,7 +69,7 @@ def verdicts_block(matrix: FaultMatrix) -> Facts:
     """Return a block with the meaning of each verdict that occurs."""
     facts: list[Fact] = []
     for verdict in matrix.verdicts:
-        sign, role = mark_of(verdict)
+        sign, role = verdict_sign(verdict)
         facts.append((line_of(f"{sign} {verdict}", role), Span(VERDICT_WORDS[verdict].about, "muted")))
     return Facts(facts)
 
@@ -83,9 +83,9 @@ def legend_view(matrix: FaultMatrix) -> Iterator[Block]:
         yield _untried_items(matrix)
 
 
-def trial_section(each: Tried) -> Section:
+def trial_section(each: FaultTrial) -> Section:
     """Return a trial: its verdict, the reason, and the run from the request to the answer."""
-    sign, role = mark_of(each.verdict)
+    sign, role = verdict_sign(each.verdict)
     run = [("request", each.request), ("result", each.made)]
     for call in each.after:
         run.append(("then", f"{call.tool} {json.dumps(dict(call.sent.arguments), ensure_ascii=False)}"))
@@ -102,19 +102,19 @@ def trial_section(each: Tried) -> Section:
     return Section(line_of(one_line(f"{sign} {each.case_name}: {each.verdict}"), role), blocks)
 
 
-def cell_value(tried: Sequence[Tried]) -> Value:
+def cell_value(tried: Sequence[FaultTrial]) -> Value:
     """Return the sign of a cell's worst verdict, and all verdicts in words."""
-    sign, role = mark_of(worst(tried))
+    sign, role = verdict_sign(shown_verdict(tried))
     return words(f"{sign} {one_line(cell_words(tried))}", role)
 
 
-def _row_text(row: tuple[str, FaultName, Lasts]) -> str:
+def _row_text(row: tuple[str, FaultName, FaultDuration]) -> str:
     tool, fault, lasts = row
-    return one_line(f"{tool}  {name_of(fault, lasts)}")
+    return one_line(f"{tool}  {fault_label(fault, lasts)}")
 
 
-def _weak_line(each: Tried) -> Line:
-    sign, role = mark_of(each.verdict)
+def _weak_line(each: FaultTrial) -> Line:
+    sign, role = verdict_sign(each.verdict)
     answer = after(": ", shortened(one_line(each.answer), _MAX_ANSWER_CHARS))
     text = f"{each.model} · {each.case_name}: {each.verdict} after {each.fault_name} of {each.tool}: {each.why}"
     return Span(f"{sign} ", role), Span(f"{one_line(text)}{answer}")
@@ -124,7 +124,7 @@ def _untried_items(matrix: FaultMatrix) -> Items:
     return Items([line_of(f"- {_untried_text(each)}", "muted") for each in matrix.untried], most=len(matrix.untried))
 
 
-def _untried_text(each: Tried) -> str:
+def _untried_text(each: FaultTrial) -> str:
     untried = "nothing was tried"
     if each.tool:
         untried = f"{each.fault} of {each.tool} was not tried"
@@ -140,7 +140,7 @@ def ok_words(matrix: FaultMatrix, model: str) -> str:
     return one_line(f"{model}: ok in {good} of {counted(tried, 'trial')}")
 
 
-def cell_words(tried: Sequence[Tried]) -> str:
+def cell_words(tried: Sequence[FaultTrial]) -> str:
     """Return the verdicts of a cell. With several trials, each verdict has its number of trials."""
     counts = Counter(each.verdict for each in tried)
     if len(tried) == 1:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from workbench.analysis.audit.unmeetable import AuditFinding
+from workbench.analysis.audit.contradictions import AuditFinding
 from workbench.analysis.tool_lint import LintFinding, ToolName
 from workbench.dataclasses import json_text
 from workbench.numerals import counted

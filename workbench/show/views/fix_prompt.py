@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterator, Sequence
 from shlex import quote
 
-from workbench.analysis.causes import ADVICE, advice_about
-from workbench.analysis.expectations import final_lines, forbidden_others
+from workbench.analysis.causes import ADVICE, advice_text
+from workbench.analysis.expectations import final_lines, forbidden_extra_calls
 from workbench.analysis.failures import failures_of
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
@@ -113,8 +113,8 @@ def _causes(case: Case, result: RunResult) -> Iterator[str]:
     for group in groups:
         # The subject is omitted. A model may have invented its name, and here the name would be outside the blocks of
         # data.
-        to_do = advice_about(group.numbers.to_do, group.cause, None)
-        yield f"- {group.cause}: {ADVICE[group.cause].meaning} {to_do[:1].upper()}{to_do[1:]}."
+        advice_template = advice_text(group.numbers.advice_template, group.cause, None)
+        yield f"- {group.cause}: {ADVICE[group.cause].meaning} {advice_template[:1].upper()}{advice_template[1:]}."
 
 
 def _section(title: str, lines: Sequence[str], nothing: str = "Nothing.") -> Iterator[str]:
@@ -162,7 +162,7 @@ def _expected(case: Case, result: RunResult) -> list[str]:
         lines.append(f"not allowed: {_disallowed(call)}")
     if case.expect_no_calls:
         lines.append("no calls")
-    lines += filter(None, [forbidden_others(case, result.grading)])
+    lines += filter(None, [forbidden_extra_calls(case, result.grading)])
     for text in case.response_contains:
         lines.append(f"the answer contains {text!r}")
     if isinstance(case.response, dict):

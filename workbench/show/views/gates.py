@@ -25,7 +25,7 @@ from workbench.show.spans import Line, Span, indented
 from workbench.show.visible import after, one_line
 
 if TYPE_CHECKING:
-    from workbench.analysis.watched import GateWatched
+    from workbench.analysis.early_stop_state import GateEarlyStop
 
 
 class Demand(NamedTuple):
@@ -93,7 +93,7 @@ def demands(quality: Quality, suite_names: Mapping[str, str], *, with_model: boo
     yield from aggregate_demands(quality.aggregates, suite_names, with_model=with_model)
 
 
-def watched_text(gate: GateWatched) -> str:
+def watched_text(gate: GateEarlyStop) -> str:
     """Return the pass rate of a batch that may stop early, and the state of its gate."""
     worse = demanded_text(gate.worse, is_rate=True)
     size = ""
@@ -115,7 +115,7 @@ def watched_text(gate: GateWatched) -> str:
     return saved
 
 
-def _watched_rate(gate: GateWatched) -> str:
+def _watched_rate(gate: GateEarlyStop) -> str:
     if gate.rate is None or gate.interval is None:
         return "nothing was graded"
     return f"{rate_text(gate.rate)} (95%: {rates_text(*gate.interval)})"

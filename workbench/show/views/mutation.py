@@ -24,8 +24,8 @@ def mutation_view(report: MutationReport) -> Iterator[Block]:
         for title, why in report.left_out.items():
             lines.append(line_of(f"- {one_line(title)}: left out, {one_line(why)}", "muted"))
         yield Items(lines, most=len(lines))
-    if report.spared:
-        yield Paragraph(line_of(f"{counted(report.spared, 'run')} saved: a mutant was noticed before", "muted"))
+    if report.saved_runs:
+        yield Paragraph(line_of(f"{counted(report.saved_runs, 'run')} saved: a mutant was noticed before", "muted"))
 
 
 def _of_model(report: MutationReport, model: str, *, with_suite: bool) -> Iterator[Block]:
@@ -46,15 +46,15 @@ def _of_model(report: MutationReport, model: str, *, with_suite: bool) -> Iterat
     if curve := report.curve(model):
         points = " · ".join(f"{decoys}: {rate_text(rate)}" for decoys, rate in curve)
         yield Paragraph(line_of(f"pass rate over the number of decoys, of cases that pass without: {points}"))
-    if blind := report.blind(model):
+    if blind := report.unnoticing_cases(model):
         cases = counted(len(blind), "case")
         yield Paragraph(line_of(f"{cases} noticed no mutant of the tools that they expect: {_names(blind)}"))
 
 
 def _survivor_line(result: MutantResult, *, with_suite: bool) -> Line:
     should = "no case expects a call of it"
-    if result.should:
-        should = f"should be noticed by {_names(result.should)}"
+    if result.expecting_cases:
+        should = f"should be noticed by {_names(result.expecting_cases)}"
     return Span("◇", "warned"), Span(f" survives  {_name(result, with_suite=with_suite)}: {should}")
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from workbench.analysis.alignment import How, Kind, Part, Row
+from workbench.analysis.alignment import AlignedRow, Part, PartKind, PartState
 from workbench.checks.values import json_equal
 from workbench.numerals import duration_text, short_tokens_text
 from workbench.show.glyphs import GLYPHS
@@ -33,7 +33,7 @@ _MAX_LOOKED_AT = 2_000
 _LEAD = 24
 """Most equal characters shown before a difference."""
 
-_LABELS: dict[Kind, str] = {"system": "system: ", "said": "told: ", "result": f"{GLYPHS.result} "}
+_LABELS: dict[PartKind, str] = {"system": "system: ", "said": "told: ", "result": f"{GLYPHS.result} "}
 
 
 class Sides(NamedTuple):
@@ -41,17 +41,17 @@ class Sides(NamedTuple):
 
     left: Sequence[Line]
     right: Sequence[Line]
-    how: How
+    state: PartState
 
 
-def row_sides(row: Row, width: int, *, whole: bool) -> list[Sides]:
+def row_sides(row: AlignedRow, width: int, *, whole: bool) -> list[Sides]:
     """Return the lines of a row, with `width` cells for each side. With `whole`, nothing is cut."""
     if row.part.kind == "call":
         return _call(row, width, whole=whole)
     if row.part.kind != "round":
         return [_text(row, width, whole=whole)]
     # Latency and tokens differ between any two runs, so their difference needs no sign.
-    how = row.how
+    how = row.state
     if how == "differs":
         how = "same"
     return [Sides(_head_of(row.left, width), _head_of(row.right, width), how)]
@@ -98,20 +98,20 @@ def _round_facts(of: Round) -> str:
     return f" {GLYPHS.dot} ".join(parts)
 
 
-_DIMMED: Mapping[How, Role] = {"same": "muted"}
+_DIMMED: Mapping[PartState, Role] = {"same": "muted"}
 """The role of rows that are equal on both sides. It replaces their own roles."""
 
 
 # Texts
 
 
-def _text(row: Row, width: int, *, whole: bool) -> Sides:
+def _text(row: AlignedRow, width: int, *, whole: bool) -> Sides:
     if whole:
-        return Sides(_whole_text(row.left, row.how, width), _whole_text(row.right, row.how, width), row.how)
+        return Sides(_whole_text(row.left, row.state, width), _whole_text(row.right, row.state, width), row.state)
     at = 0
-    if row.how == "differs" and row.left is not None and row.right is not None:
+    if row.state == "differs" and row.left is not None and row.right is not None:
         at = _difference_at(_part_text(row.left), _part_text(row.right))
-    return Sides(_short_text(row.left, at, row.how, width), _short_text(row.right, at, row.how, width), row.how)
+    return Sides(_short_text(row.left, at, row.state, width), _short_text(row.right, at, row.state, width), row.state)
 
 
 def _part_text(part: Part) -> str:
@@ -120,14 +120,14 @@ def _part_text(part: Part) -> str:
     return part.text
 
 
-def _label(part: Part, how: How) -> Line:
+def _label(part: Part, how: PartState) -> Line:
     label = Span(" " * INDENT + _LABELS.get(part.kind, ""), _DIMMED.get(how, "accent"))
     if part.call is not None and part.call.result is not None and part.call.result.is_error:
         return (label, Span("error  ", "failed"))
     return (label,)
 
 
-def _short_text(part: Part | None, at: int, how: How, width: int) -> list[Line]:
+def _short_text(part: Part | None, at: int, how: PartState, width: int) -> list[Line]:
     if part is None:
         return []
     label, text = _label(part, how), _part_text(part)
@@ -143,7 +143,7 @@ def _short_text(part: Part | None, at: int, how: How, width: int) -> list[Line]:
     return rows
 
 
-def _whole_text(part: Part | None, how: How, width: int) -> Sequence[Line]:
+def _whole_text(part: Part | None, how: PartState, width: int) -> Sequence[Line]:
     if part is None:
         return []
     text, label = _part_text(part), _label(part, how)
@@ -171,7 +171,7 @@ def _difference_at(left: str, right: str) -> int:
     return low
 
 
-def _from(text: str, at: int, how: How, width: int, rows: int) -> Line:
+def _from(text: str, at: int, how: PartState, width: int, rows: int) -> Line:
     """Return the part of a text to show.
 
     If the difference is beyond the first row, the part begins shortly before it.
@@ -190,13 +190,13 @@ def _from(text: str, at: int, how: How, width: int, rows: int) -> Line:
 # Calls
 
 
-def _call(row: Row, width: int, *, whole: bool) -> list[Sides]:
+def _call(row: AlignedRow, width: int, *, whole: bool) -> list[Sides]:
     left, right = _call_of(row.left), _call_of(row.right)
-    if row.how == "same" and left is not None and not whole:
+    if row.state == "same" and left is not None and not whole:
         line = _in_short(left, width)
         return [Sides([line], [line], "same")]
-    role = _DIMMED.get(row.how, "tool")
-    how = row.how
+    role = _DIMMED.get(row.state, "tool")
+    how = row.state
     if left is not None and right is not None and left.tool == right.tool:
         how = "same"
     lines = [Sides(_head(left, role, width), _head(right, role, width), how)]
@@ -264,7 +264,7 @@ def _argument(
     return Sides(sides[0], sides[1], how)
 
 
-def _how(in_left: bool, in_right: bool, is_same: bool) -> How:
+def _how(in_left: bool, in_right: bool, is_same: bool) -> PartState:
     if not in_left:
         return "right"
     if not in_right:
@@ -274,7 +274,7 @@ def _how(in_left: bool, in_right: bool, is_same: bool) -> How:
     return "differs"
 
 
-def _value(text: str, at: int, how: How, room: int) -> Line:
+def _value(text: str, at: int, how: PartState, room: int) -> Line:
     """Return the value of an argument on one row.
 
     Equal and different parts are coloured. A value on only one side is highlighted as JSON.
@@ -323,7 +323,7 @@ TWO_COLUMNS_CELLS = 72
 
 NARROWEST = 12
 
-_SIGNS: dict[How, tuple[str, Role]] = {
+_SIGNS: dict[PartState, tuple[str, Role]] = {
     "same": ("│", "border"),
     "differs": (GLYPHS.disagree, "warned"),
     "left": ("<", "warned"),

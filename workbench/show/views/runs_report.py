@@ -9,9 +9,9 @@ from workbench.suite.grading_model import Gate
 
 if TYPE_CHECKING:
     from workbench.analysis.causes import FailureNumbers
+    from workbench.analysis.early_stop_state import PairEarlyStop
     from workbench.analysis.gates import Quality
     from workbench.analysis.totals import Totals
-    from workbench.analysis.watched import PairWatched
     from workbench.grading.grade import RunResult
     from workbench.grading.repeats import CaseResult
     from workbench.show.views.baseline import AgainstBaseline
@@ -117,7 +117,7 @@ class RunsReport(Protocol):
     @property
     def failures(self) -> FailureNumbers: ...
     @property
-    def watched(self) -> Sequence[PairWatched]: ...
+    def watched(self) -> Sequence[PairEarlyStop]: ...
     @property
     def totals(self) -> Totals: ...
     @property

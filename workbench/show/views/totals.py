@@ -31,7 +31,7 @@ from workbench.show.visible import one_line, shortened
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import ModelTotals
-    from workbench.analysis.statistics import Passing
+    from workbench.analysis.statistics import PassAtK
     from workbench.analysis.totals import Latency, Totals
     from workbench.grading.argument_counts import ValidArguments
     from workbench.grading.grade import RunResult
@@ -136,7 +136,7 @@ def shown_ks(most: int) -> list[int]:
     return sorted({*range(1, min(most, 5) + 1), most})
 
 
-def passing_text(chances: Sequence[Passing]) -> str:
+def passing_text(chances: Sequence[PassAtK]) -> str:
     """Return the chances that all of k runs pass, such as `pass^1 80.0% · pass^2 64.0%`. Empty without repeats."""
     if len(chances) < 2:
         return ""

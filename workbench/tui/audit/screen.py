@@ -12,8 +12,8 @@ from textual import on
 from textual.app import ComposeResult
 from textual.message import Message
 
-from workbench.analysis.audit.audit import Audit, audit_suite, unreported
-from workbench.analysis.audit.unmeetable import AuditFinding
+from workbench.analysis.audit.audit import Audit, audit_suite, findings_without_warning
+from workbench.analysis.audit.contradictions import AuditFinding
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
@@ -234,7 +234,7 @@ class AuditScreen(SearchedScreen[Target | None]):
 def _audited(file: SuiteFile, listings: Listings) -> AuditedSuite:
     assert file.suite is not None
     audit = audit_suite(file.suite, listings.of(file.suite, file.path))
-    return AuditedSuite(file, replace(audit, findings=unreported(file, audit.findings)))
+    return AuditedSuite(file, replace(audit, findings=findings_without_warning(file, audit.findings)))
 
 
 def open_audit(app: Workbench) -> None:

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 
 from workbench.analysis.comparison import Cell
 from workbench.analysis.estimate import Estimate, estimate
-from workbench.analysis.paired import Pair
+from workbench.analysis.paired import CellPair
 from workbench.grading.run_summary import finished_summaries
 from workbench.history.records import HistoryError
 from workbench.numerals import count_text, counted, duration_text, score_text
@@ -318,7 +318,7 @@ class CellsScreen(FilterScreen[None]):
         names = dict(zip(state.models, names_of(state.models), strict=True))
 
         async def show() -> None:
-            from workbench.analysis.paired import all_paired, paired
+            from workbench.analysis.paired import compare_pairs, compare_with_first
             from workbench.tui.comparison.paired import PairedScreen, PairedState
 
             def tested() -> PairedState | str:
@@ -330,10 +330,10 @@ class CellsScreen(FilterScreen[None]):
                     if pair is None:
                         return f"This batch may stop early: only {names[watched[0].first]} was compared with the others"
                     one, other = pair.first, pair.second
-                    found = paired(columns[one], columns[other], pair)
+                    found = compare_pairs(columns[one], columns[other], pair)
                 else:
                     one, other = base, model
-                    found = all_paired(columns.pop(base), columns)[model]
+                    found = compare_with_first(columns.pop(base), columns)[model]
                 shown = PairedState(found, names[one], names[other])
                 # Tests are computed on first use. Use them here, in the thread, where the computation delays no key.
                 shown.result_lines(80)
@@ -344,7 +344,7 @@ class CellsScreen(FilterScreen[None]):
                 self.stage.announce(tests, "warned", GLYPHS.warned)
                 return
 
-            def open_pair(pair: Pair) -> None:
+            def open_pair(pair: CellPair) -> None:
                 first, second = pair
                 self._show_two(screen, _key_of(first), _key_of(second))
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 
 from workbench.analysis.comparison import repeat_rules_of
-from workbench.analysis.measures import QUESTIONS
-from workbench.analysis.paired import Pair, Paired
-from workbench.analysis.statistics import LEVEL
+from workbench.analysis.measures import DECIDING_MEASURES
+from workbench.analysis.paired import CellPair, PairedComparison
+from workbench.analysis.statistics import SIGNIFICANCE_LEVEL
 from workbench.numerals import count_text, counted, p_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Message, Role, Span, cut_line, plain, wrap
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-class PairedState(ListState[Pair]):
+class PairedState(ListState[CellPair]):
     """The comparison of the column `second` with the base column `first`.
 
     The rows are the cases graded in both columns. Cases with different verdicts (discordant) come first."""
 
-    def __init__(self, found: Paired, first: str, second: str) -> None:
+    def __init__(self, found: PairedComparison, first: str, second: str) -> None:
         super().__init__()
         self.found = found
         self.first = first
@@ -64,10 +64,10 @@ class PairedState(ListState[Pair]):
         parts = [text]
         if self._rules:
             parts.append(f"by the {self._rules} of the repeats")
-        for measure in QUESTIONS.values():
+        for measure in DECIDING_MEASURES.values():
             test = found.by(measure)
             if test.p is not None:
-                parts.append(f"{test.method} {p_text(test.p, LEVEL)}")
+                parts.append(f"{test.method} {p_text(test.p, SIGNIFICANCE_LEVEL)}")
         return f" {GLYPHS.dot} ".join(parts)
 
     def row_line(self, index: int, width: int) -> Line:
@@ -106,7 +106,7 @@ class PairedScreen(SearchedScreen[None]):
     TITLE_IN_TEXT = "the paired tests"
     AUTO_FOCUS = "#paired-list"
 
-    def __init__(self, stage: Workbench, state: PairedState, open_pair: Callable[[Pair], object]) -> None:
+    def __init__(self, stage: Workbench, state: PairedState, open_pair: Callable[[CellPair], object]) -> None:
         super().__init__(stage)
         self.state = state
         self._open_pair = open_pair

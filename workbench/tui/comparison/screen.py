@@ -10,7 +10,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.timer import Timer
 
-from workbench.analysis.side_by_side import WhenLeft, compared
+from workbench.analysis.side_by_side import LeaveCallback, compare_cells
 from workbench.grading.status import Status
 from workbench.numerals import counted, counted_of, of_text
 from workbench.show.glyphs import GLYPHS
@@ -359,7 +359,7 @@ class CompareScreen(CellsScreen):
             from workbench.show.markdown import document
 
             def written() -> str:
-                found = compared(cells, models, names, gates, state.source.watched())
+                found = compare_cells(cells, models, names, gates, state.source.watched())
                 return document(comparison_view(found, only_differences=only, filtered=filtered))
 
             text = await in_background(written)
@@ -469,7 +469,7 @@ class Compared:
     def open(self) -> None:
         self._app.show(CompareScreen(self._app, self._state, self._app.open_suites.workspace.place))
 
-    def tell(self, left: WhenLeft) -> None:
+    def tell(self, left: LeaveCallback) -> None:
         """Pass any results to `left`, with the numbers of the incomplete batches."""
         state, runner = self._state, self._app.services.runner
         state.read()
@@ -482,4 +482,4 @@ class Compared:
                     missing[run.batch] = None
         numbers = [number for batch in missing if (number := runner.number_of(batch)) is not None]
         if cells:
-            left(compared(cells, state.models, state.suite_names, self._source.gates()), numbers)
+            left(compare_cells(cells, state.models, state.suite_names, self._source.gates()), numbers)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from workbench.analysis.comparison import Cell, CellKey, cell_of, cells_of
-from workbench.analysis.early_stop import stored_watch
-from workbench.analysis.watched import PairWatched
+from workbench.analysis.early_stop import stored_early_stopping
+from workbench.analysis.early_stop_state import PairEarlyStop
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
@@ -126,7 +126,7 @@ class Source(Protocol):
     def gates(self) -> Mapping[str, Gate]:
         """Return the gate of each suite."""
 
-    def watched(self) -> Sequence[PairWatched]:
+    def watched(self) -> Sequence[PairEarlyStop]:
         """Return the pairs of models watched by a batch that may stop early.
 
         Other pairs of the batch cannot be tested."""
@@ -234,7 +234,7 @@ class LiveRuns:
     def gates(self) -> Mapping[str, Gate]:
         return {str(file.path): file.suite.gate for file in self.suites() if file.suite is not None}
 
-    def watched(self) -> Sequence[PairWatched]:
+    def watched(self) -> Sequence[PairEarlyStop]:
         return ()
 
     def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
@@ -337,11 +337,11 @@ class StoredRuns:
     def gates(self) -> Mapping[str, Gate]:
         return self._gates
 
-    def watched(self) -> Sequence[PairWatched]:
+    def watched(self) -> Sequence[PairEarlyStop]:
         # The watch's decisions depend on all runs of the batch. A part of the batch cannot reproduce them.
         if not self.read.is_whole:
             return ()
-        watch = stored_watch(self.batch, self._runs, {})
+        watch = stored_early_stopping(self.batch, self._runs, {})
         if watch is None:
             return ()
         return watch.pairs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from workbench.analysis.comparison import Cell, CellKey, scores_differ
-from workbench.analysis.side_by_side import differ
+from workbench.analysis.side_by_side import cells_differ
 from workbench.authoring.case_list import CaseKey
 from workbench.dataclasses import dataclass
 from workbench.tui.comparison.sources import GOING, NOT_RUN, ComparedCase, Source, Standing, same_objects
@@ -295,7 +295,7 @@ class CompareState:
 
     def differs(self, case: ComparedCase) -> bool:
         """Return whether models differ on a case in status or visibly in score."""
-        return differ(self.at(case.on(model)).cell for model in self.models)
+        return cells_differ(self.at(case.on(model)).cell for model in self.models)
 
     def against_base(self, key: CellKey) -> int:
         """Return whether a cell is better (1) or worse (-1) than the cell of the base column, or neither (0)."""

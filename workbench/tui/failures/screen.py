@@ -57,7 +57,7 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
         super().__init__(stage, state)
         self._place = place
         self._whole_table = ConfusionTable(state.failures.confusion)
-        self._short_table = ConfusionTable(state.failures.confusion.without_sure_ones)
+        self._short_table = ConfusionTable(state.failures.confusion.without_correct_tools)
         self._first_column = 0
 
     def _detail_view(self) -> FailureDetail:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from workbench.analysis.causes import NOTHING_FAILED, Cause, CauseGroup, FailedRun, Failures
+from workbench.analysis.causes import NO_FAILURES, Cause, CauseGroup, FailedRun, Failures
 from workbench.numerals import count_text, counted, of_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import (
@@ -64,7 +64,7 @@ class FailureList(FoldingState[FailureRow]):
         self.records = [record for record, status in done if status.graded]
         # Runs may be regraded while a thread searches causes, so the search uses their current state.
         self._unread = [(record.glance(), record.shown_case) for record in self.records]
-        self.failures = NOTHING_FAILED
+        self.failures = NO_FAILURES
         several_models = len({record.model for record, _ in done}) > 1
         suites = {str(path): name for path, name in suite_names.items()}
         self.names = RunNames(suites, with_suite=len(suites) > 1, with_model=several_models)

@@ -11,11 +11,11 @@ from rich.cells import cell_len
 from workbench.analysis.fault_matrix import (
     OK_VERDICTS,
     VERDICT_WORDS,
+    FaultDuration,
     FaultMatrix,
     FaultName,
-    Lasts,
-    Tried,
-    name_of,
+    FaultTrial,
+    fault_label,
 )
 from workbench.numerals import counted, counted_of
 from workbench.show.doc import Block, Paragraph, line_of
@@ -54,13 +54,13 @@ class FaultRow(NamedTuple):
     """A row of the matrix: a tool or one of its faults."""
 
     tool: str
-    fault: tuple[FaultName, Lasts] | None = None
+    fault: tuple[FaultName, FaultDuration] | None = None
 
     @property
     def name(self) -> str:
         if self.fault is None:
             return one_line(self.tool)
-        return f"  {name_of(*self.fault)}"
+        return f"  {fault_label(*self.fault)}"
 
 
 class FaultTable(ListState[FaultRow]):
@@ -99,7 +99,7 @@ class FaultTable(ListState[FaultRow]):
         verdicts = " ".join(cell_words(self.cell(row, model)) for model in self.matrix.models)
         return f"{row.tool} {row.name} {verdicts}"
 
-    def cell(self, row: FaultRow, model: str) -> tuple[Tried, ...]:
+    def cell(self, row: FaultRow, model: str) -> tuple[FaultTrial, ...]:
         """Return the trials of a fault with a model, none for the row of a tool."""
         if row.fault is not None:
             return self.matrix.cell((row.tool, *row.fault), model)
@@ -111,7 +111,7 @@ class FaultTable(ListState[FaultRow]):
         return self.matrix.models[self.column]
 
     @property
-    def chosen(self) -> tuple[Tried, ...]:
+    def chosen(self) -> tuple[FaultTrial, ...]:
         """The trials of the selected cell. Trials that are not ok come first."""
         row = self.selected
         if row is None:
@@ -189,8 +189,8 @@ class FaultsScreen(ListScreen[str, FaultTable]):
     def _title(self) -> tuple[Line, Sequence[Line]]:
         matrix = self.state.matrix
         left: Line = (Span(" Fault injection ", "badge"), Span(f" {one_line(self._place)}{self._filter_text}"))
-        weak = len(matrix.weak)
-        tried = len(matrix.tried) - len(matrix.untried)
+        weak = len(matrix.failed_trials)
+        tried = len(matrix.trials) - len(matrix.untried)
         right = Span(f"ok in {counted(tried, 'trial')} ", "passed")
         if weak:
             right = Span(f"not ok in {counted_of(weak, tried, 'trial')} ", "failed")

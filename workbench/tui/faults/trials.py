@@ -13,7 +13,7 @@ from textual import on
 from textual.app import ComposeResult
 
 from workbench.analysis.estimate import estimate
-from workbench.analysis.fault_matrix import FAULTS, LASTS, FaultName, Lasts
+from workbench.analysis.fault_matrix import FAULT_DURATIONS, FAULTS, FaultDuration, FaultName
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
@@ -32,7 +32,7 @@ from workbench.tui.tree.selection import go_to_run
 
 if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey
-    from workbench.analysis.fault_matrix import FaultMatrix, Tried
+    from workbench.analysis.fault_matrix import FaultMatrix, FaultTrial
     from workbench.grading.run_summary import RunSummary
     from workbench.lab.faults import FaultOptions, FaultPlan, Trial
     from workbench.tui.shell.workbench import Workbench
@@ -75,7 +75,7 @@ class FaultTrials:
 
         cases, place = self._selection.runnable_below(self._selection.row), one_line(self._selection.title)
         found = self._found(cases)
-        everything = await self._planned(found, FaultOptions(FAULTS, lasts=LASTS))
+        everything = await self._planned(found, FaultOptions(FAULTS, lasts=FAULT_DURATIONS))
         if not found.missing and not everything.trials:
             self._refused(_reasons(each for each in everything.untried if not each.tool))
             return
@@ -235,7 +235,7 @@ def _can_stand_for(run: RunRecord, planned: PlannedRun) -> bool:
     return not result.has_redacted_calls
 
 
-def _reasons(untried: Iterable[Tried]) -> str:
+def _reasons(untried: Iterable[FaultTrial]) -> str:
     """Return why faults were not tried, each reason once."""
     reasons = dict.fromkeys(one_line(f"{each.case_name}: {each.why}") for each in untried)
     return "; ".join(reasons) or "no run called a tool"
@@ -245,11 +245,11 @@ def _cell(run: PlannedRun) -> CellKey:
     return str(run.file.path), run.case.id, run.model
 
 
-Lasting = tuple[Lasts, ...]
+Lasting = tuple[FaultDuration, ...]
 _LASTINGS: tuple[tuple[str, Lasting], ...] = (
     ("once", ("once",)),
     ("for good: all further calls of the tool fail too", ("for good",)),
-    ("both: once, and for good", LASTS),
+    ("both: once, and for good", FAULT_DURATIONS),
 )
 
 Choice = tuple[tuple[FaultName, ...], Lasting]

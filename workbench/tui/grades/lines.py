@@ -164,9 +164,9 @@ def _issues(state: GradesState, grade: Grade, explanation: Explanation, width: i
     of_steps = {issue for step in steps for issue in step.issues}
     issues = [_issue(state, each) for each in grade.issues if not each.decides and each not in of_steps]
     # The lines above show each step, so one note covers all failed steps.
-    beside = [each for each in explanation.beside if not steps or each.kind != "failed step"]
+    beside = [each for each in explanation.deciding_issues if not steps or each.kind != "failed step"]
     failing = [_issue(state, issue) for issue in beside]
-    if len(beside) < len(explanation.beside):
+    if len(beside) < len(explanation.deciding_issues):
         failing.insert(0, Note(GLYPHS.failed, failed_steps(steps), "failed"))
     return [
         *_section("Issues", issues, width),

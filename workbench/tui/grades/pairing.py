@@ -76,7 +76,7 @@ _Entry = tuple[CallPairing | SilentStep, Contribution | None]
 
 def pairing_blocks(state: GradesState, width: int) -> list[Block]:
     """Return all lines of the selected grade's pairing, with a heading."""
-    grade, accounts = state.selected, state.explanation.accounts
+    grade, accounts = state.selected, state.explanation.contributions
     entries: list[_Entry] = list(zip(grade.pairings, accounts, strict=True))
     entries += ((step, None) for step in silent_steps(state))
     if not entries:

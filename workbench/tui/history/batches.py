@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from workbench.analysis.trends import MAX_TREND, TrendKey, rate_of, trends_of
+from workbench.analysis.trends import MAX_TREND, TrendKey, good_and_graded, trends_of
 from workbench.grading.status import Status
 from workbench.history.records import BatchPart, BatchRow, Regrade, SuiteRef
 from workbench.numerals import count_text, counted, counted_of
@@ -342,7 +342,7 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
         text = f"This batch is damaged: {batch.damage}.{unless_read_only(' Delete removes it.')}"
         return [(Span(f" {called(batch)}", "strong"),), *paragraph(text, width, "error")]
     parts = state.parts(batch)
-    good, graded = rate_of(parts)
+    good, graded = good_and_graded(parts)
     if graded:
         passed = f"{pass_rate_text(parts)} passed: {counted_of(good, graded, 'graded run')}"
     else:
@@ -438,7 +438,7 @@ def _gradings(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     for grading, parts in known:
         rows.append((f"grading {grading.number}", local_time(grading.graded_at), parts, grading is shown))
     for name, at, parts, chosen in rows:
-        good, graded = rate_of(parts)
+        good, graded = good_and_graded(parts)
         mark = f" {GLYPHS.folded} " if chosen else "   "
         text = f"{name:<12} {at}  {pass_rate_text(parts):>6}  {count_text(good)}/{count_text(graded)}"
         lines.append(cut_line((Span(mark, "accent"), Span(text, "strong" if chosen else "text")), width))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 
-from workbench.analysis.batch_diff import KINDS, BatchDiff, CaseChange, CaseSide, ChangeKind, batch_diff
+from workbench.analysis.batch_diff import CHANGE_KINDS, BatchDiff, CaseChange, CaseSide, ChangeKind, batch_diff
 from workbench.analysis.comparison import CellKey, cells_of
 from workbench.config.folders import history_option
 from workbench.evaluation.instruction_changes import instructions_between
@@ -124,7 +124,7 @@ class DiffList(FoldingState[DiffRow]):
     def _found(self) -> list[DiffRow]:
         # The filter searches suite, case, model, kind and outcome.
         found: list[DiffRow] = []
-        for kind in KINDS:
+        for kind in CHANGE_KINDS:
             changes = [each for each in self.diff.of(kind) if self._fits(id(each), partial(self._text_of, each))]
             if changes:
                 found.append(DiffRow(kind, len(changes)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
-from workbench.analysis.alignment import Difference, Kind, What, aligned, first_difference
+from workbench.analysis.alignment import Difference, DifferenceKind, PartKind, align, first_difference
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.show.lazy_lines import JoinedLines, LaidOut
@@ -38,7 +38,7 @@ class Fold:
         return f"round {first} alike"
 
 
-_KINDS: dict[What, Kind] = {
+_KINDS: dict[DifferenceKind, PartKind] = {
     "message": "said",
     "tool": "call",
     "argument": "call",
@@ -78,7 +78,7 @@ class PairState:
         self.batches: tuple[str, ...] = ()
         """The name of each batch, for runs from a history."""
         trajectories, self.going = snapshot or Snapshot.of(left, right)
-        self.rows = aligned(*trajectories)
+        self.rows = align(*trajectories)
         found = first_difference(*trajectories)
         self.differences = [index for index in range(len(self.rows)) if self._is_difference(index)]
         """The indices of differing rows, without headings of rounds and results of unmatched calls."""
@@ -95,10 +95,10 @@ class PairState:
 
     def _is_difference(self, index: int) -> bool:
         row = self.rows[index]
-        if row.how == "same" or row.part.kind == "round":
+        if row.state == "same" or row.part.kind == "round":
             return False
         # A call without a counterpart is a difference already. The result of the call is not a second difference.
-        return row.part.kind != "result" or row.how == "differs" or self.rows[index - 1].how != row.how
+        return row.part.kind != "result" or row.state == "differs" or self.rows[index - 1].state != row.state
 
     def _row_of(self, found: Difference | None) -> int | None:
         if not self.differences:
@@ -107,7 +107,7 @@ class PairState:
             for index in self.differences:
                 row = self.rows[index]
                 rounds = [part.round for part in (row.left, row.right) if part is not None]
-                if found.round in rounds and row.part.kind == _KINDS[found.what]:
+                if found.round in rounds and row.part.kind == _KINDS[found.kind]:
                     return index
         return self.differences[0]
 
@@ -124,7 +124,7 @@ class PairState:
         entries: list[Entry] = []
         for first, end in zip([0, *starts], [*starts, len(self.rows)], strict=True):
             rows, last = self.rows[first:end], entries[-1] if entries else None
-            if any(row.how != "same" for row in rows) or not rows or rows[0].part.kind == "end":
+            if any(row.state != "same" for row in rows) or not rows or rows[0].part.kind == "end":
                 entries += range(first, end)
             elif rows[0].part.kind != "round":
                 entries.append(Fold(first, end, None))
@@ -255,7 +255,7 @@ class PairLines(LaidOut):
             return 1
         # This is an estimate. Long texts take more rows, known after the layout of the row.
         row = self.state.rows[entry]
-        if row.how == "same" or row.part.kind == "round":
+        if row.state == "same" or row.part.kind == "round":
             return 1
         if row.part.kind != "call" or row.part.call is None:
             return 1

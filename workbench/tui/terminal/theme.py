@@ -266,12 +266,12 @@ _NO_THEME = ThemeFile("", "", dark=False, colours={})
 
 def _theme(path: Path, data: Mapping[str, Any], known: Mapping[str, ThemeFile]) -> ThemeFile:
     if unknown := next((key for key in data if key not in SETTINGS), None):
-        raise ThemeError(f"{path}: {unknown} is not a setting of a theme: {_instead(unknown, SETTINGS)}")
+        raise ThemeError(f"{path}: {unknown} is not a setting of a theme: {_change_text(unknown, SETTINGS)}")
     name, extends, own = _name(path, data), data.get("extends"), data.get("colours", {})
     if not _NAME.fullmatch(name):
         raise ThemeError(f"{path}: name cannot be the name of a theme: use letters, digits, - and _, a letter first")
     if extends is not None and (not isinstance(extends, str) or extends not in known):
-        raise ThemeError(f"{path}: extends names no theme that can be used: {_instead(str(extends), tuple(known))}")
+        raise ThemeError(f"{path}: extends names no theme that can be used: {_change_text(str(extends), tuple(known))}")
     base = known[extends] if extends is not None else _NO_THEME
     title, dark = data.get("title", name), data.get("dark", base.dark)
     if not isinstance(title, str) or not isinstance(dark, bool):
@@ -279,7 +279,7 @@ def _theme(path: Path, data: Mapping[str, Any], known: Mapping[str, ThemeFile]) 
     if not isinstance(own, dict):
         raise ThemeError(f"{path}: colours must be a table: write [colours], and below it text = '#d3d8df'")
     if unknown := next((key for key in own if key not in COLOURS), None):
-        raise ThemeError(f"{path}: colours.{unknown} is not a colour of a theme: {_instead(unknown, COLOURS)}")
+        raise ThemeError(f"{path}: colours.{unknown} is not a colour of a theme: {_change_text(unknown, COLOURS)}")
     colours = {**base.colours, **own}
     for key in COLOURS:
         if key not in colours:
@@ -289,7 +289,7 @@ def _theme(path: Path, data: Mapping[str, Any], known: Mapping[str, ThemeFile]) 
     return ThemeFile(name, title, dark, colours)
 
 
-def _instead(wrong: str, there_are: tuple[str, ...]) -> str:
+def _change_text(wrong: str, there_are: tuple[str, ...]) -> str:
     near = difflib.get_close_matches(wrong, there_are, n=1)
     if near:
         return f"did you mean {near[0]!r}?"

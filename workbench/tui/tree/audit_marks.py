@@ -13,7 +13,7 @@ from workbench.suite.model import Case, Suite
 from workbench.tui.tree.rows import Row
 
 if TYPE_CHECKING:
-    from workbench.analysis.audit.unmeetable import AuditFinding
+    from workbench.analysis.audit.contradictions import AuditFinding
 
 
 @dataclass(frozen=True, slots=True)

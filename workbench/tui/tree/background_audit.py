@@ -13,7 +13,7 @@ from workbench.tui.tree.audit_marks import ToAudit
 from workbench.tui.tree.view import SuiteTree
 
 if TYPE_CHECKING:
-    from workbench.analysis.audit.unmeetable import AuditFinding
+    from workbench.analysis.audit.contradictions import AuditFinding
     from workbench.tools.listings import Listings
 
 
@@ -76,7 +76,7 @@ def audited(asked: Sequence[ToAudit], listings: Listings) -> list[tuple[AuditFin
     Takes about a millisecond per case."""
     # Imported in the thread, so loading the audit delays no key.
     from workbench.analysis.audit.audit import audit_case
-    from workbench.analysis.audit.unmeetable import ToolTable
+    from workbench.analysis.audit.contradictions import ToolTable
 
     tables: dict[Path, ToolTable] = {}
     found = []

@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, cycle, islice
 
-from workbench.analysis.audit.unmeetable import AuditFinding, ToolTable, Weight, parameter_schema, required
+from workbench.analysis.audit.contradictions import (
+    AuditFinding,
+    ToolTable,
+    Weight,
+    parameter_schema,
+    required_parameters,
+)
 from workbench.analysis.measures import measure_of
 from workbench.checks.argument_schema import field_schema, items_schema
 from workbench.checks.check import ANY_TEXT, Check, NeverHoldsError, UnknownSampleError, describe
@@ -34,7 +40,7 @@ from workbench.trajectory.json_schema import (
 
 # Values that a JSON Schema accepts.
 
-TEXTS = (
+FORMAT_SAMPLES = (
     "something else",
     "2001-02-03",
     "2001-02-03T04:05:06Z",
@@ -52,7 +58,7 @@ _MAX_TRIED_VALUES = 60
 """The most values tried for one schema."""
 
 
-def value_of(schema: Schema, root: Schema) -> JsonValue:
+def accepted_value(schema: Schema, root: Schema) -> JsonValue:
     """Return a value that a schema inside `root` accepts: its default, an example, or a constructed value.
 
     If no candidate is accepted, or the schema is broken, return the first candidate."""
@@ -77,7 +83,7 @@ def required_arguments(schema: Schema) -> dict[str, JsonValue]:
     properties = properties_of(schema)
     arguments = {}
     for name in required_names(schema):
-        arguments[name] = value_of(resolved(properties.get(name, {}), schema), schema)
+        arguments[name] = accepted_value(resolved(properties.get(name, {}), schema), schema)
     return arguments
 
 
@@ -85,7 +91,7 @@ def all_arguments(schema: Schema) -> dict[str, JsonValue]:
     """Return a value for each argument that a tool's schema lists or requires."""
     listed = {}
     for name, each in properties_of(schema).items():
-        listed[name] = value_of(resolved(each, schema), schema)
+        listed[name] = accepted_value(resolved(each, schema), schema)
     return {**required_arguments(schema), **listed}
 
 
@@ -195,7 +201,7 @@ def _texts(schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
         yield "x" * least
         yield ANY_TEXT.ljust(least, "x")
     yield ANY_TEXT
-    yield from TEXTS
+    yield from FORMAT_SAMPLES
     if isinstance(most, int):
         yield "x" * min(most, 1)
 
@@ -208,12 +214,12 @@ def other_values(check: Check, schema: Mapping[str, JsonValue]) -> Iterator[Json
         met = check.samples()[0]
     except (NeverHoldsError, UnknownSampleError):
         met = None
-    for value in chain(_different(met, schema), check.near_misses(met, schema, few_others)):
+    for value in chain(_different(met, schema), check.near_misses(met, schema, few_other_values)):
         if not check.holds(value):
             yield value
 
 
-def few_others(check: Check, schema: Schema) -> Iterator[JsonValue]:
+def few_other_values(check: Check, schema: Schema) -> Iterator[JsonValue]:
     """Yield a few of the `other_values` of a nested check."""
     if not check.asks_outside:
         yield from islice(other_values(check, schema), _MAX_OF_PART)
@@ -228,12 +234,12 @@ def value_that_meets(check: Check, schema: Schema, root: Schema) -> JsonValue:
 
     Raises NeverHoldsError if no value meets the check, and UnknownSampleError if none can be constructed."""
     if check.accepts_all:
-        return value_of(schema, root)
+        return accepted_value(schema, root)
     if not check.looks_inside:
         samples = check.samples()
         return next((value for value in samples if accepts(schema, root, value)), samples[0])
     value = check.assembled(schema, lambda part, inner: value_that_meets(part, inner, root))
-    if isinstance(value, dict) and isinstance(allowed := value_of(schema, root), dict):
+    if isinstance(value, dict) and isinstance(allowed := accepted_value(schema, root), dict):
         whole = {**allowed, **value}
         return whole if check.holds(whole) else value
     return value
@@ -269,7 +275,7 @@ def _different_of_type(kind: JsonValue, met: JsonValue, schema: Mapping[str, Jso
                 if isinstance(bound, int | float):
                     yield bound
         case "string":
-            yield from TEXTS
+            yield from FORMAT_SAMPLES
         case "array":
             yield []
             yield [*met, *met] if isinstance(met, list) else ["something else"]
@@ -296,7 +302,7 @@ _LARGE = 1_000_000
 """The largest number tried. A check that accepts all smaller numbers excludes hardly anything."""
 
 
-def toothless_checks(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
+def vacuous_checks(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
     """Yield the findings on a case's checks that no value fails, and on expected calls without any check."""
     for at, call in case.written_calls():
         if call.tool is None:
@@ -305,7 +311,7 @@ def toothless_checks(case: Case, place: Place, table: ToolTable) -> Iterator[Aud
         if "before" in at or "after" in at:
             continue
         if at[0] == "disallowed":
-            yield from _idle_prohibition(case, call.tool, where, table)
+            yield from _vacuous_prohibition(case, call.tool, where, table)
             continue
         if call.tool == ANY_TOOL:
             message = "every call of any tool meets it"
@@ -321,21 +327,21 @@ def toothless_checks(case: Case, place: Place, table: ToolTable) -> Iterator[Aud
         yield from _of_answer(case, check, at_answer)
 
 
-def idle_gates(suite: Suite) -> Iterator[AuditFinding]:
+def vacuous_gates(suite: Suite) -> Iterator[AuditFinding]:
     """Yield a finding for each gate of a suite that no batch can miss."""
     for key in ("min_score", "min_pass_rate"):
         if getattr(suite.gate, key) == 0:
-            yield _never_missed(("gate", key), "every batch reaches 0")
+            yield _unmissable_gate(("gate", key), "every batch reaches 0")
     running = [case for case in suite.cases if case.skip is None]
     apart = set(suite.gate.quarantine)
     if running and apart and all(apart & {*suite.tags, *case.tags} for case in running):
-        yield _never_missed(("gate", "quarantine"), "every case is in quarantine, so no gate decides about any run")
+        yield _unmissable_gate(("gate", "quarantine"), "every case is in quarantine, so no gate decides about any run")
     for index, aggregate in enumerate(suite.aggregates):
         is_share = measure_of(aggregate.of).unit == "share"
         for key in ("at_least", "at_most", "above", "below"):
             for name, limit in getattr(aggregate, key, None) or _NOTHING:
                 if limit is not None and _always(key, name, limit, is_share):
-                    yield _never_missed(
+                    yield _unmissable_gate(
                         ("aggregates", index, key, name), f"{key} {setting_text(limit)} is met by every batch"
                     )
 
@@ -359,11 +365,11 @@ _PEAKS_OF_SHARES: Mapping[str, float] = {"variance": 0.5, "spread": math.sqrt(0.
 by n - 1."""
 
 
-def _never_missed(place: Place, why: str) -> AuditFinding:
+def _unmissable_gate(place: Place, why: str) -> AuditFinding:
     return AuditFinding("cannot fail", "warning", place, why, "write the lowest value that is good enough")
 
 
-def _idle_prohibition(case: Case, name: str, where: Place, table: ToolTable) -> Iterator[AuditFinding]:
+def _vacuous_prohibition(case: Case, name: str, where: Place, table: ToolTable) -> Iterator[AuditFinding]:
     tool = table.find(name)
     if tool is not None and case.offer is not None and tool not in table.offered(case.offer):
         message = f"{quoted(name)} is not offered in this case: nothing can break this prohibition"
@@ -373,7 +379,7 @@ def _idle_prohibition(case: Case, name: str, where: Place, table: ToolTable) -> 
 def _unchecked_call(
     case: Case, call: ExpectedCall | Step, tool: ToolDefinition | None, where: Place
 ) -> Iterator[AuditFinding]:
-    needed = required(tool) if tool is not None else ()
+    needed = required_parameters(tool) if tool is not None else ()
     if not needed or tool is None or call.args == {}:
         return
     checks = call.args or {}
@@ -485,7 +491,7 @@ def _values(check: Check, known: Schema, root: Schema) -> Iterator[JsonValue]:
 
 
 _OF_TYPE: Mapping[str, tuple[JsonValue, ...]] = {
-    "string": ("", "a", "0", "Zürich", "no", "yes\nno", *TEXTS),
+    "string": ("", "a", "0", "Zürich", "no", "yes\nno", *FORMAT_SAMPLES),
     "integer": (-_LARGE, -1, 0, 1, 7, 1000, _LARGE),
     "number": (-_LARGE, -1, -0.5, 0, 0.25, 1, 1000, _LARGE),
     "array": ([], ["a"], [1, 2]),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from workbench.analysis.audit.unmeetable import ToolTable, unmeetable
+from workbench.analysis.audit.contradictions import ToolTable, contradiction_findings
 from workbench.suite.model import Suite
 from workbench.suite.problems import Finding, written
 from workbench.trajectory.events import ToolDefinition
@@ -35,7 +35,7 @@ def told(args: dict[str, Any], tool: str = "book", **more: Any) -> list[Finding]
     case = {"name": "c", "user": "Book", "ordered": [{"tool": tool, "args": args}], **more}
     free = {"name": "free", "parameters": {"type": "object"}}
     suite = Suite.model_validate({"format": 1, "name": "s", "tools": [BOOK, free], "cases": [case]})
-    return list(unmeetable(suite, ToolTable.of(suite, {})))
+    return list(contradiction_findings(suite, ToolTable.of(suite, {})))
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_condition_of_a_mock_is_looked_at_too() -> None:
 def test_a_case_that_expects_nothing_at_all(case: dict[str, Any], count: int) -> None:
     table = {"name": "c", "user": "Book", **case}
     suite = Suite.model_validate({"format": 1, "name": "s", "tools": [BOOK], "cases": [table]})
-    assert len(list(unmeetable(suite, ToolTable.of(suite, {})))) == count
+    assert len(list(contradiction_findings(suite, ToolTable.of(suite, {})))) == count
 
 
 LISTED = (
@@ -192,7 +192,7 @@ def test_a_server_that_runs_share_is_named_where_a_case_changes_it(
 ) -> None:
     table = {"servers": [{"name": "shop", "command": ["shop"], **server}], "execute": True}
     suite = Suite.model_validate({"format": 1, "name": "s", **table, "cases": [{"name": "c", "user": "u", **case}]})
-    found = [finding.message for finding in unmeetable(suite, ToolTable(LISTED))]
+    found = [finding.message for finding in contradiction_findings(suite, ToolTable(LISTED))]
     shared = ["its 2 runs share one process, and see what others changed by buy"]
     assert found == (shared if warned else [])
 
@@ -201,6 +201,6 @@ def test_a_check_that_is_no_check_is_found_in_a_final_state() -> None:
     state = [{"tool": "look", "result": {"status": {"contains": "paid"}}}]
     case = {"name": "c", "user": "u", "final": {"state": state}}
     suite = Suite.model_validate({"format": 1, "name": "s", "cases": [case]})
-    (found,) = unmeetable(suite, ToolTable(LISTED))
+    (found,) = contradiction_findings(suite, ToolTable(LISTED))
     assert written(found.place) == "cases[0].final.state[0].result.status"
     assert "write `result = { has_fields = { status = { contains = … } } }`" in found.message

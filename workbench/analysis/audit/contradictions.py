@@ -173,7 +173,7 @@ def parameter_schema(tool: ToolDefinition, argument: str) -> Schema | None:
     return None
 
 
-def closed(tool: ToolDefinition) -> bool:
+def has_closed_schema(tool: ToolDefinition) -> bool:
     """Return whether a tool lists all of its parameters. If so, any other name is a mistake."""
     schema = tool.parameters
     if not _OPEN_ENDED.isdisjoint(schema):
@@ -188,7 +188,7 @@ _OPEN_ENDED = frozenset(("patternProperties", "$ref", "anyOf", "oneOf", "allOf",
 """The keywords that may allow properties outside `properties`."""
 
 
-def required(tool: ToolDefinition) -> tuple[str, ...]:
+def required_parameters(tool: ToolDefinition) -> tuple[str, ...]:
     return required_names(tool.parameters)
 
 
@@ -207,7 +207,7 @@ def audit_calls(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFin
             if not table.unlisted and not call.unlisted and call.tool != ANY_TOOL:
                 yield _unknown(case, call.tool, where, table)
             continue
-        if call.args == {} and at[0] != "disallowed" and (needed := required(tool)):
+        if call.args == {} and at[0] != "disallowed" and (needed := required_parameters(tool)):
             yield AuditFinding(
                 "refused value",
                 "warning",
@@ -281,7 +281,7 @@ def _values_in(check: Check, where: Place) -> Iterator[tuple[Place, JsonValue]]:
 
 
 def _parameter(case: Case, tool: ToolDefinition, name: str, where: Place) -> Iterator[AuditFinding]:
-    if parameter_schema(tool, name) is not None or not closed(tool):
+    if parameter_schema(tool, name) is not None or not has_closed_schema(tool):
         return
     known = list(properties_of(tool.parameters))
     hint = did_you_mean(name, known)
@@ -295,11 +295,11 @@ def _never(case: Case, where: Place, check: Check, why: str) -> AuditFinding:
     return AuditFinding("never holds", "warning", where, f"{describe(check)} never holds: {why}", "", case.id)
 
 
-NEVER_MET: frozenset[AuditKind] = frozenset({"never holds", "refused value", "unknown argument"})
+CONTRADICTION_KINDS: frozenset[AuditKind] = frozenset({"never holds", "refused value", "unknown argument"})
 """The findings that already explain why no run can pass."""
 
 
-def with_unmeetable(file: SuiteFile, listings: Listings) -> SuiteFile:
+def with_contradictions(file: SuiteFile, listings: Listings) -> SuiteFile:
     """Return the suite file with the problems that its tools' schemas reveal.
 
     A problem is an expectation that a schema rules out, a table that was probably meant as a check, or a case that
@@ -307,12 +307,12 @@ def with_unmeetable(file: SuiteFile, listings: Listings) -> SuiteFile:
     suite = file.suite
     if suite is None:
         return file
-    file = with_findings(file, unmeetable(suite, ToolTable.of(suite, listings.of(suite, file.path))))
+    file = with_findings(file, contradiction_findings(suite, ToolTable.of(suite, listings.of(suite, file.path))))
     return replace(file, suite=None) if file.errors else file
 
 
-def unmeetable(suite: Suite, table: ToolTable) -> Iterator[Finding]:
-    """Yield the findings that `with_unmeetable` adds to a file."""
+def contradiction_findings(suite: Suite, table: ToolTable) -> Iterator[Finding]:
+    """Yield the findings that `with_contradictions` adds to a file."""
     yield from _shared_by_changes(suite, table)
     yield from _of_mocks(suite.mocks, ("mocks",), table.of_cases(suite.cases))
     for index, case in enumerate(suite.cases):
@@ -338,7 +338,7 @@ def _of_case(suite: Suite, case: Case, place: Place, table: ToolTable) -> Iterat
     yield from _of_mocks(case.mocks, (*place, "mocks"), table)
     for found in audit_calls(case, place, table):
         is_explained = any(each.place[: len(found.place)] == found.place for each in tables)
-        if found.kind in NEVER_MET and not is_explained:
+        if found.kind in CONTRADICTION_KINDS and not is_explained:
             yield warning(found.place, found.message, found.hint)
 
 
@@ -422,7 +422,7 @@ def _audit(
             yield AuditFinding("idle mock", "warning", place, message, "put the one without `when` last", case_id)
         else:
             for name in mock.when or {}:
-                if tool is not None and closed(tool) and parameter_schema(tool, name) is None:
+                if tool is not None and has_closed_schema(tool) and parameter_schema(tool, name) is None:
                     message = f"{quoted(mock.tool)} has no parameter {quoted(name)}: this mock never answers"
                     yield AuditFinding("idle mock", "warning", (*place, "when", name), message, "", case_id)
             if mock.when and not _expected_somewhere(mock, mock.when, cases):

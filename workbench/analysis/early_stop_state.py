@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from itertools import repeat
 
-from workbench.analysis.statistics import LEVEL, Decided, Interval, fewest_that_reach
+from workbench.analysis.statistics import SIGNIFICANCE_LEVEL, GateDecision, Interval, fewest_units_to_reach
 from workbench.dataclasses import dataclass
 from workbench.history.records import StopRule
 from workbench.numerals import count_text, counted, counted_of, decimals, p_text, setting_text
 
 
 @dataclass(frozen=True, slots=True)
-class PairWatched:
+class PairEarlyStop:
     """The comparison of model `second` with model `first` after `cases` of the `of` planned cases.
 
     `better` counts the cases that were good only with `second`, `worse` those good only with `first`. `p` is adjusted
@@ -41,12 +41,13 @@ class PairWatched:
         if self.comparisons > 1:
             among = f" for {self.comparisons} comparisons"
         if self.e_value is not None:
-            found = f"e-value {_e_text(self.e_value)}, anytime {p_text(self.p, LEVEL)}{among}"
+            found = f"e-value {_e_text(self.e_value)}, anytime {p_text(self.p, SIGNIFICANCE_LEVEL)}{among}"
         elif self.look:
             at = "at the only look"
             if self.looks and self.looks > 1:
                 at = f"at look {self.look} of {self.looks}"
-            found = f"{p_text(self.p, LEVEL)}{among} {at}, which asks for {decimals(self.level, 5).rstrip('0')}"
+            asked = decimals(self.level, 5).rstrip("0")
+            found = f"{p_text(self.p, SIGNIFICANCE_LEVEL)}{among} {at}, which asks for {asked}"
         else:
             found = f"no look yet of {self.looks} planned looks"
         if self.decided:
@@ -74,7 +75,7 @@ def _e_text(value: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class GateWatched:
+class GateEarlyStop:
     """A required pass rate after `runs` of `of` planned runs were graded, in `cases` of `of_cases` planned cases.
 
     `clusters` counts the clusters so far, if the suite has any. `verdict` is `None` while the rate is undecided. `rate`
@@ -86,7 +87,7 @@ class GateWatched:
     model: str | None
     gate: float
     worse: float
-    verdict: Decided | None
+    verdict: GateDecision | None
     good: int
     bad: int
     of: int
@@ -117,7 +118,7 @@ class TooFewUnits:
         """The consequence for the batch, and the remedies."""
         unit = "cluster" if self.are_clusters else "case"
         # With enough units whose runs are all good, every gate is reached.
-        fewest = fewest_that_reach(self.gate, self.worse, repeat(1.0))
+        fewest = fewest_units_to_reach(self.gate, self.worse, repeat(1.0))
         assert fewest is not None
         return (
             f"{counted(self.units, unit)} cannot reach a gate of {setting_text(self.gate)} against "
