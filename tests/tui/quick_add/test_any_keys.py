@@ -27,7 +27,7 @@ BLOCKS = [f"[[cases]]\n{block.strip()}\n" for block in SMART_HOME.split("[[cases
 @settings(max_examples=examples(36))
 def test_any_keys_lose_no_text_and_change_no_case(keys: list[str], calls: bool) -> None:
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(adder, "REST_S", 0.001)
+        patch.setattr(adder, "ANSWER_DELAY_S", 0.001)
         asyncio.run(_pressed(Path(folder), keys, calls=calls))
 
 

@@ -17,7 +17,7 @@ DIM: Call = ("set_lights", {"room": "living room", "brightness": 20})
 @pytest.fixture(autouse=True)
 def _without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the time after a question in which Enter does not count be as short as a message."""
-    monkeypatch.setattr(adder, "REST_S", 0.001)
+    monkeypatch.setattr(adder, "ANSWER_DELAY_S", 0.001)
 
 
 async def answered(app: Opened, *calls: Call, index: int = -1) -> None:
@@ -84,7 +84,7 @@ async def test_letters_typed_when_a_result_comes_are_text_and_the_result_waits(t
 async def test_enter_pressed_twice_accepts_nothing_that_was_not_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adder, "REST_S", 3600.0)
+    monkeypatch.setattr(adder, "ANSWER_DELAY_S", 3600.0)
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites, size=(80, 24)) as app:
         await app.run("n", *"Dim", "enter", "enter")

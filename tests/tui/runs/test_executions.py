@@ -128,7 +128,7 @@ async def test_a_tool_is_allowed_for_all_runs_of_a_batch_and_for_no_other_tool_o
 async def test_a_key_pressed_as_the_question_appears_answers_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ExecutionScreen, "REST_S", 60.0)  # however slow this machine is, these keys come early
+    monkeypatch.setattr(ExecutionScreen, "ANSWER_DELAY_S", 60.0)  # however slow this machine is, these keys come early
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         (run,) = await app.run("r")
         await asked(app, run)
@@ -142,7 +142,7 @@ async def test_a_key_pressed_as_trust_is_asked_for_starts_nothing(
 ) -> None:
     suites = suites_in(tmp_path, needy=NEEDY)
     async with opened(suites) as app:
-        monkeypatch.setattr(TrustScreen, "REST_S", 60.0)
+        monkeypatch.setattr(TrustScreen, "ANSWER_DELAY_S", 60.0)
         await app.press("r")
         await app.until(lambda: isinstance(app.app.screen, TrustScreen))
         await app.press("1", "2", "up", "enter", "escape")

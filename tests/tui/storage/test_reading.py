@@ -133,7 +133,7 @@ async def test_nothing_is_asked_in_the_middle_of_a_word(tmp_path: Path) -> None:
 async def test_each_letter_of_a_sentence_puts_off_when_a_question_takes_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ChangedScreen, "REST_S", 60.0)  # however slow this machine is, these keys come early
+    monkeypatch.setattr(ChangedScreen, "ANSWER_DELAY_S", 60.0)  # however slow this machine is, these keys come early
     suites = suites_in(tmp_path, home=SMART_HOME)
     async with opened(suites) as app:
         suite = app.app.main.open_suites.suites[0]
