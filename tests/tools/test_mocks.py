@@ -102,6 +102,15 @@ def test_what_an_argument_says_is_not_filled_again(first: str, second: str) -> N
     assert mock_answer("{a}{b}", {"a": first, "b": second}).content == first + second
 
 
+async def test_a_mock_answers_so_many_matching_calls_as_it_says() -> None:
+    down = mock(error="down", times=2, when={"n": {"range": [1, 9]}})
+    run = mocks(down, mock(result="up"))
+    assert [await text(run, a_call(n=n)) for n in (1, 20, 2, 3)] == ["down", "up", "down", "up"]
+    resumed = mocks(down, mock(result="up"))
+    resumed.count(a_call(n=1), ToolAnswer("down", is_error=True))
+    assert [await text(resumed, a_call(n=n)) for n in (2, 3)] == ["down", "up"]
+
+
 async def test_results_come_one_per_matching_call_and_the_last_repeats() -> None:
     several = mock(results=["first", {"n": "{n}"}], when={"n": {"range": [1, 9]}})
     run = mocks(several, mock(result="other"))

@@ -96,7 +96,7 @@ def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, tru
         warn("no fault was tried: no run called one of the chosen tools")
         return USAGE
     if not output.quiet:
-        warn(f"trying {counted(len(trials.plan.runs), 'fault')}, each forked from a run at the result of a call")
+        warn(f"trying {counted(len(trials.plan.runs), 'fault')}, each at the result of a call of a finished run")
     second = trying.run(trials.plan, "not every fault was tried")
     if second is None:
         return INTERRUPTED

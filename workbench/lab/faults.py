@@ -1,7 +1,8 @@
 """Faults of tools: the faulty results, the verdict on the model's reaction, and the plan of trials.
 
 A trial forks a finished run at the result of a call and replaces the result with a faulty one. Everything before the
-result is replayed, so the fault is the only difference from the original run.
+result is replayed, so the fault is the only difference from the original run. An agent's conversation cannot be
+replayed, so a trial of an agent is a new run in which a mock gives the faulty result.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from workbench.analysis.prefilled import is_open, required_args
 from workbench.dataclasses import dataclass
 from workbench.engine.checkpoint import EditResult
 from workbench.engine.fork import Fork, ForkPoint
-from workbench.engine.plan import PlannedRun, plan_fork
+from workbench.engine.plan import PlannedRun, next_run_id, plan_fork, with_grader
 from workbench.evaluation.plan import Plan
 from workbench.grading.grade import RunResult, by_run_id
 from workbench.grading.status import Status
@@ -335,13 +336,13 @@ def _with_fault_variants(files: Sequence[SuiteFile], trials: Iterable[Trial]) ->
             table = variant.model_dump(mode="json", exclude_unset=True, exclude_none=True)
         table["name"] = _variant_name(trial)
         table["description"] = f"{trial.fault} in the first result of {trial.call.tool}"
-        if trial.lasts == "for good":
-            # The fork edits only the first result. A mock at the first place gives later calls the same answer.
-            answer = "error" if trial.made.is_error else "result"
-            mocks: list[object] = [{"tool": trial.call.tool, answer: trial.made.content}]
-            if isinstance(written := table.get("mocks"), list):
-                mocks += written
-            table["mocks"] = mocks
+        # A fork edits only the first result. A mock at the first place gives later calls the same answer.
+        answer = "error" if trial.made.is_error else "result"
+        mock: dict[str, object] = {"tool": trial.call.tool, answer: trial.made.content}
+        if trial.lasts == "once":
+            mock["times"] = 1
+        written = table.get("mocks")
+        table["mocks"] = [mock, *(written if isinstance(written, list) else ())]
         tables.setdefault(trial.origin.file.path, {})[str(table["name"])] = table
     found = {file.path: file for file in files}
     for path, of_suite in tables.items():
@@ -353,6 +354,13 @@ def _run_of(trial: Trial, file: SuiteFile, results: Mapping[str, RunResult]) -> 
     origin = trial.origin
     trajectory = results[origin.run_id].trajectory
     assert file.suite is not None
+    variant = file.suite.variant_of_name(_variant_name(trial))
+    written = file.suite.case_of_id(origin.written.id)
+    model = contender(origin.asked_model, variant)
+    of_suite = origin.model_of_suite
+    if _is_new(origin):
+        case = with_grader(written, origin.by)
+        return PlannedRun(next_run_id(), file, case, model, origin.repeat, of_suite, origin.by)
     calls = trajectory.rounds[trial.call.round - 1].calls
     answered = next(at for at, record in enumerate(calls, 1) if record.call.id == trial.call.call.id)
     fork = Fork(
@@ -360,22 +368,34 @@ def _run_of(trial: Trial, file: SuiteFile, results: Mapping[str, RunResult]) -> 
         ForkPoint(trial.call.round, answered),
         result=EditResult(trial.made.content, trial.made.is_error),
     )
-    variant = file.suite.variant_of_name(_variant_name(trial))
-    written = file.suite.case_of_id(origin.written.id)
-    model = contender(origin.asked_model, variant)
-    of_suite = origin.model_of_suite
     planned = plan_fork(file, written, model, fork, repeat=origin.repeat, model_of_suite=of_suite, by=origin.by)
     return replace(planned, own_model=origin.own_model)
+
+
+def _is_new(origin: PlannedRun) -> bool:
+    """Return whether the trials of a run are new runs."""
+    return origin.subject is not None and origin.subject.is_agent
 
 
 def _tried(trial: Trial, result: RunResult | None, origin: RunResult) -> FaultTrial:
     assert trial.run is not None
     if result is None:
         return _untried(trial.origin, trial.call.tool, trial.fault, trial.lasts, "it was not run")
-    verdict, why = verdict_of(result, origin, trial.call.call.id, trial.fault, trial.lure, trial.made)
+    call_id = trial.call.call.id
+    if _is_new(trial.origin):
+        call_id = _first_given(result.trajectory, trial)
+    verdict, why = verdict_of(result, origin, call_id, trial.fault, trial.lure, trial.made)
     cell = _cell(trial.origin, trial.call.tool, trial.fault, trial.lasts, verdict, why, result)
-    _, after = around(result.trajectory, trial.call.call.id)
+    _, after = around(result.trajectory, call_id)
     return replace(cell, request=_request(origin.trajectory, trial.call), made=trial.made.content, after=after)
+
+
+def _first_given(trajectory: Trajectory, trial: Trial) -> str:
+    """Return the id of the first call that got the faulty result; empty if no call did."""
+    for record in trajectory.calls:
+        if record.tool == trial.call.tool and record.result is not None and record.result.content == trial.made.content:
+            return record.call.id
+    return ""
 
 
 def _request(trajectory: Trajectory, call: CallRecord) -> str:

@@ -193,8 +193,8 @@ API_NAMES: tuple[str, ...] = ("chat", "messages", "responses")
 class Mock(Frozen):
     """An answer to calls of a tool in place of its server: exactly one of `result`, `results`, `error` and `python`.
 
-    With `state = "batch"`, all runs share the module of the function. `unlisted` means that the tool intentionally does
-    not exist.
+    It answers the first `times` matching calls of a run, or all of them. With `state = "batch"`, all runs share the
+    module of the function. `unlisted` means that the tool intentionally does not exist.
     """
 
     tool: NonEmpty
@@ -204,8 +204,14 @@ class Mock(Frozen):
     error: str | None = None
     python: PythonReference | None = None
     state: StateOwner = "run"
+    times: Annotated[int, Field(ge=1)] | None = None
     delay_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
     unlisted: bool = False
+
+    @property
+    def answers_all(self) -> bool:
+        """Whether the mock answers every call of its tool."""
+        return self.when is None and self.times is None
 
 
 class PriorCall(Frozen):

@@ -351,7 +351,7 @@ def _shared_by_changes(suite: Suite, table: ToolTable) -> Iterator[Finding]:
         if not settings_of(suite, case).execute:
             continue
         runs += case.repeats
-        mocked = {mock.tool for mock in (*case.mocks, *suite.mocks) if mock.when is None}
+        mocked = {mock.tool for mock in (*case.mocks, *suite.mocks) if mock.answers_all}
         for call in case.alternatives:
             tool = table.find(call.tool)
             if tool is None or tool.server is None or tool.name in mocked:

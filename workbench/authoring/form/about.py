@@ -100,6 +100,7 @@ _ABOUT = {
     "is_error": "the result is an error",
     "results": "another answer, for the next call",
     "mocks.state": "whether its variables last for a run or for the batch",
+    "mocks.times": "how many calls of a run it answers before other mocks or the server do",
     "delay_ms": "how long to wait before answering",
     # Limits
     "limits.max_rounds": "model requests in a run",

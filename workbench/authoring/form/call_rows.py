@@ -331,6 +331,7 @@ ANSWERS: tuple[str, ...] = ("result", "results", "error", "python")
 
 ROLES: tuple[Role, ...] = get_args(Role)
 STATE = Field("state", "choice", "run", choices=("run", "batch"), rare=True)
+TIMES = Field("times", "number", rare=True, limits=Limits(1, whole=True))
 DELAY_MS = Field("delay_ms", "number", "0", rare=True, limits=Limits(0))
 IS_ERROR = Field("is_error", "yes_no", "no", rare=True)
 
@@ -370,7 +371,7 @@ def _mock_rows(source: FormSource, place: Place, mock: Table) -> Iterator[FormRo
         # Two answers are an error of the suite. The second one is shown so that it can be removed.
         for key in list(only_keys(mock, ANSWERS))[1:]:
             answers.append(raw_row((*place, key), indent, mock[key]))
-    fields = [DELAY_MS]
+    fields = [TIMES, DELAY_MS]
     if "python" in mock or "state" in mock:
         fields.insert(0, STATE)
     others = [field_row(mock, place, field, indent) for field in fields]
@@ -378,7 +379,7 @@ def _mock_rows(source: FormSource, place: Place, mock: Table) -> Iterator[FormRo
     yield from [*details, *answers, *others]
 
 
-_MOCK_KEYS = ("tool", "when", *ANSWERS, "state", "delay_ms")
+_MOCK_KEYS = ("tool", "when", *ANSWERS, "state", "times", "delay_ms")
 
 
 def _message_rows(source: FormSource, place: Place, message: Table) -> Iterator[FormRow]:
