@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.sizes import sized
 from workbench.config.folders import Folders
-from workbench.config.program import program_in
+from workbench.config.program import create_program
 from workbench.engine.events import BatchDone, BatchEvent, RunDone
 from workbench.engine.plan import plan_runs
 from workbench.evaluation.approval import Needs
@@ -42,7 +42,7 @@ def main() -> None:
     runs = plan_runs([parse_suite(text, Path("weather.toml"))])
     events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
     with tempfile.TemporaryDirectory() as folder:
-        program = program_in(Folders(*[Path(folder)] * 4), {})
+        program = create_program(Folders(*[Path(folder)] * 4), {})
         session = Runtime(events.put, program)
         began, cpu = time.perf_counter(), time.process_time()
         session.start(Plan.of(runs, program), Needs.of_runs(runs, program).approved(()))

@@ -18,7 +18,7 @@ from benchmarks.sizes import sized
 from benchmarks.tui import EndlessRuntime
 from tests.tui.in_terminal import Terminal
 from workbench.config.folders import Folders
-from workbench.config.program import program_in
+from workbench.config.program import create_program
 from workbench.engine.events import BatchDone, BatchListener, BatchStarted, RunDone, RunEvent, timed
 from workbench.engine.plan import PlannedRun
 from workbench.evaluation.approval import Approval
@@ -172,7 +172,7 @@ def _filling_app(suite: Path, go: Path) -> None:
     Workbench(
         [suite],
         open_runtime=lambda listener: FillingRuntime(listener, go),
-        program=program_in(Folders(folder, folder, folder, folder), {}),
+        program=create_program(Folders(folder, folder, folder, folder), {}),
         terminal=terminal_environment({"COLORTERM": "truecolor"}),
         models=[f"model-{number}" for number in range(MODELS)],
         trust=True,

@@ -25,8 +25,8 @@ from pathlib import Path
 from benchmarks.batches import CASE, SUITE
 from benchmarks.sizes import sized
 from workbench.config.folders import Folders
-from workbench.config.program import program_in
-from workbench.engine.events import BatchDone, BatchEvent, HistorySaid, RunDone, RunEvent
+from workbench.config.program import create_program
+from workbench.engine.events import BatchDone, BatchEvent, HistoryProblem, RunDone, RunEvent
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.engine.recordings import result_of_recording
 from workbench.evaluation.approval import Needs
@@ -35,7 +35,7 @@ from workbench.evaluation.runtime import Runtime
 from workbench.history.database import open_for_writing, transaction
 from workbench.history.history import History
 from workbench.history.packing import PackedRun, RunPacker
-from workbench.history.records import DoneRun, NewBatch, NewRun
+from workbench.history.records import FinishedRun, NewBatch, NewRun
 from workbench.history.rows import begin_batch, end_batch, write_run
 from workbench.history.writer import BatchHandle, BeginBatch, EndBatch, HistoryWriter, OpenHistory, WriteRun
 from workbench.suite.suite_file import parse_suite
@@ -63,7 +63,7 @@ def runs_made(
 ) -> None:
     """Make a batch of the offline model."""
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    program = program_in(Folders(*[folder] * 4), {})
+    program = create_program(Folders(*[folder] * 4), {})
     with closing(Runtime(said.put, program, history=history)) as session:
         session.start(Plan.of(runs, program), Needs.of_runs(runs, program).approved(()))
         while True:
@@ -73,21 +73,21 @@ def runs_made(
             each(event)
             if isinstance(event, BatchDone):
                 return
-            if isinstance(event, HistorySaid):
+            if isinstance(event, HistoryProblem):
                 say(event.text)
 
 
-def done_runs(folder: Path, runs: tuple[PlannedRun, ...]) -> list[DoneRun]:
+def done_runs(folder: Path, runs: tuple[PlannedRun, ...]) -> list[FinishedRun]:
     """What really happens in runs."""
     events: dict[str, list[Event]] = {}
-    done: list[DoneRun] = []
+    done: list[FinishedRun] = []
 
     def take(event: BatchEvent) -> None:
         if isinstance(event, RunEvent):
             events.setdefault(event.event.run_id, []).append(event.event)
         elif isinstance(event, RunDone):
             run_id = event.result.run_id
-            done.append(DoneRun(run_id, event.result, tuple(events.pop(run_id)), 0.0, 1.0))
+            done.append(FinishedRun(run_id, event.result, tuple(events.pop(run_id)), 0.0, 1.0))
 
     runs_made(folder, runs, None, take)
     return done
@@ -104,7 +104,7 @@ def batch_of(runs: tuple[PlannedRun, ...]) -> NewBatch:
     )
 
 
-def fill(file: Path, batch: NewBatch, done: list[DoneRun], batches: int) -> None:
+def fill(file: Path, batch: NewBatch, done: list[FinishedRun], batches: int) -> None:
     """So many batches of the same runs, written as they are always written, but without a commit for each run."""
     places = {run.run_id: place for place, run in enumerate(batch.runs)}
     packed = [run for run in map(RunPacker().packed, done) if run is not None]
@@ -188,7 +188,7 @@ def sqlite_alone(folder: Path, packed: list[PackedRun], synchronous: str) -> flo
         return 10 * len(packed) / (time.perf_counter() - began)
 
 
-def writing(folder: Path, batch: NewBatch, done: list[DoneRun]) -> None:
+def writing(folder: Path, batch: NewBatch, done: list[FinishedRun]) -> None:
     """Runs a second: through the writer, and what SQLite can do with the same rows."""
     began = time.perf_counter()
     writer = HistoryWriter(folder / "writer.sqlite3", say)

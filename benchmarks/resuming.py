@@ -20,7 +20,7 @@ from benchmarks.batches import CASE, SUITE
 from benchmarks.history import done_runs, planned, say
 from benchmarks.sizes import sized
 from workbench.config.folders import Folders
-from workbench.config.program import program_in
+from workbench.config.program import create_program
 from workbench.engine.events import RunDone
 from workbench.evaluation.approval import needs
 from workbench.evaluation.options import Resume, RunOptions
@@ -61,7 +61,7 @@ def build(folder: Path) -> Path:
 
 async def measure(folder: Path, history: Path) -> None:
     """Resume the batch, and say what it took until the first new run, and in the end."""
-    program = program_in(Folders(*[folder] * 4), {})
+    program = create_program(Folders(*[folder] * 4), {})
     options = RunOptions(history=history, resume=Resume("1", True))
     began, cpu = time.perf_counter(), time.process_time()
     made = plan(options, program)

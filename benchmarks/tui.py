@@ -20,13 +20,13 @@ from statistics import median
 from benchmarks.sizes import sized
 from tests.tui.in_terminal import WORKBENCH, Terminal
 from workbench.config.folders import Folders, bundled
-from workbench.config.program import program_in
+from workbench.config.program import create_program
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command
 from workbench.engine.events import BatchListener, BatchStarted, RunEvent
 from workbench.engine.executor import Leave
 from workbench.engine.recordings import Recordings
-from workbench.engine.server_calls import Serving
+from workbench.engine.server_calls import ServerControl
 from workbench.engine.stepper import Until
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
@@ -224,7 +224,7 @@ class EndlessRuntime:
         raise AssertionError("nothing is held here")
 
     @property
-    def serving(self) -> Serving:
+    def serving(self) -> ServerControl:
         raise AssertionError("no server is started here")
 
     def close(self) -> None:
@@ -258,7 +258,7 @@ def _endless_app(suite: Path, steps: int) -> None:
     Workbench(
         [suite],
         open_runtime=lambda listener: EndlessRuntime(listener, steps),
-        program=program_in(Folders(folder, folder, folder, folder), {}),
+        program=create_program(Folders(folder, folder, folder, folder), {}),
         terminal=terminal_environment({"COLORTERM": "truecolor"}),
     ).run()
 

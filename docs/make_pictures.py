@@ -16,7 +16,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from workbench.config.folders import Folders, bundled
-from workbench.config.program import program_in
+from workbench.config.program import create_program
 from workbench.engine.events import BatchListener
 from workbench.evaluation.runtime import Runtime
 from workbench.show.views.run_items import ResultItem
@@ -271,7 +271,7 @@ ALL_PICTURES = (
 async def draw(picture: Picture, suites: Path) -> str:
     """Draw one picture, as SVG."""
     with tempfile.TemporaryDirectory() as state:
-        program = program_in(Folders(Path(state), *(Path(state) / name for name in ("log", "config", "data"))), {})
+        program = create_program(Folders(Path(state), *(Path(state) / name for name in ("log", "config", "data"))), {})
 
         history = Path(state) / "history.sqlite3"
 

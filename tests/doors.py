@@ -27,8 +27,8 @@ DOORS: tuple[Door, ...] = (
             *("cli/redaction.py:write", "cli/redaction.py:write_redacted", "cli/redaction.py:warn"),
             *("cli/redaction.py:write_json_text", "standard_streams.py:_Dispensable.write"),
             *(
-                "cli/github.py:InertStream.write",
-                "cli/github.py:InertStream.writelines",
+                "cli/github.py:EscapedStream.write",
+                "cli/github.py:EscapedStream.writelines",
                 "cli/github.py:write_commands",
             ),
             *(
@@ -232,7 +232,7 @@ DOORS: tuple[Door, ...] = (
         "nowhere",
         "Streams that lead nowhere, and runs packed in memory.",
         (
-            *("cli/main.py:_write_nothing_more", "standard_streams.py:open_closed_descriptors", "tui/app.py:let_go"),
+            *("cli/main.py:_silence_output", "standard_streams.py:open_closed_descriptors", "tui/app.py:let_go"),
             "cli/detach.py:silence_descriptor",
             "grading/packed.py:_pickled",
         ),

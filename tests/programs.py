@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.config.folders import Folders
 from workbench.config.models import ConfigError
-from workbench.config.program import Environment, Program, program_in
+from workbench.config.program import Environment, Program, create_program
 from workbench.engine.plan import PlannedRun
 from workbench.engine.recordings import Recordings
 from workbench.engine.stepper import Until
@@ -21,7 +21,7 @@ from workbench.suite.trust import needs_trust
 from workbench.tools.grant import Grant
 from workbench.tools.mcp_server import McpServer
 from workbench.tools.pool import ServerPool
-from workbench.tools.python_code import PythonFunctions, find_code
+from workbench.tools.python_code import PythonFunctions, hash_code
 
 
 def folders_in(folder: Path) -> Folders:
@@ -29,7 +29,7 @@ def folders_in(folder: Path) -> Folders:
 
 
 def program_of(folder: Path, environment: Mapping[str, str] | None = None) -> Program:
-    return program_in(folders_in(folder), environment or {})
+    return create_program(folders_in(folder), environment or {})
 
 
 def approval_of(runs: Iterable[PlannedRun], program: Program, *, trusted: bool = True) -> Approval:
@@ -45,7 +45,7 @@ def grant_of(suite: Suite, suite_file: Path, environment: Environment) -> Grant:
         variables = environment.of(suite_file.parent)
     except ConfigError as error:
         variables = error
-    return Grant(needs, variables, find_code(needs.folder, needs.code))
+    return Grant(needs, variables, hash_code(needs.folder, needs.code))
 
 
 async def started(pool: ServerPool, suite_file: Path, server: Server) -> McpServer:
@@ -56,7 +56,7 @@ async def started(pool: ServerPool, suite_file: Path, server: Server) -> McpServ
 
 def functions_in(folder: Path, *modules: str) -> PythonFunctions:
     """The functions of modules of a folder, approved as they are now."""
-    return PythonFunctions(find_code(folder, modules))
+    return PythonFunctions(hash_code(folder, modules))
 
 
 def begin(

@@ -14,7 +14,7 @@ from mcp import Client, StdioServerParameters
 from tests.programs import begin, program_of
 from workbench.config.folders import bundled
 from workbench.engine.events import BatchDone, BatchEvent, RunDone
-from workbench.engine.plan import Execution, plan_runs
+from workbench.engine.plan import ExecutionRules, plan_runs
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.suite.model import Suite
@@ -63,7 +63,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
     session = Runtime(said.put, program_of(tmp_path_factory.mktemp("home")))
     runs = plan_runs([load_suite(file) for file in FILES])
-    begin(session, runs, execution=Execution(exempt=lambda _file: True))
+    begin(session, runs, execution=ExecutionRules(exempt=lambda _file: True))
     done: list[RunResult] = []
     while not isinstance(event := said.get(timeout=60), BatchDone):
         if isinstance(event, RunDone):

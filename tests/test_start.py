@@ -166,7 +166,7 @@ def test_a_module_that_was_loaded_for_its_options_is_loaded_anew_to_be_executed(
 from workbench.cli.main import COMMANDS, parser_of
 for name in COMMANDS:
     parser_of(name)
-from workbench.cli.run import begin_program
+from workbench.cli.run import create_program
 """
     subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)
 

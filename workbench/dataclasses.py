@@ -180,11 +180,11 @@ _STATE: dict[str, Callable[..., object]] = {"__getstate__": _getstate, "__setsta
 _Subject = TypeVar("_Subject")
 _Answer = TypeVar("_Answer")
 
-MAX_KNOWN = 2048
-"""The most answers in a `ByIdentity` before it clears itself: a large batch reads each of its runs only once."""
+MAX_CACHED = 2048
+"""The most answers in a `CachedByIdentity` before it clears itself: a large batch reads each of its runs only once."""
 
 
-class ByIdentity(Generic[_Subject, _Answer]):
+class CachedByIdentity(Generic[_Subject, _Answer]):
     """A function that caches its answer for each object while the object lives; the object must never change.
 
     Objects are distinguished by identity: comparing or hashing a document takes longer than the function. The cache
@@ -201,7 +201,7 @@ class ByIdentity(Generic[_Subject, _Answer]):
         except KeyError:
             pass
         answer = self._answer(subject)
-        if len(self._known) >= MAX_KNOWN:
+        if len(self._known) >= MAX_CACHED:
             self._known.clear()
         # The callback drops the answer before another object can get the same id.
         self._known[identity] = (weakref.ref(subject, lambda _: self._known.pop(identity, None)), answer)
@@ -211,14 +211,14 @@ class ByIdentity(Generic[_Subject, _Answer]):
 # Reading JSON: the type of every field is checked, because a file can have any content.
 
 
-class Most(NamedTuple):
+class MaxSize(NamedTuple):
     """The limit of a number's size, positive and negative: `Annotated[float, Most(5.0)]`."""
 
     size: float
 
 
-Milliseconds: TypeAlias = Annotated[float, Most(MAX_MILLISECONDS)]
-Tokens: TypeAlias = Annotated[int, Most(MAX_TOKENS)]
+Milliseconds: TypeAlias = Annotated[float, MaxSize(MAX_MILLISECONDS)]
+Tokens: TypeAlias = Annotated[int, MaxSize(MAX_TOKENS)]
 
 _LONE_SURROGATE = late_pattern("[\ud800-\udfff]")
 
@@ -276,7 +276,7 @@ def reader_of(hint: Any) -> Reader:
 
     The type is a data class, a named tuple, `str`, `int`, `float`, `bool`, a `Literal` or an enumeration of texts, a
     homogeneous tuple of any or of a fixed length, a mapping from names to JSON values, or any JSON value. It may also
-    be a union of such a type with `None`. A number may be `Annotated` with `Most`.
+    be a union of such a type with `None`. A number may be `Annotated` with `MaxSize`.
 
     The reader raises ValueError if the value does not fit. Keys that a data class lacks are ignored."""
     return _reader_of(hint)
@@ -391,17 +391,17 @@ def _fields_of(cls: Any) -> Iterator[tuple[str, str, Callable[[], object] | None
         for field in fields(cls):
             default: Any = field.default_factory
             if field.default is not MISSING:
-                default = partial(_itself, field.default)
+                default = partial(_identity, field.default)
             yield field.name, stored_name(field), None if default is MISSING else default
     else:
         for name in cls._fields:
             default = None
             if name in cls._field_defaults:
-                default = partial(_itself, cls._field_defaults[name])
+                default = partial(_identity, cls._field_defaults[name])
             yield name, name, default
 
 
-def _itself(value: object) -> object:
+def _identity(value: object) -> object:
     return value
 
 

@@ -201,7 +201,7 @@ MAX_KEPT_MEDIA_BYTES = Limit(
 MAX_PROGRESS_CHARS = 200
 """Stored characters of a progress notice, which is shown on one line."""
 
-MAX_SAID_CHARS = 1_000
+MAX_SERVER_ERROR_CHARS = 1_000
 """Characters stored of the text of a server's error: a server may send megabytes."""
 
 MAX_OFFERED_TOOLS = Limit(

@@ -8,7 +8,7 @@ import pytest
 
 from workbench.authoring.known_tools import KnownTools, tools_of_suite
 from workbench.suite.server_model import Server
-from workbench.tools.listings import Listings
+from workbench.tools.listings import StoredListings
 from workbench.trajectory.events import ToolDefinition
 
 HEADER: dict[str, object] = {
@@ -25,11 +25,11 @@ SERVER = Server(name="home", command=("python", "s.py"), prefix="home_")
 
 
 @pytest.fixture
-def listings(tmp_path: Path) -> Listings:
-    return Listings(tmp_path / "listings")
+def listings(tmp_path: Path) -> StoredListings:
+    return StoredListings(tmp_path / "listings")
 
 
-def test_tools_written_out_and_tools_listed_before_are_known(tmp_path: Path, listings: Listings) -> None:
+def test_tools_written_out_and_tools_listed_before_are_known(tmp_path: Path, listings: StoredListings) -> None:
     file = tmp_path / "s.toml"
     listings.remember(file, SERVER, (ToolDefinition("home_lights"), ToolDefinition("set_tv", "of the server")))
     found = tools_of_suite(HEADER, file, listings)
@@ -39,13 +39,13 @@ def test_tools_written_out_and_tools_listed_before_are_known(tmp_path: Path, lis
     ]
 
 
-def test_a_server_that_is_written_differently_now_is_another_one(tmp_path: Path, listings: Listings) -> None:
+def test_a_server_that_is_written_differently_now_is_another_one(tmp_path: Path, listings: StoredListings) -> None:
     file = tmp_path / "s.toml"
     listings.remember(file, Server(name="home", command=("python", "other.py")), (ToolDefinition("lights"),))
     assert [tool.name for tool in tools_of_suite(HEADER, file, listings)] == ["set_tv"]
 
 
-def test_a_damaged_listing_and_a_broken_header_leave_what_is_sound(tmp_path: Path, listings: Listings) -> None:
+def test_a_damaged_listing_and_a_broken_header_leave_what_is_sound(tmp_path: Path, listings: StoredListings) -> None:
     file = tmp_path / "s.toml"
     listings.remember(file, SERVER, (ToolDefinition("home_lights"),))
     for remembered in (tmp_path / "listings").iterdir():
@@ -54,7 +54,7 @@ def test_a_damaged_listing_and_a_broken_header_leave_what_is_sound(tmp_path: Pat
     assert tools_of_suite({"tools": "x", "servers": 5}, file, listings) == ()
 
 
-def test_tools_are_read_again_for_another_header_and_once_forgotten(tmp_path: Path, listings: Listings) -> None:
+def test_tools_are_read_again_for_another_header_and_once_forgotten(tmp_path: Path, listings: StoredListings) -> None:
     file = tmp_path / "s.toml"
     known = KnownTools(listings)
     first = known.of(HEADER, file)

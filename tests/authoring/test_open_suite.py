@@ -12,7 +12,7 @@ from workbench.authoring.workspace import OpenSuites, Workspace
 from workbench.suite.files import FileState
 from workbench.suite.problems import at_line
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
-from workbench.tools.listings import Listings
+from workbench.tools.listings import StoredListings
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.form.page import form_source
 
@@ -129,7 +129,7 @@ def test_a_name_that_no_listed_tool_has_is_a_problem_of_its_case(tmp_path: Path)
     text = f'format = 1\nname = "S"\n[[servers]]\nname = "office"\ncommand = ["office"]\n{case}'
     file = parse_suite(text, tmp_path / "suite.toml")
     assert file.suite is not None
-    known = KnownTools(Listings(tmp_path))
+    known = KnownTools(StoredListings(tmp_path))
     open_suites = OpenSuites(known.checked)
     open_suites.read(Workspace((), (file,)))
     (suite,) = open_suites.suites

@@ -25,7 +25,7 @@ from tests.schemas import fits
 from tests.tui.apps import conversation
 from workbench.config.folders import APP_NAME, Folders
 from workbench.engine.plan import PlannedRun
-from workbench.remote.records import Detached, is_running, packed, record_file, records
+from workbench.remote.records import DetachedBatch, is_running, packed, record_file, records
 from workbench.remote.viewer import Connection
 from workbench.tools.watched_start import MARK, end_marked
 from workbench.trajectory.events import EventPayload, ResultReceived
@@ -70,7 +70,7 @@ def both(planned: PlannedRun) -> Sequence[EventPayload]:
     return conversation(planned, [("get_weather", {"city": "Oslo"})], "It rains.")
 
 
-def only(program: Program) -> Detached:
+def only(program: Program) -> DetachedBatch:
     (known,) = records(folders_of(program))
     return known
 

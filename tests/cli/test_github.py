@@ -19,7 +19,7 @@ from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
 from tests.quick import first_of
 from tests.show.hostile import HOSTILE, hostile_run, report_on, texts
-from workbench.cli.github import InertStream
+from workbench.cli.github import EscapedStream
 from workbench.show.github import annotation_lines
 from workbench.show.workflow_commands import inert, inert_json
 
@@ -147,7 +147,7 @@ def test_an_annotation_is_one_line_whatever_is_in_it(text: str) -> None:
 @given(st.lists(texts | st.text("#[:] \n\rab"), max_size=6))
 def test_what_comes_in_pieces_is_no_command_either(pieces: list[str]) -> None:
     written = StringIO(newline="")
-    stream = InertStream(written)
+    stream = EscapedStream(written)
     for piece in pieces:
         stream.write(piece)
     output = written.getvalue()

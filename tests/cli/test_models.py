@@ -12,7 +12,7 @@ from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from tests.providers.server import Server, said, serve
 from workbench.suite.suite_file import load_suite
-from workbench.tools.listings import Listings
+from workbench.tools.listings import StoredListings
 from workbench.trajectory.events import JsonValue, ToolDefinition
 
 KEY = "planted-key-4711"
@@ -256,7 +256,7 @@ def test_mocks_are_an_answer_where_the_tools_are_remembered(program: Program) ->
     path = program.write("suite.toml", REMEMBERED)
     suite = load_suite(path).suite
     assert suite is not None
-    listings = Listings(program.folder / "state" / "toolcall-workbench" / "listings")
+    listings = StoredListings(program.folder / "state" / "toolcall-workbench" / "listings")
     city: dict[str, JsonValue] = {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}
     listings.remember(path, suite.servers[0], (ToolDefinition("get_weather", "Weather of a city.", city, {}, "home"),))
     dialogue = program.ask("run", "suite.toml", "--execute")

@@ -13,7 +13,7 @@ import pytest
 from tests.providers.server import Answer, Server, Signal, said
 from tests.tui.in_terminal import Terminal
 from workbench.cli.live import PROGRESS_POLL_S, REDRAW_INTERVAL_S, ProgressBar
-from workbench.engine.events import RequestPutOff, RunEvent, StartUp
+from workbench.engine.events import RequestDelayed, RunEvent, StartUp
 from workbench.engine.plan import plan_runs
 from workbench.evaluation.progress import BatchProgress
 from workbench.grading.status import Status
@@ -137,8 +137,8 @@ def test_runs_that_wait_to_ask_again_are_said() -> None:
     for run in runs:
         progress.take(RunEvent(Event(run.run_id, 0, 0.0, RequestStarted(1))), 0.0)
     progress.take(RunEvent(Event(runs[0].run_id, 1, 0.0, RetryScheduled(1, 2, 8_000.0, "429"))), 0.0)
-    progress.take(RequestPutOff(runs[1].run_id, 8.0), 0.0)
-    progress.take(RequestPutOff(runs[2].run_id, 8.0), 0.0)
+    progress.take(RequestDelayed(runs[1].run_id, 8.0), 0.0)
+    progress.take(RequestDelayed(runs[2].run_id, 8.0), 0.0)
     progress.take(RunEvent(Event(runs[2].run_id, 1, 0.0, RequestStarted(1))), 0.0)
     ProgressBar(progress, terminal, {"NO_COLOR": "1"}).draw()
     assert "3 running, 2 of them waiting · " in terminal.getvalue()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from workbench.limits import MAX_ANSWER_CALLS, MAX_ANSWER_CHARS
-from workbench.providers.model import AnswerSize, TooMuchError
+from workbench.providers.model import AnswerSize, AnswerTooLargeError
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
@@ -46,5 +46,5 @@ def test_an_answer_may_hold_so_much_and_no_more(most: Iterable[ModelEvent], more
     size = AnswerSize()
     for event in most:
         size.add(event)
-    with pytest.raises(TooMuchError, match=f"the model sent too much: more than {said} in one answer"):
+    with pytest.raises(AnswerTooLargeError, match=f"the model sent too much: more than {said} in one answer"):
         size.add(more)

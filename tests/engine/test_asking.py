@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.programs import begin, folders_in, program_of
 from workbench.config.folders import bundled
-from workbench.engine.events import BatchDone, BatchEvent, ExecutionAsked, RunDone
+from workbench.engine.events import BatchDone, BatchEvent, PermissionRequested, RunDone
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
@@ -37,7 +37,7 @@ def test_a_yes_a_no_and_a_stop_each_end_their_own_run(tmp_path: Path) -> None:
         while not isinstance(event := said.get(timeout=30), BatchDone):
             if isinstance(event, RunDone):
                 results[event.result.run_id] = event.result
-            if isinstance(event, ExecutionAsked):
+            if isinstance(event, PermissionRequested):
                 asked[event.question.run_id] = event.question.call.id
                 if len(asked) == 3:
                     allowed, refused, stopped = (run.run_id for run in runs)

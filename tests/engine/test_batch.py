@@ -15,14 +15,14 @@ import pytest
 
 from tests.engine.scripted import NO_ROUTE, Hang, Say, ScriptedModel
 from tests.programs import approval_of, program_of
-from workbench.engine.batch import Batch, LaneOf
+from workbench.engine.batch import Batch, QueueKey
 from workbench.engine.events import BatchDone, BatchEvent, BatchStarted, RunDone, RunEvent
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.engine.planned_run import RunContext
 from workbench.grading.deferred_result import DeferredResult
 from workbench.grading.grade import RunResult
 from workbench.history.packing import RunPacker
-from workbench.history.records import DoneRun
+from workbench.history.records import FinishedRun
 from workbench.providers.model import Model, ModelError
 from workbench.suite.grading_model import GRADERS
 from workbench.suite.suite_file import SuiteFile, parse_suite
@@ -77,7 +77,7 @@ class Watched:
         pool = ServerPool(program_of(Path("unused")))
         approval = approval_of(runs, program_of(Path("unused")), trusted=self.trusted)
         around = RunContext(listener=self.said.append, servers=pool, open_model=self._open, grant_of=approval.grant)
-        self.batch = Batch("batch", runs, lambda run: LaneOf(run.model, concurrency), around)
+        self.batch = Batch("batch", runs, lambda run: QueueKey(run.model, concurrency), around)
         await self.batch.run()
         assert isinstance(self.said[0], BatchStarted)
         assert isinstance(self.said[-1], BatchDone)
@@ -295,7 +295,7 @@ async def test_no_run_takes_the_place_of_others_while_too_many_wait_to_be_stored
         stored=stored,
     )
     runs = plan_runs([suite(case("Oslo"))], models=["good"], repeats=6)
-    making = asyncio.create_task(Batch("batch", runs, lambda run: LaneOf(run.model, 2), around).run())
+    making = asyncio.create_task(Batch("batch", runs, lambda run: QueueKey(run.model, 2), around).run())
     for _ in range(2):
         await waiting.get()
     for _ in range(100):
@@ -318,7 +318,7 @@ async def test_memory_of_a_run_follows_what_the_model_sent(kind: str, times: int
         try:
             (result,) = await watched.run(suite(case("Oslo")))
             events = tuple(event.event for event in watched.said if isinstance(event, RunEvent))
-            RunPacker().packed(DoneRun(result.run_id, result, events, 0.0, 1.0))
+            RunPacker().packed(FinishedRun(result.run_id, result, events, 0.0, 1.0))
             return sent, tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.engine.breakpoints import breakpoint_of, doubt_about
+from workbench.engine.breakpoints import breakpoint_of, breakpoint_warning
 from workbench.trajectory.events import ToolDefinition
 
 LIGHTS = ToolDefinition(
@@ -34,7 +34,7 @@ UNTOLD = ToolDefinition("ping")
     ],
 )
 def test_what_may_never_hold_is_told(line: str, said: str) -> None:
-    assert doubt_about(breakpoint_of(line), [LIGHTS, OPEN, UNTOLD]) == said
+    assert breakpoint_warning(breakpoint_of(line), [LIGHTS, OPEN, UNTOLD]) == said
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,9 @@ def test_what_may_never_hold_is_told(line: str, said: str) -> None:
     ],
 )
 def test_against_others_nothing_is_said(line: str) -> None:
-    assert doubt_about(breakpoint_of(line), [LIGHTS, OPEN, UNTOLD]) is None
+    assert breakpoint_warning(breakpoint_of(line), [LIGHTS, OPEN, UNTOLD]) is None
 
 
 def test_without_any_known_tool_only_checks_are_doubted() -> None:
-    assert doubt_about(breakpoint_of("tool nope when { x = 1 }"), []) is None
-    assert doubt_about(breakpoint_of("tool nope when { x = { presnt = true } }"), []) is not None
+    assert breakpoint_warning(breakpoint_of("tool nope when { x = 1 }"), []) is None
+    assert breakpoint_warning(breakpoint_of("tool nope when { x = { presnt = true } }"), []) is not None

@@ -16,11 +16,11 @@ from tests.providers.server import MARK
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import NO_SECRETS
 from workbench.engine.breakpoints import Breakpoint, breakpoint_of
-from workbench.engine.checkpoint import At, HoldPoint
+from workbench.engine.checkpoint import HoldPlace, HoldPoint
 from workbench.engine.events import BatchEvent, RunDone, RunEvent
 from workbench.engine.judges import Asking, JudgementCache, RunJudge
 from workbench.engine.plan import plan_runs
-from workbench.engine.planned_run import RunContext, RunGrading, make_run
+from workbench.engine.planned_run import RunContext, RunGrading, run_planned
 from workbench.engine.stepper import Steppers
 from workbench.grading.grade import RunResult
 from workbench.suite.suite_file import parse_suite
@@ -108,7 +108,7 @@ async def held(
         judge_of=lambda _planned: found.judge if judge_says is not None else None,
         control_of=steppers.begin,
     )
-    await make_run(planned, context)
+    await run_planned(planned, context)
     return found
 
 
@@ -276,7 +276,7 @@ async def test_without_an_enabled_breakpoint_the_run_so_far_is_not_looked_at(tmp
         raise AssertionError("looked at")
 
     call = CallRecord(ToolCall("c", "set_lights"), 1)
-    places: tuple[At, ...] = ("request", "call", "result")
+    places: tuple[HoldPlace, ...] = ("request", "call", "result")
     for at in places:
         assert await stepper.why_hold(HoldPoint(at, 1, so_far, None if at == "request" else call)) is None
 

@@ -16,7 +16,7 @@ from tests.engine.scripted import Say, ScriptedModel
 from workbench.checks.check import CallPython
 from workbench.config.secrets import Secrets
 from workbench.engine.agent_loop import RunRequest, run_case
-from workbench.engine.executor import ExecutionQuestion, Leave, Permission
+from workbench.engine.executor import Leave, Permission, PermissionQuestion
 from workbench.engine.recorder import Recorder
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
@@ -87,7 +87,7 @@ class Making:
     def audited(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
 
-    async def ask(self, question: ExecutionQuestion) -> Leave:
+    async def ask(self, question: PermissionQuestion) -> Leave:
         self.asked.append(question.tool.name)
         self.waiting.set()
         while (says := self.says) is None:

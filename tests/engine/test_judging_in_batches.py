@@ -34,7 +34,7 @@ from workbench.config.program import Program
 from workbench.config.secrets import NO_SECRETS
 from workbench.engine.events import BatchDone, BatchEvent, RunDone
 from workbench.engine.judges import JudgementCache, RunJudge
-from workbench.engine.model_specs import Specs
+from workbench.engine.model_specs import ModelSpecs
 from workbench.engine.plan import plan_runs
 from workbench.engine.recordings import (
     RecordingLines,
@@ -213,7 +213,7 @@ def test_a_judge_that_a_suite_names_needs_trust_like_any_model_of_it(tmp_path: P
     with Server(judging) as server:
         of_suite = CASE.replace('Norway"', f'Norway", model = "openai:m@{server.url}/v1"')
         place = Place(tmp_path, server, HEAD + of_suite)
-        needs = needs_of(load_suite(place.file), Specs(place.program.models, place.program.environment))
+        needs = needs_of(load_suite(place.file), ModelSpecs(place.program.models, place.program.environment))
         assert [model.url for model in needs.models] == [f"{server.url}/v1"]
         assert place.one(trusted=True).status == "passed"
         # So does the choice of a workbench.toml beside the suite.

@@ -12,11 +12,11 @@ import pytest
 
 from tests.programs import begin, folders_in, program_of
 from workbench.config.model_book import ModelOptions
-from workbench.config.program import Program, program_in
+from workbench.config.program import Program, create_program
 from workbench.engine.events import BatchDone, BatchEvent, RunDone
 from workbench.engine.history_recorder import HistoryRecorder, settings_of_batch
-from workbench.engine.model_specs import Specs
-from workbench.engine.plan import AS_CASES_SAY, Execution, PlannedRun, plan_runs
+from workbench.engine.model_specs import ModelSpecs
+from workbench.engine.plan import DEFAULT_EXECUTION, ExecutionRules, PlannedRun, plan_runs
 from workbench.engine.resume import Resumption, claim_and_read, resumable
 from workbench.evaluation.runtime import Runtime
 from workbench.history.claims import claimed
@@ -77,7 +77,9 @@ def history(tmp_path: Path) -> Path:
     return tmp_path / "history.sqlite3"
 
 
-def cut_off(runs: Sequence[PlannedRun], program: Program, history: Path, execution: Execution = AS_CASES_SAY) -> None:
+def cut_off(
+    runs: Sequence[PlannedRun], program: Program, history: Path, execution: ExecutionRules = DEFAULT_EXECUTION
+) -> None:
     """Make some runs one at a time, and stop after the first that is over."""
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
 
@@ -184,7 +186,7 @@ def test_a_batch_that_lacks_nothing_cannot_go_on(suite: Path, history: Path, tmp
 
 def test_execution_and_concurrency_are_those_of_the_batch(suite: Path, history: Path, tmp_path: Path) -> None:
     program = program_of(tmp_path)
-    cut_off(plan_runs([load_suite(suite)]), program, history, Execution(wanted=True))
+    cut_off(plan_runs([load_suite(suite)]), program, history, ExecutionRules(wanted=True))
     going_on = resumption(history, program)
     assert (going_on.execute, going_on.execute_all, going_on.concurrency) == (True, False, 1)
 
@@ -192,14 +194,14 @@ def test_execution_and_concurrency_are_those_of_the_batch(suite: Path, history: 
 def only_planned(runs: Sequence[PlannedRun], program: Program, history: Path) -> None:
     """Keep the plan of a batch and none of its runs, as if the program had been killed at once."""
     writer = HistoryWriter(history, pytest.fail)
-    specs = Specs(program.models, program.environment)
-    HistoryRecorder(writer, runs, settings_of_batch(runs, specs, Execution(), 4), program.secrets, home=None)
+    specs = ModelSpecs(program.models, program.environment)
+    HistoryRecorder(writer, runs, settings_of_batch(runs, specs, ExecutionRules(), 4), program.secrets, home=None)
     assert writer.close()
 
 
 def reached_at(folder: Path, base_url: str, judge: str | None = None) -> Program:
     said = ModelOptions(frozenset({"local"}), base_url, params={"temperature": 0}, judge=judge)
-    return program_in(folders_in(folder), {}, said)
+    return create_program(folders_in(folder), {}, said)
 
 
 def test_a_model_that_is_reached_otherwise_today_is_a_difference(suite: Path, history: Path, tmp_path: Path) -> None:

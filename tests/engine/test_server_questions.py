@@ -16,7 +16,7 @@ from tests.programs import program_of
 from tests.quick import first_rows
 from workbench.engine.checkpoint import AnswerQuestion, Command, EditArguments, HoldPoint, SkipCall, refusal
 from workbench.engine.fork import Fork, ForkPoint, replayed
-from workbench.engine.plan import plan_runs, same_question
+from workbench.engine.plan import plan_runs, sends_same_requests
 from workbench.suite.render import suite_text, to_toml_data
 from workbench.suite.suite_file import load_suite, parse_suite
 from workbench.suite.trust import needs_trust
@@ -378,8 +378,8 @@ def test_answers_and_roots_need_trust_and_change_what_a_run_is() -> None:
     assert other.suite is not None
     assert needs_trust(other.suite, file.path).fingerprint != needs.fingerprint
     (planned,) = plan_runs([file])
-    assert same_question(planned, file.suite, file.suite.cases[0])
-    assert not same_question(planned, other.suite, other.suite.cases[0])
+    assert sends_same_requests(planned, file.suite, file.suite.cases[0])
+    assert not sends_same_requests(planned, other.suite, other.suite.cases[0])
     assert parse_suite(suite_text(to_toml_data(file.suite)), file.path).suite == file.suite
 
 

@@ -12,7 +12,7 @@ import pytest
 import workbench
 from tests.cli.program import Program
 from workbench.authoring.case_list import graded_alike
-from workbench.engine.plan import plan_runs, same_question
+from workbench.engine.plan import plan_runs, sends_same_requests
 from workbench.suite.suite_file import parse_suite
 
 CART = """format = 1
@@ -334,5 +334,5 @@ def test_another_setup_is_another_question_and_another_final_another_verdict(
     assert before in text
     now = parse_suite(text.replace(before, after) if before else text, Path("shop.toml")).suite
     assert now is not None
-    assert same_question(run, now, now.cases[0]) is asked_alike
+    assert sends_same_requests(run, now, now.cases[0]) is asked_alike
     assert graded_alike(run, now, now.cases[0]) is graded

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from workbench.config.folders import Folders
 from workbench.config.models import PRESETS, ConfigError, ModelSpec, Preset, Price
-from workbench.config.program import Program, program_in
+from workbench.config.program import Program, create_program
 from workbench.config.settings_file import read_settings
 from workbench.evaluation.typed_model import (
-    AddingError,
+    InvalidModelError,
     TypedModel,
     add_model,
     change_model,
@@ -40,7 +40,7 @@ price = { input = 1, output = 2 }
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
     state = tmp_path / "state"
-    return program_in(Folders(state, state / "log", state / "config", state / "data"), {"HOME": str(tmp_path)})
+    return create_program(Folders(state, state / "log", state / "config", state / "data"), {"HOME": str(tmp_path)})
 
 
 def folder_of_suites(tmp_path: Path, settings: str | None = None) -> Path:
@@ -88,7 +88,7 @@ def test_the_users_file_is_made_when_it_is_first_needed(tmp_path: Path, program:
 
 def test_what_is_wrong_is_told_field_by_field_and_never_quotes_a_key() -> None:
     typed = TypedModel("opnai", "http://u:hidden@h/v1", "", "sk-hidden-0123456789-abcdefghi", "a b", "cheap")
-    with pytest.raises(AddingError) as raised:
+    with pytest.raises(InvalidModelError) as raised:
         typed.spec()
     problems = raised.value.problems
     assert list(problems) == ["provider", "base_url", "api_key_env", "model", "name", "price"]
@@ -99,7 +99,7 @@ def test_what_is_wrong_is_told_field_by_field_and_never_quotes_a_key() -> None:
 
 @pytest.mark.parametrize("price", ["1", "1,2,3,4", "-1, 2", "nan, 1", "inf, 1", "1 2"])
 def test_a_price_is_two_or_three_numbers(price: str) -> None:
-    with pytest.raises(AddingError, match="US dollars per million tokens"):
+    with pytest.raises(InvalidModelError, match="US dollars per million tokens"):
         TypedModel(model="m", name="m", price=price).spec()
 
 

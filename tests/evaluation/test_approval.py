@@ -9,13 +9,13 @@ import pytest
 
 from tests.programs import folders_in, program_of
 from workbench.config.model_book import ModelOptions
-from workbench.config.program import Program, program_in
-from workbench.engine.model_specs import Specs
+from workbench.config.program import Program, create_program
+from workbench.engine.model_specs import ModelSpecs
 from workbench.engine.plan import PlannedRun, plan_runs
-from workbench.evaluation.approval import Needs, can_do_with_mocks, models_asked, needs_of
+from workbench.evaluation.approval import Needs, can_run_on_mocks, models_asked, needs_of
 from workbench.suite.suite_file import SuiteFile, load_suite
 from workbench.suite.trust import ModelNeed, SuiteNeeds, TrustStore, needs_trust
-from workbench.tools.listings import Listings
+from workbench.tools.listings import StoredListings
 
 CASE = '[[cases]]\nname = "A"\nuser = "Do it."\nexpect_no_calls = true\n'
 SUITE = 'format = 1\nname = "S"\n{head}\n' + CASE
@@ -38,8 +38,8 @@ def planned(file: SuiteFile, *models: str) -> tuple[PlannedRun, ...]:
     return plan_runs([file], models=models)
 
 
-def specs_of(program: Program) -> Specs:
-    return Specs(program.models, program.environment)
+def specs_of(program: Program) -> ModelSpecs:
+    return ModelSpecs(program.models, program.environment)
 
 
 def must_ask(runs: Sequence[PlannedRun], program: Program) -> bool:
@@ -126,7 +126,7 @@ def test_an_address_of_the_command_line_makes_a_projects_model_the_users(folder:
     settings(folder, LOCAL)
     file = suite(folder, 'models = ["local"]')
     options = ModelOptions(frozenset({"local"}), base_url="http://localhost:9/v1")
-    moved = program_in(folders_in(tmp_path), {}, options)
+    moved = create_program(folders_in(tmp_path), {}, options)
     assert not must_ask(planned(file, "local"), moved)
     assert must_ask(planned(file), moved)
 
@@ -150,11 +150,11 @@ def test_broken_settings_need_nothing_since_nothing_can_be_asked(folder: Path, p
 def test_mocks_will_do_where_the_tools_of_every_server_are_remembered(folder: Path, program: Program) -> None:
     settings(folder, LOCAL)
     file = suite(folder, SERVER)
-    listings = Listings(folder / "listings")
-    assert not can_do_with_mocks(file, (), listings)
+    listings = StoredListings(folder / "listings")
+    assert not can_run_on_mocks(file, (), listings)
     assert file.suite is not None
     listings.remember(file.path, file.suite.servers[0], ())
-    assert can_do_with_mocks(file, (), listings)
+    assert can_run_on_mocks(file, (), listings)
     named = suite(folder, 'models = ["local"]\n' + SERVER)
-    assert not can_do_with_mocks(named, models_asked(planned(named), specs_of(program)), listings)
-    assert not can_do_with_mocks(suite(folder), (), listings)
+    assert not can_run_on_mocks(named, models_asked(planned(named), specs_of(program)), listings)
+    assert not can_run_on_mocks(suite(folder), (), listings)

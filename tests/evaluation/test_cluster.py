@@ -40,7 +40,7 @@ from tests.providers.server import (
     said,
 )
 from tests.quick import first_of
-from workbench.engine.events import ClusterSaid
+from workbench.engine.events import ClusterNotice
 from workbench.engine.plan import plan_runs
 from workbench.evaluation.approval import needs
 from workbench.evaluation.cluster import batch, dask
@@ -144,7 +144,7 @@ async def evaluated(plan: Plan, said: list[str] | None = None) -> Report:
     """The report on a plan, of which everything is approved."""
     async with Evaluation(plan, needs(plan).approved()) as going:
         async for event in going:
-            if isinstance(event, ClusterSaid) and said is not None:
+            if isinstance(event, ClusterNotice) and said is not None:
                 said.append(event.text)
         return await going.report()
 
@@ -348,13 +348,13 @@ def test_a_run_that_was_lost_twice_goes_last_to_a_worker_with_nothing_else(tmp_p
     lane = Lane(limits, Counter([limits]), {group_of(kills): deque(runs)})
     for _ in range(2):
         assert lane.take(1) == [kills, beside] and lane.lost(kills) and lane.lost(beside)
-    assert not lane.next_is_suspect and lane.take(1) == [later]
+    assert not lane.only_suspects and lane.take(1) == [later]
     worker = batch._Worker("tcp://worker")
-    worker.out[1] = batch._Out(Portion(1, (), 1, 1, ()), lane, {}, (), suspect=False)
-    assert lane.next_is_suspect and not worker.may_have_more_of(lane), "whoever is beside it would be suspected, too"
+    worker.out[1] = batch._AssignedPortion(Portion(1, (), 1, 1, ()), lane, {}, (), suspect=False)
+    assert lane.only_suspects and not worker.may_have_more_of(lane), "whoever is beside it would be suspected, too"
     worker.out.clear()
     assert worker.may_have_more_of(lane) and lane.take(1) == [kills]
-    worker.out[2] = batch._Out(Portion(2, (), 1, 2, ()), lane, {}, (), suspect=True)
+    worker.out[2] = batch._AssignedPortion(Portion(2, (), 1, 2, ()), lane, {}, (), suspect=True)
     assert not worker.may_have_more_of(Lane(limits, Counter()))
     assert not lane.lost(kills) and lane.drop(None) == [beside] and not lane.length
 
@@ -388,7 +388,7 @@ async def test_a_batch_ends_when_no_worker_of_this_machine_can_be_started_again(
     (tmp_path / "weather.toml").write_text(HEAD + CHECKED, encoding="utf-8")
     kills = "import os\ndef check(value): os.kill(os.getpid(), 9)\n"
     (tmp_path / "checks.py").write_text(kills, encoding="utf-8")
-    monkeypatch.setattr(batch, "NO_WORKER_S", 0.0)
+    monkeypatch.setattr(batch, "NO_WORKER_TIMEOUT_S", 0.0)
     heard: list[str] = []
     report = await evaluated(planned(tmp_path, "local:1", repeats=3, history=None), heard)
     assert heard[-1] == "no worker could be started again for 0 s: the missing runs were not made"

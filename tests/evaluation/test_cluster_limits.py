@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.providers.http.test_rate_limiter import World
 from workbench.evaluation.cluster.dask import SILENCE_S
-from workbench.evaluation.cluster.endpoint_limits import LOST_S, EndpointLimits
+from workbench.evaluation.cluster.endpoint_limits import LOST_LEASE_TIMEOUT_S, EndpointLimits
 from workbench.evaluation.cluster_worker import RequestWatch
 from workbench.limits import MAX_HOLD_SECONDS
 from workbench.providers.http.rate_limits import LeasedLimiter
@@ -71,7 +71,7 @@ def test_no_minute_has_more_requests_and_no_moment_more_at_a_time_than_the_endpo
                     limiter = LeasedLimiter(world.clock, world.sleep)
                     continue
                 await asyncio.gather(*requests)
-                limits.take_back(lease, await limiter.give_back(number))
+                limits.return_lease(lease, await limiter.give_back(number))
 
         numbered = list(enumerate(works))
         await world.run(*(asyncio.create_task(worker(numbered[first::workers])) for first in range(workers)))
@@ -93,11 +93,11 @@ def test_parts_are_fair_and_what_a_lost_worker_had_rests_before_it_is_lent_again
     assert (one.at_once, two.at_once) == (3, 2) and not limits.can_lend()
     assert one.waits_s is not None and len(one.waits_s) == 200  # each good for three requests a minute
     limits.lost(two)
-    now[0] += LOST_S - 0.1
+    now[0] += LOST_LEASE_TIMEOUT_S - 0.1
     assert not limits.can_lend()
     now[0] += 0.2
     assert limits.can_lend() and limits.lend(2).at_once == 2
-    limits.take_back(one, (7.0,) * 200)
+    limits.return_lease(one, (7.0,) * 200)
     again = limits.lend(2)
     limits.hold(9000.0)  # no longer than any worker waits for it
     assert limits.held_s == pytest.approx(MAX_HOLD_SECONDS)

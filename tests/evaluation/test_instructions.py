@@ -17,7 +17,7 @@ from workbench.cli.main import main
 from workbench.config.secrets import Secrets
 from workbench.engine.events import BatchEvent, RunDone
 from workbench.exchange.exporters.exported import exported_run
-from workbench.history.history import Contents, History
+from workbench.history.history import CaseContents, History
 from workbench.show.views.run_items import MessageItem
 from workbench.show.views.run_view import RunView
 from workbench.trajectory.system_prompt import cut_instructions, too_long
@@ -237,7 +237,7 @@ def test_a_baseline_with_other_instructions_is_named_as_such(capsys: pytest.Capt
     assert main(["history", "diff", "1", "3"]) == 0
     assert "the instructions of the server 'a' differ between #1 and #3" in capsys.readouterr().out
     with History(next(Path().rglob("history.sqlite3"))) as history:
-        contents = Contents(history)
+        contents = CaseContents(history)
         first_text, same_text, other_text = (contents.of(next(history.each_run(number))) for number in (1, 2, 3))
     assert first_text == same_text != other_text
 

@@ -64,7 +64,7 @@ def test_a_report_read_from_the_history_is_that_of_runs_in_memory(
 
     in_memory = outcome_of(None)
     monkeypatch.setattr(run, "WHOLE_RUNS", 1)
-    monkeypatch.setattr(run, "KEPT_RUNS", KEPT)
+    monkeypatch.setattr(run, "MAX_PACKED_RUNS", KEPT)
     packed, read = outcome_of(None), outcome_of(handle)
     assert packed.results.are_in_memory and isinstance(packed.results[-1], PackedResult)
     let_go = read.results._let_go

@@ -10,7 +10,7 @@ import pytest
 from tests.providers.server import document, error_document, models_document, page, serve
 from workbench.config.folders import Folders
 from workbench.config.models import PRESETS, Preset
-from workbench.config.program import Program, program_in
+from workbench.config.program import Program, create_program
 from workbench.evaluation.model_list import known_endpoints, names_to_run, with_all_models
 
 KEY = "planted-key-4711"
@@ -18,7 +18,7 @@ KEY = "planted-key-4711"
 
 def program_with(tmp_path: Path, **variables: str) -> Program:
     state = tmp_path / "state"
-    return program_in(Folders(state, state / "log", state / "config", state / "data"), variables)
+    return create_program(Folders(state, state / "log", state / "config", state / "data"), variables)
 
 
 async def test_local_servers_and_endpoints_with_a_key_are_asked_and_no_others(tmp_path: Path) -> None:

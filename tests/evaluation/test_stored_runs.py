@@ -195,7 +195,7 @@ def test_comparing_batches_makes_no_row_and_the_figures_of_each_run_twice(
 
 
 def test_a_regrade_that_breaks_off_leaves_nothing(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.history.edits.RUNS_AT_ONCE", 2)
+    monkeypatch.setattr("workbench.history.edits.MAX_RUNS_PER_STEP", 2)
     with History(kept) as history:
         rows = history.runs(1)
         results = [run.result for run in report_of(kept).runs]

@@ -17,7 +17,7 @@ from tests.trajectories import CallSpec, trajectory_of
 from workbench.analysis.audit.audit import audit_suite
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import json_text
-from workbench.engine.redaction import redacted_places, why_not_regraded
+from workbench.engine.redaction import redacted_places, regrade_refusal
 from workbench.grading.final import final_issues
 from workbench.grading.grade import RunResult
 from workbench.grading.run import GRADERS_BY_NAME, grade_run
@@ -162,9 +162,9 @@ def test_a_secret_in_what_a_tool_said_keeps_the_verdict() -> None:
     assert [place.what for place in places] == ["state"]
     result = RunResult("r", "s", "c", "C", "m", 0, Status.PASSED, stored, redacted=tuple(places))
     assert "the answer of a tool after the run holds a secret" in (
-        why_not_regraded(result, asking, as_stored=True) or ""
+        regrade_refusal(result, asking, as_stored=True) or ""
     )
-    assert why_not_regraded(result, other, as_stored=True) is None
+    assert regrade_refusal(result, other, as_stored=True) is None
 
 
 AUDITED = """format = 1

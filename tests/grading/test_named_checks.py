@@ -13,7 +13,7 @@ from tests.results import result
 from tests.trajectories import trajectory_of
 from workbench.checks.check import CheckContext, CheckVerdict
 from workbench.checks.patterns import CheckError
-from workbench.engine.redaction import redacted_places, why_not_regraded
+from workbench.engine.redaction import redacted_places, regrade_refusal
 from workbench.grading.packed import SharedParts
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_pieces, outcome_to_json
 from workbench.grading.run import GradedRun, graded_run
@@ -112,5 +112,5 @@ def test_a_run_with_a_secret_in_a_result_is_not_shown_to_a_function_anew() -> No
     assert redacted_places(raw, stored, case_of(call("a")), None) == []
     [place] = redacted_places(raw, stored, seeing, None)
     run = replace(result(Status.PASSED, trajectory=stored), redacted=(place,))
-    assert "a Python function sees the run" in (why_not_regraded(run, seeing, as_stored=True) or "")
-    assert why_not_regraded(run, case_of(call("a")), as_stored=True) is None
+    assert "a Python function sees the run" in (regrade_refusal(run, seeing, as_stored=True) or "")
+    assert regrade_refusal(run, case_of(call("a")), as_stored=True) is None

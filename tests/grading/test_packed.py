@@ -114,7 +114,7 @@ def test_the_bytes_of_a_run_stay_few_however_many_there_are(monkeypatch: pytest.
 
 def test_runs_with_long_texts_are_packed_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = mixed(12)
-    monkeypatch.setattr(run_module, "MAX_WHOLE_CHARACTERS", 100)
+    monkeypatch.setattr(run_module, "MAX_UNPACKED_CHARACTERS", 100)
     outcome = Outcome()
     for run in runs:
         outcome.take(RunDone(run, 0.0, 1.0))

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tests.programs import begin, program_of
-from workbench.engine.events import BatchDone, BatchEvent, HistorySaid, RunDone
+from workbench.engine.events import BatchDone, BatchEvent, HistoryProblem, RunDone
 from workbench.engine.plan import plan_runs
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
@@ -64,4 +64,4 @@ def run_kept(
     while not said.empty():
         events.append(said.get())
     results = [event.result for event in events if isinstance(event, RunDone)]
-    return results, [event.text for event in events if isinstance(event, HistorySaid)]
+    return results, [event.text for event in events if isinstance(event, HistoryProblem)]

@@ -25,7 +25,7 @@ from typing import Any
 from tests.history.batches import HEAD
 from tests.programs import program_of
 from workbench.dataclasses import compact_json
-from workbench.engine.events import BatchDone, BatchEvent, HistorySaid
+from workbench.engine.events import BatchDone, BatchEvent, HistoryProblem
 from workbench.engine.plan import plan_runs
 from workbench.engine.resume import resumable
 from workbench.evaluation.approval import needs
@@ -85,9 +85,9 @@ class Program:
         with closing(Runtime(said.put, program, history=file)) as session:
             session.start(plan, needs(plan).approved())
             while not isinstance(event := said.get(timeout=20), BatchDone):
-                assert not isinstance(event, HistorySaid), event
+                assert not isinstance(event, HistoryProblem), event
         while not said.empty():
-            assert not isinstance(event := said.get(), HistorySaid), event
+            assert not isinstance(event := said.get(), HistoryProblem), event
 
 
 def forked(program: Program, file: Path, killed_after_s: float | None) -> bool:

@@ -25,9 +25,18 @@ from workbench.history.claims import claim
 from workbench.history.database import open_for_writing, transaction
 from workbench.history.edits import add_grading
 from workbench.history.history import History
-from workbench.history.merge import Merged, StoredShard, merge, shards_in, what_differs
+from workbench.history.merge import Merged, StoredShard, merge, plan_differences, shards_in
 from workbench.history.packing import RunPacker
-from workbench.history.records import DoneRun, HistoryError, NewBatch, NewRun, NewShard, Outline, OutlinedRun, ShardRef
+from workbench.history.records import (
+    FinishedRun,
+    HistoryError,
+    NewBatch,
+    NewRun,
+    NewShard,
+    Outline,
+    OutlinedRun,
+    ShardRef,
+)
 from workbench.history.rows import begin_batch, end_batch, write_run
 
 SAID: list[str] = []
@@ -77,7 +86,7 @@ def keep(
             run = plan[place]
             verdict = status if status != Status.PASSED else (Status.PASSED, Status.FAILED, Status.ERROR)[place % 3]
             of_run = result(verdict, 0.5, suite="weather.toml", case=run.case_id, model=run.model, repeat=run.repeat)
-            done = DoneRun(run.run_id, replace(of_run, run_id=run.run_id), (), at_ms + place, at_ms + place + 5)
+            done = FinishedRun(run.run_id, replace(of_run, run_id=run.run_id), (), at_ms + place, at_ms + place + 5)
             packed = packer.packed(done)
             assert packed is not None
             write_run(connection, number, place, packed)
@@ -225,8 +234,8 @@ def test_shards_of_different_plans_differ_in_what_is_asked(tmp_path: Path) -> No
     for number, (runs, model) in enumerate(made):
         keep(tmp_path / f"{number}", runs, (0,), ShardRef(1, 2, runs, f"day {number}"), models={"other": model})
     one, dear, small = (shards_in(tmp_path / f"{number}")[0] for number in range(3))
-    assert what_differs(one, dear) == ["ids day 0 and day 1"]
-    assert what_differs(one, small) == ["ids day 0 and day 2", "model other", "cases, repeats, variants or graders"]
+    assert plan_differences(one, dear) == ["ids day 0 and day 1"]
+    assert plan_differences(one, small) == ["ids day 0 and day 2", "model other", "cases, repeats, variants or graders"]
 
 
 @pytest.mark.parametrize("settings", [None, '{"shard": ', b"\xff"], ids=["whole", "cut off", "bytes"])

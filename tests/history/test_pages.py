@@ -98,7 +98,7 @@ def test_what_a_killed_removal_leaves_is_shown_nowhere_and_goes_with_the_next_on
 ) -> None:
     run_kept(tmp_path, file)
     run_kept(tmp_path, file, repeats=2)
-    monkeypatch.setattr(edits, "RUNS_AT_ONCE", 3)
+    monkeypatch.setattr(edits, "MAX_RUNS_PER_STEP", 3)
     steps = 0
 
     @contextmanager
@@ -130,7 +130,7 @@ def test_what_a_killed_removal_leaves_is_shown_nowhere_and_goes_with_the_next_on
 def test_a_large_history_is_made_smaller_without_being_written_again(
     tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(edits, "REWRITTEN_BYTES", 0)
+    monkeypatch.setattr(edits, "MAX_REWRITTEN_BYTES", 0)
     for _ in range(2):
         run_kept(tmp_path, file, repeats=50)
     with History(file) as history:
@@ -151,7 +151,7 @@ def test_a_large_history_is_made_smaller_without_being_written_again(
 
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_a_large_plan_is_written_in_steps(file: Path, monkeypatch: pytest.MonkeyPatch, *, is_killed: bool) -> None:
-    monkeypatch.setattr(writer, "PLANNED_AT_ONCE", 3)
+    monkeypatch.setattr(writer, "MAX_PLANNED_PER_STEP", 3)
     write = rows.plan_runs
     fails = [False, True, False, False]
 
@@ -183,7 +183,7 @@ def test_of_many_batches_only_those_are_read_that_are_looked_at(
     for _ in range(7):
         run_kept(tmp_path, file)
     run_kept(tmp_path, file, suite=SUITE.replace("Weather", "Climate"))
-    monkeypatch.setattr(reading, "BATCHES_AT_ONCE", 2)
+    monkeypatch.setattr(reading, "MAX_BATCHES_PER_STEP", 2)
     read_rows: list[str] = []
     read = columns.read
 

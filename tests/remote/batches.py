@@ -9,14 +9,14 @@ import pytest
 
 from tests.tui.histories import _SETTINGS, Does, _graded
 from workbench.config.folders import Folders
-from workbench.config.program import program_in
+from workbench.config.program import create_program
 from workbench.engine.events import BatchDone, RunDone, RunEvent, in_turn, timed
 from workbench.engine.history_recorder import HistoryRecorder
 from workbench.engine.plan import plan_runs
 from workbench.evaluation.plan import Plan
 from workbench.history.writer import HistoryWriter
 from workbench.remote.batch_server import BatchBroadcast
-from workbench.remote.records import Detached, address, claim_process
+from workbench.remote.records import DetachedBatch, address, claim_process
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import Event
 from workbench.version import __version__
@@ -29,7 +29,7 @@ class ToldBatch:
     """A batch as its process has it: it is stored, and told to whoever attaches."""
 
     def __init__(self, folders: Folders, history: Path, suite: Path, does: Does) -> None:
-        program = program_in(folders, {})
+        program = create_program(folders, {})
         program.secrets.add("TOKEN", TOKEN)
         self._writer = HistoryWriter(history, pytest.fail)
         self.runs = plan_runs([load_suite(suite)])
@@ -37,7 +37,9 @@ class ToldBatch:
         assert self._writer.settle(10)
         claim_process(program.folders, history, 1)
         path = str(address(program.folders, history, 1))
-        known = Detached(str(history), 1, "run", __version__, os.getpid(), path, len(self.runs), "2026-03-02T09:30:00Z")
+        known = DetachedBatch(
+            str(history), 1, "run", __version__, os.getpid(), path, len(self.runs), "2026-03-02T09:30:00Z"
+        )
         self.telling = BatchBroadcast(Plan.of(self.runs, program), known, lambda: None)
         self.happens = timed(in_turn(recorder.take, self.telling.take))
         self.events = [

@@ -21,16 +21,16 @@ from workbench.remote.batch_server import Server
 from workbench.remote.records import (
     PROTOCOL,
     AttachError,
-    Detached,
+    DetachedBatch,
     address,
     claim_process,
     is_running,
     packed,
     record_of,
-    tidy,
+    remove_stale,
     write_record,
 )
-from workbench.remote.viewer import Connection, GoneError
+from workbench.remote.viewer import Connection, ConnectionEndedError
 from workbench.version import __version__
 
 LINE = packed(said="x" * 100_000)
@@ -47,15 +47,15 @@ def folders_in(folder: Path) -> Folders:
     return Folders(*(folder / name for name in ("state", "log", "config", "data")))
 
 
-def known_at(path: Path, **more: Any) -> Detached:
+def known_at(path: Path, **more: Any) -> DetachedBatch:
     about = {"history": "/h.sqlite3", "batch": 7, "command": "run", "version": __version__, "pid": 1}
-    return Detached(**{**about, "socket": str(path), "planned": 3, "started_at": "2026", **more})
+    return DetachedBatch(**{**about, "socket": str(path), "planned": 3, "started_at": "2026", **more})
 
 
 @contextmanager
 def serving(
     folder: Path, before: tuple[bytes, ...] = (), version: str = __version__
-) -> Iterator[tuple[Server, Detached]]:
+) -> Iterator[tuple[Server, DetachedBatch]]:
     path = address(folders_in(folder), folder / "h.sqlite3", 7)
     stopped: list[bool] = []
     hello = packed(protocol=PROTOCOL, version=version)
@@ -67,7 +67,7 @@ def serving(
         assert not path.exists()
 
 
-def watching(server: Server, known: Detached) -> Connection:
+def watching(server: Server, known: DetachedBatch) -> Connection:
     connection = Connection(known, "watch")
     assert connection.receive() == {"over": 1}
     return connection
@@ -99,7 +99,7 @@ def test_a_viewer_that_does_not_read_is_told_that_it_was_dropped_and_holds_up_no
         waiting = max(viewer.behind for viewer in server._viewers)
         assert waiting <= MAX_VIEWER_BACKLOG_BYTES + len(LINE)
         numbers: list[int] = []
-        with pytest.raises(GoneError, match="read too slowly"):
+        with pytest.raises(ConnectionEndedError, match="read too slowly"):
             while True:
                 numbers.append(stuck.receive()["number"])
         assert numbers == [*range(len(numbers))], "what it got is whole lines"
@@ -179,9 +179,9 @@ def test_what_is_known_stays_and_the_socket_of_a_killed_process_does_not(short: 
     known = known_at(path)
     write_record(folders, known)
     assert not is_running(folders, known), "nobody has claimed it"
-    with pytest.raises(GoneError, match="batch 7 cannot be reached"):
+    with pytest.raises(ConnectionEndedError, match="batch 7 cannot be reached"):
         Connection(known, "watch")
-    tidy(folders)
+    remove_stale(folders)
     assert not path.exists() and record_of(folders, known.file, 7) == known
     claim_process(folders, known.file, 7)
     assert is_running(folders, known)
@@ -192,7 +192,7 @@ def test_what_is_known_stays_and_the_socket_of_a_killed_process_does_not(short: 
 
 def test_of_several_batches_that_go_on_it_is_asked_which(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ones = [finding.Found(short / "a b.sqlite3", number) for number in (3, 2, 1)]
-    monkeypatch.setattr(finding, "running_ones", lambda _folders: ones)
+    monkeypatch.setattr(finding, "running_batches", lambda _folders: ones)
     with pytest.raises(AttachError) as refused:
         finding.found(folders_in(short), short / "history.sqlite3", None)
     there = f"--history '{short}/a b.sqlite3'"

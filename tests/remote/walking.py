@@ -15,9 +15,9 @@ from textual.pilot import Pilot
 
 from tests.tui.settling import wait_until_calm
 from tests.tui.walking import Walk
-from workbench.cli.redaction import begin_program
+from workbench.cli.redaction import create_program
 from workbench.config.program import Program
-from workbench.config.read_only import WHY_NOT, become_read_only
+from workbench.config.read_only import READ_ONLY_REASON, become_read_only
 from workbench.tui.shell.actions import ALL_ACTIONS
 from workbench.tui.shell.workbench import Workbench
 from workbench.tui.terminal.environment import IN_BROWSER
@@ -33,7 +33,7 @@ class ReadOnlyWalk(Walk):
         self.done: set[str] = set()
 
     async def look(self, done: str) -> None:
-        if done not in LOOKS and WHY_NOT[1:] not in self._bottom():
+        if done not in LOOKS and READ_ONLY_REASON[1:] not in self._bottom():
             self.done.add(done)
 
     def _bottom(self) -> str:
@@ -61,6 +61,6 @@ async def walk(history: Path, paths: Sequence[Path], program: Program) -> None:
 
 
 if __name__ == "__main__":
-    own = begin_program()
+    own = create_program()
     become_read_only(own.folders.log)
     asyncio.run(walk(Path(sys.argv[1]), [Path(path) for path in sys.argv[2:]], own))

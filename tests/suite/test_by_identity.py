@@ -7,7 +7,7 @@ import weakref
 from dataclasses import dataclass
 
 from tests.suite.examples import CASE, HEAD, suite_of
-from workbench.dataclasses import MAX_KNOWN, ByIdentity
+from workbench.dataclasses import MAX_CACHED, CachedByIdentity
 from workbench.grading.pairing_issues import describe_call
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import ToolCall
@@ -29,22 +29,22 @@ def test_the_same_object_is_asked_about_once_and_an_equal_one_anew() -> None:
         asked.append(counted)
         return counted.total()
 
-    known = ByIdentity(total)
+    known = CachedByIdentity(total)
     one, equal = Counted([1, 2]), Counted([1, 2])
     assert [known(one), known(one), known(equal)] == [3, 3, 3]
     assert asked == [one, equal]
 
 
 def test_objects_that_come_and_go_never_get_the_answer_of_another() -> None:
-    known = ByIdentity(Counted.total)
+    known = CachedByIdentity(Counted.total)
     assert [known(Counted([number])) for number in range(100)] == list(range(100))
 
 
 def test_it_remembers_no_more_than_some_answers() -> None:
-    known = ByIdentity(Counted.total)
-    all_of_them = [Counted([number]) for number in range(3 * MAX_KNOWN)]
+    known = CachedByIdentity(Counted.total)
+    all_of_them = [Counted([number]) for number in range(3 * MAX_CACHED)]
     assert [known(one) for one in all_of_them] == [known(one) for one in all_of_them]
-    assert len(known._known) <= MAX_KNOWN
+    assert len(known._known) <= MAX_CACHED
     del all_of_them
     assert not known._known
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.engine.plan import plan_runs, same_question
+from workbench.engine.plan import plan_runs, sends_same_requests
 from workbench.suite.added_variants import AddedVariantError, variants_in, with_variants
 from workbench.suite.expected_calls import AnyOrder, ExpectedCall
 from workbench.suite.suite_file import SuiteFile, parse_suite
@@ -164,7 +164,7 @@ def test_a_run_of_a_variant_was_asked_the_same_while_that_variant_says_the_same(
     [run] = plan_runs([read()], models=("a",), case_ids=["one"], variants=Variants(frozenset({"renamed"}), plain=False))
     now = read(SUITE.replace(before, after)).suite
     assert now is not None
-    assert same_question(run, now, now.cases[0]) is same
+    assert sends_same_requests(run, now, now.cases[0]) is same
 
 
 def test_what_a_variant_starts_and_reads_needs_trust() -> None:

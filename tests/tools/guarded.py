@@ -16,7 +16,7 @@ from tests.cli.forking import ForkedProgram
 from tests.tools.conftest import SERVERS
 from tests.tools.web import NEEDED
 from workbench.suite.server_model import Server
-from workbench.tools.redirect import Redirect, RedirectAnswer
+from workbench.tools.redirect import RedirectAnswer, RedirectServer
 
 ROBOT_SECRET = "robot-secret-4711"
 
@@ -77,7 +77,7 @@ def guarded(speaks: Literal["http", "sse"] = "http") -> Iterator[Guarded]:
 class Browser:
     """A person whose browser follows each address at once, to the local one at its end."""
 
-    def __init__(self, redirect: Redirect) -> None:
+    def __init__(self, redirect: RedirectServer) -> None:
         self.redirect = redirect.address
         self._redirect = redirect
         self.asked: dict[str, str] = {}

@@ -110,7 +110,7 @@ async def test_changed_tools_are_known_at_once_and_offered_from_the_next_batch_o
 async def test_a_server_that_announces_a_change_at_each_listing_is_not_asked_without_end(
     tmp_path: Path, program: Program, told_pool: ServerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "LISTINGS_APART_S", 60.0)
+    monkeypatch.setattr(session, "MIN_LISTING_INTERVAL_S", 60.0)
     path = tmp_path / "restless.toml"
     reached = f"command = {json.dumps([sys.executable, str(SERVERS / 'restless.py')])}"
     path.write_text(SUITE.format(reached=reached), encoding="utf-8")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from workbench.config.secrets import Secrets
 from workbench.config.variables import environment_names
 from workbench.suite.server_model import Server
-from workbench.tools.connection import MissingVariableError, filled, learn_written
+from workbench.tools.connection import MissingVariableError, filled, register_server_secrets
 
 ENVIRONMENT = {"HOME_TOKEN": "abc-123", "HOST": "example.test"}
 
@@ -77,8 +77,8 @@ def test_what_a_suite_writes_out_for_a_server_is_secret_only_where_it_authorises
         "url": "https://ann:open-sesame@shop.test/mcp",
         "headers": {"Authorization": "Bearer plain", "X-Api-Key": "sk-4711-0815", "X-Mode": "production"},
     }
-    learn_written(Server.model_validate(written), secrets)
-    learn_written(
+    register_server_secrets(Server.model_validate(written), secrets)
+    register_server_secrets(
         Server(name="s", command=("x",), env={"MODE": "prod", "KEY": "$HOST", "API_TOKEN": "t0ken-4711"}), secrets
     )
     said = "plain sk-4711-0815 production prod t0ken-4711 https://ann:open-sesame@shop.test"

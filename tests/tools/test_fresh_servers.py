@@ -131,7 +131,7 @@ async def test_a_killed_batch_leaves_no_server_behind(tmp_path: Path) -> None:
     path = suite_in(tmp_path, repeats=30, more='[[mocks]]\ntool = "none"\nresult = ""\nunlisted = true\n')
     slow = "import asyncio, workbench.engine.own_calls as own\nasync def wait(self): await asyncio.Event().wait()\n"
     running = Program(tmp_path).start(
-        "run", path.name, "--trust", "--execute", first=f"{slow}own.OwnCalls.ask_final = wait\n"
+        "run", path.name, "--trust", "--execute", first=f"{slow}own.OwnCalls.run_final = wait\n"
     )
     with running:
         await becomes_true(lambda: len(servers_of(running.pid, "counting.py")) > 2)

@@ -15,7 +15,7 @@ from workbench.config.program import Program
 from workbench.suite.model import Case, Suite
 from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError, UntrustedError
-from workbench.tools.listings import DamagedListingError, Listings
+from workbench.tools.listings import DamagedListingError, StoredListings
 from workbench.tools.pool import ServerPool
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import ToolCall, ToolDefinition
@@ -30,11 +30,11 @@ TOOLS = (
 
 
 @pytest.fixture
-def listings(tmp_path: Path) -> Listings:
-    return Listings(tmp_path / "listings", lambda: NOW)
+def listings(tmp_path: Path) -> StoredListings:
+    return StoredListings(tmp_path / "listings", lambda: NOW)
 
 
-def test_what_is_remembered_is_recalled(listings: Listings, tmp_path: Path) -> None:
+def test_what_is_remembered_is_recalled(listings: StoredListings, tmp_path: Path) -> None:
     listings.remember(FILE, HOME, TOOLS)
     listing = listings.recall(FILE, HOME)
     assert listing is not None
@@ -45,13 +45,13 @@ def test_what_is_remembered_is_recalled(listings: Listings, tmp_path: Path) -> N
     assert json.loads(file.read_text())["format"] == 1
 
 
-def test_long_names_of_any_script_are_remembered_too(listings: Listings) -> None:
+def test_long_names_of_any_script_are_remembered_too(listings: StoredListings) -> None:
     file, server = FILE.with_name("宅" * 80 + ".toml"), HOME.model_copy(update={"name": "服" * 80})
     listings.remember(file, server, TOOLS)
     assert listings.recall(file, server) is not None
 
 
-def test_another_suite_and_another_definition_are_other_servers(listings: Listings) -> None:
+def test_another_suite_and_another_definition_are_other_servers(listings: StoredListings) -> None:
     listings.remember(FILE, HOME, TOOLS)
     assert listings.recall(FILE.with_name("other.toml"), HOME) is None
     assert listings.recall(FILE, HOME.model_copy(update={"prefix": ""})) is None
@@ -71,7 +71,7 @@ def test_another_suite_and_another_definition_are_other_servers(listings: Listin
         '{"format": 1, "listed_at": "2026-11-20T18:02:03+01:00", "tools": [{"name": 1}]}',
     ],
 )
-def test_a_damaged_listing_is_named(listings: Listings, tmp_path: Path, content: str) -> None:
+def test_a_damaged_listing_is_named(listings: StoredListings, tmp_path: Path, content: str) -> None:
     listings.remember(FILE, HOME, TOOLS)
     (file,) = (tmp_path / "listings").iterdir()
     file.write_text(content)
@@ -82,7 +82,7 @@ def test_a_damaged_listing_is_named(listings: Listings, tmp_path: Path, content:
 
 def test_a_listing_that_cannot_be_written_harms_nobody(tmp_path: Path) -> None:
     (tmp_path / "listings").write_text("a file in the way")
-    Listings(tmp_path / "listings").remember(FILE, HOME, TOOLS)
+    StoredListings(tmp_path / "listings").remember(FILE, HOME, TOOLS)
 
 
 class Shop:

@@ -32,7 +32,7 @@ from workbench.tools.login_file import LoginFile, login_settings
 from workbench.tools.mcp_server import McpServer
 from workbench.tools.oauth import ServerLogin
 from workbench.tools.pool import ServerPool
-from workbench.tools.redirect import LoginError, PortTakenError, Redirect
+from workbench.tools.redirect import LoginError, PortTakenError, RedirectServer
 
 ADD = {"a": 1, "b": 2}
 TOKENS = b'{"access_token": "new-4711", "token_type": "bearer", "refresh_token": "next-4711", "expires_in": 3600}'
@@ -62,7 +62,7 @@ class Login:
         self._login = ServerLogin("guarded", settings, self._file, program.secrets, "workbench login guarded", 5.0)
 
     async def by_browser(self) -> Browser:
-        async with Redirect(0) as redirect:
+        async with RedirectServer(0) as redirect:
             person = Browser(redirect)
             async with asyncio.timeout(20):
                 await self._login.log_in(person)
@@ -185,7 +185,7 @@ async def test_a_login_without_enough_rights_says_what_it_lacks(
     program: Program, pool: ServerPool, server: Guarded
 ) -> None:
     definition = server.definition(scope="admin", client_id="narrow")
-    async with Redirect(0) as redirect:
+    async with RedirectServer(0) as redirect:
         server.does(
             "register",
             {
@@ -263,7 +263,7 @@ async def test_a_client_that_was_registered_by_hand_is_used_at_its_issuer_alone(
     program: Program, pool: ServerPool, server: Guarded
 ) -> None:
     keys = {"client_id": "$PERSON_ID", "client_secret": "$ROBOT_SECRET", "scope": "use admin"}
-    async with Redirect(0) as redirect:
+    async with RedirectServer(0) as redirect:
         registered = {
             "client_id": "by-hand",
             "client_secret": ROBOT_SECRET,
@@ -438,9 +438,9 @@ async def test_nothing_listens(program: Program, server: Guarded) -> None:
 
 
 async def test_the_local_address_takes_the_answer_of_this_login_alone() -> None:
-    async with Redirect(0) as redirect, httpx2.AsyncClient() as browser:
+    async with RedirectServer(0) as redirect, httpx2.AsyncClient() as browser:
         with pytest.raises(PortTakenError):
-            await Redirect(redirect.port).__aenter__()
+            await RedirectServer(redirect.port).__aenter__()
         waiting = asyncio.create_task(redirect.answer_to("https://as.test/authorize?state=s1"))
         await asyncio.sleep(0)
         origin = f"http://127.0.0.1:{redirect.port}"

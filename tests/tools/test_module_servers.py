@@ -213,11 +213,11 @@ QUIET = """
 import asyncio, os, sys
 from pathlib import Path
 from workbench.config.folders import Folders
-from workbench.config.program import program_in
+from workbench.config.program import create_program
 from workbench.suite.model import Suite
 from workbench.suite.server_model import Server
 from workbench.suite.trust import needs_trust
-from workbench.tools.python_code import find_code
+from workbench.tools.python_code import hash_code
 from workbench.tools.grant import Grant
 from workbench.tools.connection import TimeLimits
 from workbench.tools.pool import ServerPool
@@ -227,9 +227,10 @@ async def main():
     async def started(file, server):
         suite = Suite(format=1, name="s", cases=(), servers=(server,))
         needs = needs_trust(suite, file)
-        return await pool.started(file, server, Grant(needs, os.environ, find_code(file.parent, needs.code)))
+        return await pool.started(file, server, Grant(needs, os.environ, hash_code(file.parent, needs.code)))
 
-    pool = ServerPool(program_in(Folders(own, own, own, own), os.environ), TimeLimits(polite_s=0.2, terminate_s=0.2))
+    limits = TimeLimits(polite_s=0.2, terminate_s=0.2)
+    pool = ServerPool(create_program(Folders(own, own, own, own), os.environ), limits)
     shop = await started(servers / "suite.toml", Server(name="shop", module="sdk_workshop", object="server"))
     fast = await started(here / "suite.toml", Server(name="fast", module="with_fastmcp"))
     awkward = await started(here / "suite.toml", Server(name="awkward", module="awkward"))

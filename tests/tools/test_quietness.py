@@ -14,11 +14,11 @@ TALKATIVE = """
 import asyncio, os, sys
 from pathlib import Path
 from workbench.config.folders import Folders
-from workbench.config.program import program_in
+from workbench.config.program import create_program
 from workbench.suite.model import (Case, Suite)
 from workbench.tools.answer import ToolsError
 from workbench.suite.trust import needs_trust
-from workbench.tools.python_code import find_code
+from workbench.tools.python_code import hash_code
 from workbench.tools.grant import Grant
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import ToolCall
@@ -31,11 +31,11 @@ async def main():
     ]
     suite = Suite.model_validate({"format": 1, "name": "s", "servers": servers})
     case = Case(id="c", name="c", user="u")
-    pool = ServerPool(program_in(Folders(logs, logs, logs, logs), os.environ))
+    pool = ServerPool(create_program(Folders(logs, logs, logs, logs), os.environ))
 
     def grant(suite):
         needs = needs_trust(suite, folder / "suite.toml")
-        return Grant(needs, os.environ, find_code(folder, needs.code))
+        return Grant(needs, os.environ, hash_code(folder, needs.code))
 
     tools = await pool.open_toolbox(suite, case, folder / "suite.toml", execute=True, grant=grant(suite))
     for tool in ("tool_1", "tool_2", "refuse", "crash"):

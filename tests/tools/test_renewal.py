@@ -117,7 +117,7 @@ async def test_a_server_that_dies_again_and_again_stays_down_until_the_next_batc
             await RunServer(server).call("add", ADD)
         assert caught.value.output is not None
     assert log_file.read_text().count("== server 'bench'") == 4
-    server.adopt()
+    server.begin_batch()
     assert await RunServer(server).call("add", ADD) == ToolAnswer("3")
 
 
@@ -197,7 +197,7 @@ async def test_the_runs_of_a_batch_are_offered_the_same_tools_after_a_restart(
             "server 'bench' has other tools (added b_shout; removed b_echo, b_refuse) since it was started again: "
             "the runs of this batch are offered the earlier ones"
         )
-    server.adopt()
+    server.begin_batch()
     assert server.tools == server.listed
     assert notices(server) == []
 

@@ -209,11 +209,11 @@ FORGETS_TO_CLOSE = """
 import asyncio, os, sys
 from pathlib import Path
 from workbench.config.folders import Folders
-from workbench.config.program import program_in
+from workbench.config.program import create_program
 from workbench.suite.model import Suite
 from workbench.suite.server_model import Server
 from workbench.suite.trust import needs_trust
-from workbench.tools.python_code import find_code
+from workbench.tools.python_code import hash_code
 from workbench.tools.grant import Grant
 from workbench.tools.connection import TimeLimits
 from workbench.tools.pool import ServerPool
@@ -222,9 +222,9 @@ async def main():
     definition = Server(name="bench", command=("python", "workshop.py", "chatty", *sys.argv[3:]))
     limits = TimeLimits(polite_s=0.3, terminate_s=0.3)
     folder, own = Path(sys.argv[1]), Path(sys.argv[2])
-    pool = ServerPool(program_in(Folders(own, own, own, own), os.environ), limits)
+    pool = ServerPool(create_program(Folders(own, own, own, own), os.environ), limits)
     suite = Suite(format=1, name="s", cases=(), servers=(definition,))
-    grant = Grant(needs_trust(suite, folder / "suite.toml"), os.environ, find_code(folder, ()))
+    grant = Grant(needs_trust(suite, folder / "suite.toml"), os.environ, hash_code(folder, ()))
     server = await pool.started(folder / "suite.toml", definition, grant)
     call = asyncio.create_task(server.call("hang", {}))
     await server.call("add", {"a": 1, "b": 2})
@@ -280,12 +280,12 @@ async def test_a_call_while_the_server_goes_down_waits_for_the_next(open_server:
 NPX = """#!{python}
 import signal, sys, time
 
-def take_back(*_):
+def return_lease(*_):
     time.sleep(1)
     open("taken back", "w").close()
     sys.exit(1)
 
-signal.signal(signal.SIGTERM, take_back)
+signal.signal(signal.SIGTERM, return_lease)
 open("downloading", "w").close()
 signal.pause()
 """

@@ -13,12 +13,12 @@ import pytest
 from tests.programs import grant_of, program_of
 from tests.tools.conftest import QUICK, SERVERS, OpenServer
 from tests.tools.processes import becomes_true, group_is_gone
-from workbench.engine.events import BatchEvent, StartUp, StartUps
+from workbench.engine.events import BatchEvent, StartUp, StartUpReporter
 from workbench.limits import Limit
 from workbench.suite.model import Suite
 from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError, ToolAnswer
-from workbench.tools.client_requests import CallTime
+from workbench.tools.client_requests import CallTimer
 from workbench.tools.connection import ServerStatus, TimeLimits
 from workbench.tools.launchers import launcher_of
 from workbench.tools.mcp_server import McpServer
@@ -80,7 +80,7 @@ async def test_progress_without_end_is_left_at_last(open_server: OpenServer, mon
 async def test_replies_that_are_awaited_together_count_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
-    time = CallTime(10, 100)
+    time = CallTimer(10, 100)
     first, second = time.waiting(), time.waiting()
     now = 1.0
     first.__enter__()
@@ -161,7 +161,7 @@ class Launched:
         self.events: list[BatchEvent] = []
         environment = {"PATH": f"{npx.parent}{os.pathsep}{os.environ['PATH']}"}
         self.program = program_of(folder, environment)
-        self.pool = ServerPool(self.program, limits, starting=StartUps(self.events.append, lambda: 0.0).watch)
+        self.pool = ServerPool(self.program, limits, starting=StartUpReporter(self.events.append, lambda: 0.0).watch)
 
     def start(self) -> asyncio.Task[McpServer]:
         suite = Suite(format=1, name="any", cases=(), servers=(self.definition,))

@@ -12,15 +12,23 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from workbench.config.folders import Folders
-from workbench.config.program import Program, program_in
+from workbench.config.program import Program, create_program
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command
-from workbench.engine.events import BatchDone, BatchListener, BatchStarted, ExecutionAsked, RunDone, RunEvent, timed
-from workbench.engine.executor import ExecutionQuestion, Leave
+from workbench.engine.events import (
+    BatchDone,
+    BatchListener,
+    BatchStarted,
+    PermissionRequested,
+    RunDone,
+    RunEvent,
+    timed,
+)
+from workbench.engine.executor import Leave, PermissionQuestion
 from workbench.engine.model_specs import FREE, cost_of
 from workbench.engine.plan import PlannedRun
 from workbench.engine.recordings import Recordings
-from workbench.engine.server_calls import Serving
+from workbench.engine.server_calls import ServerControl
 from workbench.engine.stepper import Until
 from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import Approval
@@ -219,11 +227,11 @@ class ScriptedRuntime:
         self.breakpoints = tuple(breakpoints)
 
     @property
-    def serving(self) -> Serving:
+    def serving(self) -> ServerControl:
         if self._engine is None:
             self._engine = EngineThread()
             self._pool = ServerPool(self._program)
-            self._serving = Serving(self._pool, self._engine, self._program)
+            self._serving = ServerControl(self._pool, self._engine, self._program)
         return self._serving
 
     def close(self) -> None:
@@ -252,7 +260,7 @@ class ScriptedRuntime:
             CallFinished(call.id, arguments),
             Paused(f"may {tool.name} be executed on server {tool.server!r}?", call.id),
         )
-        self.listener(ExecutionAsked(ExecutionQuestion(planned.run_id, call, tool)))
+        self.listener(PermissionRequested(PermissionQuestion(planned.run_id, call, tool)))
 
     def finish(self, planned: PlannedRun, happenings: Sequence[EventPayload]) -> RunResult:
         """Let a whole run happen, and grade it as the engine does."""
@@ -402,7 +410,7 @@ async def opened(
         return sessions[-1]
 
     state = folder.parent / "state"
-    program = program_in(Folders(state, state / "log", state / "config", state / "data"), variables or {})
+    program = create_program(Folders(state, state / "log", state / "config", state / "data"), variables or {})
     app = Workbench(
         [folder] if paths is None else paths,
         open_runtime=open_runtime,

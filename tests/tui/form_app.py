@@ -21,7 +21,7 @@ from workbench.show.spans import Role
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import SuiteFile
-from workbench.tools.listings import Listings
+from workbench.tools.listings import StoredListings
 from workbench.tui.case.actions import EditActions
 from workbench.tui.case.form.page import form_source, with_table
 from workbench.tui.case.form.view import FormActions, FormView
@@ -103,7 +103,7 @@ class FormApp(StagedApp):
         return self.suite.document.table(self.index)
 
     def show(self) -> None:
-        tools = tools_of_suite(self.suite.document.table(HEAD), self.suite.path, Listings(Path("nowhere")))
+        tools = tools_of_suite(self.suite.document.table(HEAD), self.suite.path, StoredListings(Path("nowhere")))
         self.form.show(form_source(self.suite, self.index, tools), key=self.index)
 
     def change(self, table: Table, said: str, group: Hashable, by_keys: bool) -> str | None:

@@ -14,9 +14,9 @@ from workbench.config.agents import agent_named
 from workbench.config.folders import user_folders
 from workbench.config.model_book import ModelOptions
 from workbench.config.models import ConfigError, ModelSpec
-from workbench.config.program import Program, program_in
+from workbench.config.program import Program, create_program
 from workbench.dataclasses import dataclass
-from workbench.engine.model_specs import Specs
+from workbench.engine.model_specs import ModelSpecs
 from workbench.evaluation.approval import Approval, Needs, Request, Trust, needs_asking
 from workbench.evaluation.planner import has_subject
 from workbench.evaluation.trust import trust_store
@@ -130,7 +130,7 @@ def standing_approval(
     The approval covers the settings of `models` and `judge`, the environment of the suites and, with `trust`, all needs
     of these suites. Raises UsageError for an unknown model.
     """
-    program = program_in(user_folders(), os.environ, ModelOptions(frozenset(models), judge=judge))
+    program = create_program(user_folders(), os.environ, ModelOptions(frozenset(models), judge=judge))
     files = [load_suite(path) for path in find_suites(paths)]
     places = {absolute(file.path.parent) for file in files}
     for path in paths:
@@ -151,7 +151,7 @@ def standing_approval(
     return StandingApproval(suites, folders)
 
 
-def _asked_unapproved(specs: Specs, suite: Path) -> list[ModelSpec]:
+def _asked_unapproved(specs: ModelSpecs, suite: Path) -> list[ModelSpec]:
     """Return the models of a suite that its needs lack, or that the user named."""
     return [spec for spec, by_suite in specs.found_for(suite) if not (by_suite and needs_asking(spec))]
 

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 from workbench.api.approval import approval_for
 from workbench.api.cells import CellDone, Cells
 from workbench.api.given_suites import Suites, loaded
-from workbench.api.loops import run_to_end
+from workbench.api.loops import run_blocking
 from workbench.api.models import named
 from workbench.api.option_types import check_types
 from workbench.api.options import RunOptions, with_keywords
 from workbench.api.suite_builder import variant_table
 from workbench.api.suites import LoadedSuite, SuitePath, UsageError
-from workbench.config.folders import history_file, home_in, user_folders
+from workbench.config.folders import history_file, home_folder, user_folders
 from workbench.config.model_list import names_in
 from workbench.config.models import ConfigError
-from workbench.config.program import program_in
+from workbench.config.program import create_program
 from workbench.config.secrets import Secrets
 from workbench.encoding import toml_of
-from workbench.engine.events import BatchEvent, ClusterSaid, HistorySaid
+from workbench.engine.events import BatchEvent, ClusterNotice, HistoryProblem
 from workbench.engine.recordings import Recordings, recording_lines
 from workbench.evaluation.approval import Approval, needs
 from workbench.evaluation.model_names import full_model_names
@@ -69,7 +69,7 @@ def evaluate(suites: Suites, options: RunOptions) -> Report:
     >>> case.status, case.reason, case.runs[0].trajectory.calls
     ('failed', 'quantity: 1 call expected, 0 made', ())
     """
-    return run_to_end(_evaluate(suites, options))
+    return run_blocking(_evaluate(suites, options))
 
 
 @with_keywords(RunOptions)
@@ -102,10 +102,10 @@ async def _evaluate(suites: Suites, given: RunOptions) -> Report:
         files.append(file)
         if suite.is_own:
             own.append(_with_variants(file, tables))
-    own_history = history_file(user_folders(), files[0].path.parent, home_in(os.environ))
+    own_history = history_file(user_folders(), files[0].path.parent, home_folder(os.environ))
     loop = CallerLoop()
     options = _batch_options(tuple(files), given, own_history, loop)
-    program = program_in(user_folders(), os.environ, options.model_options)
+    program = create_program(user_folders(), os.environ, options.model_options)
     try:
         planned = plan(options, program)
     except PlanError as error:
@@ -119,7 +119,7 @@ async def _evaluate(suites: Suites, given: RunOptions) -> Report:
             before = replace(before, confirm=given.confirm, confirm_writes=given.confirm_writes)
         recordings = _recordings(given.record, given.record_failed, program.secrets)
     except BaseException:
-        planned.abandon()
+        planned.release_claim()
         raise
     try:
         evaluation = Evaluation(planned, approval, record=recordings, hears_events=given.on_event is not None)
@@ -186,7 +186,7 @@ def unknown_models(suites: Iterable[LoadedSuite], models: Sequence[str]) -> tupl
         options = BatchOptions(suites=files, models=tuple(models))
     except OptionsError as error:
         return (str(error),)
-    program = program_in(user_folders(), os.environ, options.model_options)
+    program = create_program(user_folders(), os.environ, options.model_options)
     return tuple(map(program.secrets.redact, unresolved_models(options, files, program)))
 
 
@@ -198,10 +198,10 @@ async def _against(
     on_event: Callable[[BatchEvent], object] | None,
 ) -> AgainstBaseline:
     # Lazy import: most evaluations have no baseline.
-    from workbench.evaluation.confirmation import confirming
+    from workbench.evaluation.confirmation import confirmation_of
 
     against = baseline.against(report.results)
-    confirms = confirming(
+    confirms = confirmation_of(
         baseline, against, report.results, planned, batch=report.batch, interrupted=report.interrupted
     )
     if confirms is None:
@@ -223,7 +223,7 @@ async def _report(
         async for event in evaluation:
             if on_cell is not None and cells is not None and (done := cells.take(event)) is not None:
                 on_cell(done)
-            if isinstance(event, HistorySaid | ClusterSaid):
+            if isinstance(event, HistoryProblem | ClusterNotice):
                 message = evaluation.plan.program.secrets.redact(event.text)
                 warnings.warn(message, RuntimeWarning, stacklevel=1)
             if on_event is not None:

@@ -18,13 +18,13 @@ from workbench.api.suites import SuiteCase, SuitePath, UsageError
 from workbench.checks.check import CheckContext
 from workbench.config.folders import user_folders
 from workbench.config.models import ConfigError
-from workbench.config.program import program_in
+from workbench.config.program import create_program
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
-from workbench.engine.external_run import RunDocumentError, external_payloads, external_run, started_elsewhere
+from workbench.engine.external_run import RunDocumentError, external_payloads, external_run, external_run_started
 from workbench.engine.plan import PlannedRun, next_run_id, with_grader
 from workbench.engine.planned_run import result_of
-from workbench.engine.suite_secrets import learn_secrets
+from workbench.engine.suite_secrets import register_secrets
 from workbench.evaluation.approval import Needs
 from workbench.evaluation.calls_file import calls_of, read_calls, runs_given
 from workbench.evaluation.plan import FinishedRun
@@ -40,7 +40,7 @@ from workbench.evaluation.report import Report
 from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.grading.status import Status
 from workbench.numerals import counted
-from workbench.providers.function import checked_call, external_result, with_ids
+from workbench.providers.function import external_result, plain_call, with_ids
 from workbench.providers.wire.tool_calls import read_arguments
 from workbench.suite.grading_model import GraderName
 from workbench.suite.model import Case
@@ -79,7 +79,7 @@ def call(tool: str, arguments: Mapping[str, JsonValue] | str | None = None, /, *
                 raise TypeError(f"the arguments of {tool} are {problem}, so none can be added")
             return ToolCall("", tool, raw=arguments, problem=problem)
         arguments = read
-    return checked_call(ToolCall("", tool, {**(arguments or {}), **named}))
+    return plain_call(ToolCall("", tool, {**(arguments or {}), **named}))
 
 
 @dataclass(frozen=True)
@@ -173,10 +173,10 @@ def grade(
     ('failed', 'wrong argument: get_time.timezone: not equal')
     """
     suite, definition = case.suite.definition, with_grader(case.definition, by)
-    program = program_in(user_folders(), os.environ)
+    program = create_program(user_folders(), os.environ)
     # Unreadable settings are ignored: they yield no secrets to hide.
     with suppress(ConfigError):
-        learn_secrets(program, case.suite.path.parent, suite, case.suite.file.text)
+        register_secrets(program, case.suite.path.parent, suite, case.suite.file.text)
     own = [case.suite.file] if case.suite.is_own else []
     approval = approval_for(Needs.of_grading([(case.suite.file, definition)], program), approve, program, own)
     grant = approval.grant(case.suite.path)
@@ -218,10 +218,10 @@ def grade_calls(
     >>> report.passed, len(report.runs)
     (True, 2)
     """
-    program = program_in(user_folders(), os.environ)
+    program = create_program(user_folders(), os.environ)
     of_suite = one_suite(suite)
     with suppress(ConfigError):
-        learn_secrets(program, of_suite.path.parent, of_suite.definition, of_suite.file.text)
+        register_secrets(program, of_suite.path.parent, of_suite.definition, of_suite.file.text)
     # Calls that are given as objects have no file, so messages use the name `calls`.
     path = Path("calls")
     try:
@@ -256,7 +256,7 @@ def _events_of(
     rounds = []
     for made in calls:
         at_once = [made] if isinstance(made, ToolCall) else made
-        rounds.append([*map(checked_call, at_once)])
+        rounds.append([*map(plain_call, at_once)])
     by_id = {}
     if results:
         rounds = _with_ids(rounds)
@@ -268,7 +268,7 @@ def _events_of(
                 by_id[call_id] = _result(result)
     tools = definitions_for(suite, definition)
     return [
-        started_elsewhere(suite, definition, MODEL_NAME, case.suite.file.hash, tools),
+        external_run_started(suite, definition, MODEL_NAME, case.suite.file.hash, tools),
         *external_payloads(external_run(rounds, answer, results=by_id, latency_ms=latency_ms).rounds),
         RunFinished("steps done" if definition.steps else "answered"),
     ]

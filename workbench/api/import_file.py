@@ -10,7 +10,7 @@ from pathlib import Path
 
 from workbench.api.suites import LoadedSuite, SuitePath, UsageError, load
 from workbench.config.folders import user_folders
-from workbench.config.program import program_in
+from workbench.config.program import create_program
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.exchange.importers.forms import FORMS
@@ -92,7 +92,7 @@ def import_file(
     >>> [case.id for case in imported.save("chat.toml").cases]
     ['how-are-you']
     """
-    program = program_in(user_folders(), os.environ)
+    program = create_program(user_folders(), os.environ)
     if form is not None and form not in FORMS:
         raise UsageError(f"{form!r} is not one of the forms {', '.join(FORMS)}")
     if unknown := sorted({*(fields or ())} - {*MEANINGS}):

@@ -14,7 +14,7 @@ END_TIMEOUT_S = 20.0
 """The longest wait for an interrupted evaluation to stop its runs and close its servers, in seconds."""
 
 
-def run_to_end(work: Coroutine[Any, Any, _Result]) -> _Result:
+def run_blocking(work: Coroutine[Any, Any, _Result]) -> _Result:
     """Run a coroutine to its end and return its result; this blocks a running event loop."""
     if not _in_event_loop():
         return asyncio.run(work)

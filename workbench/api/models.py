@@ -10,7 +10,7 @@ from workbench.engine.plan import PlannedRun
 from workbench.evaluation.options import OwnModel
 from workbench.providers.function import AgentFunction, CallerLoop, FunctionModel
 from workbench.providers.model import Model
-from workbench.providers.own_agent import Agent, checked_agent
+from workbench.providers.own_agent import Agent, as_agent
 
 AnyModel = str | Model | Agent | AgentFunction
 """A model to evaluate: a name, a `Model`, an `Agent`, or an agent's function."""
@@ -24,7 +24,7 @@ def named(model: AnyModel, loop: CallerLoop) -> str | OwnModel:
     if isinstance(model, Model) and not isinstance(model, type):
         return _OwnModel(model.name, model)
     try:
-        agent = checked_agent(model)
+        agent = as_agent(model)
     except TypeError as error:
         raise UsageError(str(error)) from None
     return _OwnAgent(agent.name, agent.function, loop)

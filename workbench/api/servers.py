@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from workbench.api.loops import run_to_end
+from workbench.api.loops import run_blocking
 from workbench.api.suites import UsageError, WorkbenchError
 from workbench.config.folders import user_folders
 from workbench.config.models import ConfigError
-from workbench.config.program import program_in
+from workbench.config.program import create_program
 from workbench.evaluation.approval import Needs
 from workbench.evaluation.client_servers import ClientConfigError, FoundServers, server_of_text, typed_server
-from workbench.evaluation.first_suite import ServersToAsk, servers_to_ask
+from workbench.evaluation.first_suite import ServersToList, servers_to_list
 from workbench.evaluation.tool_list import tools_of
 from workbench.show.views.tools import ToolSource
 from workbench.tools.pool import ServerPool
@@ -97,19 +97,19 @@ def list_tools(server: ServerLike) -> tuple[ToolDefinition, ...]:
     >>> [tool.name for tool in tools], tools[0].parameters["required"]
     (['get_current_time', 'convert_time'], ['timezone'])
     """
-    program = program_in(user_folders(), os.environ)
+    program = create_program(user_folders(), os.environ)
     folder = Path.cwd()
     try:
-        asked = servers_to_ask(_found(server), "tools", folder / "tools.toml", folder, program)
+        asked = servers_to_list(_found(server), "tools", folder / "tools.toml", folder, program)
     except (ClientConfigError, ConfigError) as error:
         raise UsageError(program.secrets.redact(str(error))) from None
-    source = run_to_end(_listed(asked))
+    source = run_blocking(_listed(asked))
     if source.error is not None:
         raise ServerError(program.secrets.redact(source.error))
     return tuple(source.tools)
 
 
-async def _listed(asked: ServersToAsk) -> ToolSource:
+async def _listed(asked: ServersToList) -> ToolSource:
     # The caller's own code names the server, so no further approval is needed.
     approval = Needs.of_servers([asked.file], asked.program).approved()
     pool = ServerPool(asked.program)

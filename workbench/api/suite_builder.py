@@ -14,7 +14,7 @@ from workbench.api.servers import ServerLike, server_table
 from workbench.api.suites import LoadedSuite, SuiteError, SuitePath, UsageError, load
 from workbench.checks.functions import as_written
 from workbench.config.folders import user_folders
-from workbench.config.program import program_in
+from workbench.config.program import create_program
 from workbench.encoding import toml_of
 from workbench.exchange.importers.conversations import tool_of, tool_table
 from workbench.exchange.importers.source_files import Node, RefusedError
@@ -181,7 +181,7 @@ class Suite:
         environment, or cannot be written.
         """
         file, text = absolute(Path(path)), self.load().file.text
-        shown = program_in(user_folders(), os.environ).secrets.redact(text)
+        shown = create_program(user_folders(), os.environ).secrets.redact(text)
         for line, redacted in zip(text.splitlines(), shown.splitlines(), strict=False):
             if line != redacted:
                 raise UsageError(f"{path} was not written, since it would hold a secret of the environment: {redacted}")

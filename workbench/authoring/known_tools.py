@@ -13,7 +13,7 @@ from workbench.suite.server_model import Server
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import (
     DamagedListingError,
-    Listings,
+    StoredListings,
     definition_of,
     definition_of_provider,
     with_listed_names,
@@ -23,7 +23,7 @@ from workbench.trajectory.events import ToolDefinition
 _MAX_KEPT = 64  # suites; more are read again
 
 
-def tools_of_suite(header: Mapping[str, object], path: Path, listings: Listings) -> tuple[ToolDefinition, ...]:
+def tools_of_suite(header: Mapping[str, object], path: Path, listings: StoredListings) -> tuple[ToolDefinition, ...]:
     """Return the tools that a suite's header names: its own, the providers', and each server's.
 
     Each name occurs once. The header (`SuiteText.header`) need not be valid. `path` is the suite's file. Names include
@@ -38,7 +38,7 @@ def tools_of_suite(header: Mapping[str, object], path: Path, listings: Listings)
 class KnownTools:
     """Caches the tools of suites by their headers."""
 
-    def __init__(self, listings: Listings) -> None:
+    def __init__(self, listings: StoredListings) -> None:
         self.listings = listings
         self._known: dict[Path, tuple[Mapping[str, object], tuple[ToolDefinition, ...]]] = {}
         self._checked: dict[Path, tuple[SuiteFile, SuiteFile]] = {}
@@ -99,7 +99,7 @@ def _of_providers(header: Mapping[str, object]) -> Iterator[ToolDefinition]:
             continue  # reported with the suite's problems
 
 
-def _listed(header: Mapping[str, object], path: Path, listings: Listings) -> Iterator[ToolDefinition]:
+def _listed(header: Mapping[str, object], path: Path, listings: StoredListings) -> Iterator[ToolDefinition]:
     for _, table in tables(header.get("servers")):
         try:
             listing = listings.recall(path, Server.model_validate(table))

@@ -11,7 +11,7 @@ from pathlib import Path
 from workbench.authoring.document import HEAD, CaseOutline, Document, is_in, outline_of, with_unparsed
 from workbench.authoring.form.typed import CellKey, InvalidText, place_in
 from workbench.authoring.typed_servers import Typed, typed_after, typed_servers
-from workbench.config.read_only import WHY_NOT, is_read_only
+from workbench.config.read_only import READ_ONLY_REASON, is_read_only
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.suite.files import FileState
@@ -92,7 +92,7 @@ class OpenSuite:
     def why_not_editable(self) -> str | None:
         """The reason why this suite cannot be edited, if any."""
         if is_read_only():
-            return WHY_NOT
+            return READ_ONLY_REASON
         if self.is_recording:
             return "this is a recording: open its suite to change it"
         if any("not UTF-8" in problem.message for problem in self.disk.problems):

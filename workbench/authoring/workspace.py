@@ -19,7 +19,7 @@ from workbench.config.models import ConfigError
 from workbench.config.read_only import refuse_if_read_only
 from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun
-from workbench.engine.recordings import UNFINISHED, run_of_recording, suite_of_recording
+from workbench.engine.recordings import UNFINISHED_SUFFIX, run_of_recording, suite_of_recording
 from workbench.grading.grade import RunResult
 from workbench.limits import MAX_RECORDING_HEAD_BYTES
 from workbench.providers.built_in import OFFLINE
@@ -170,7 +170,7 @@ def _found_at(roots: Sequence[Path], search: Search) -> tuple[Path, ...]:
 
 
 def _recordings_below(folder: Path, search: Search) -> list[Path]:
-    return sorted(search.files_below(folder, (SUFFIX, SUFFIX + UNFINISHED)))
+    return sorted(search.files_below(folder, (SUFFIX, SUFFIX + UNFINISHED_SUFFIX)))
 
 
 def _read(roots: tuple[Path, ...], found: Sequence[Path], samples: bool, models: ModelBook) -> Workspace:
@@ -194,7 +194,7 @@ def _read(roots: tuple[Path, ...], found: Sequence[Path], samples: bool, models:
 
 def is_recording(path: Path) -> bool:
     """Return whether a file is a recording, by its name or by its first line."""
-    if path.name.endswith((SUFFIX, SUFFIX + UNFINISHED)):
+    if path.name.endswith((SUFFIX, SUFFIX + UNFINISHED_SUFFIX)):
         return True
     # A recording may have another name, so the first line of other files decides.
     try:

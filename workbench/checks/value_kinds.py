@@ -44,7 +44,7 @@ from workbench.checks.fields import (
     is_percent,
 )
 from workbench.checks.values import canonical, canonical_text, json_equal, json_number, published_number, without_case
-from workbench.dataclasses import ByIdentity
+from workbench.dataclasses import CachedByIdentity
 from workbench.numerals import number_text, range_text, score_text, setting_text, whole
 from workbench.trajectory.json_schema import Schema, is_number
 
@@ -157,7 +157,7 @@ class Equals(CheckBase):
         return {"equals": start.values[0]}
 
 
-_in_lower_case: ByIdentity[Equals, Equals] = ByIdentity(
+_in_lower_case: CachedByIdentity[Equals, Equals] = CachedByIdentity(
     lambda check: check.model_copy(update={"equals": without_case(check.equals), "ignore_case": False})
 )
 """Returns a check with `ignore_case` as an exact check of lower-case text."""

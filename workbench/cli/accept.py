@@ -24,8 +24,8 @@ if executes(__name__):
         why_left_out,
     )
     from workbench.authoring.document import expects_something
-    from workbench.cli.batch_command import make_runs, name_broken, planned, show_of
-    from workbench.cli.redaction import begin_program, redacted, warn, write, write_json
+    from workbench.cli.batch_command import planned, print_broken_suites, run_plan, step_output
+    from workbench.cli.redaction import create_program, redacted, warn, write, write_json
     from workbench.cli.report_output import Output
     from workbench.config.secrets import Secrets
     from workbench.evaluation.options import RunOptions
@@ -91,7 +91,7 @@ class AcceptOptions:
 
 def accept(options: RunOptions, asked: AcceptOptions, *, trust: bool) -> int:
     """Run the cases, propose expectations, and write them if asked to; returns an exit code."""
-    program = begin_program(options.model_options)
+    program = create_program(options.model_options)
     plan = planned(options, program, quiet=asked.quiet)
     if plan is None:
         return USAGE
@@ -105,7 +105,7 @@ def accept(options: RunOptions, asked: AcceptOptions, *, trust: bool) -> int:
         warn(f"nothing was run: {bundled[0]} is a bundled sample, which is not changed; accept into a copy of it")
         return USAGE
     output = Output(asked.form, quiet=asked.quiet)
-    live = make_runs(plan, show_of(output, program), output, trust=trust, record=None, command="run")
+    live = run_plan(plan, step_output(output, program), output, trust=trust, record=None, command="run")
     if isinstance(live, int):
         return live
     if live.outcome.interrupted:
@@ -122,7 +122,7 @@ def accept(options: RunOptions, asked: AcceptOptions, *, trust: bool) -> int:
         for file, suite in zip(plan.files, suites, strict=True):
             if suite.proposed and not _written(file, suite):
                 code = USAGE
-    name_broken(broken_suites_of(plan.broken), program.secrets)
+    print_broken_suites(broken_suites_of(plan.broken), program.secrets)
     return code
 
 

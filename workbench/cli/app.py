@@ -109,9 +109,9 @@ def execute(arguments: argparse.Namespace) -> int:
     models = model_options(arguments)
     if models is None:
         return USAGE
-    from workbench.cli.redaction import begin_program
+    from workbench.cli.redaction import create_program
 
-    return show_app(app_options(arguments), begin_program(models))
+    return show_app(app_options(arguments), create_program(models))
 
 
 @dataclass(frozen=True)

@@ -26,15 +26,15 @@ from workbench.startup import executes
 if executes(__name__):
     import queue
 
-    from workbench.cli.batch_command import how_to_resume, show_of
+    from workbench.cli.batch_command import how_to_resume, step_output
     from workbench.cli.compare import pieces_of_comparison
     from workbench.cli.live import ProgressBar, StepPrinter
-    from workbench.cli.redaction import begin_program, printing_to, warn
+    from workbench.cli.redaction import create_program, printing_to, warn
     from workbench.cli.report_output import Output
     from workbench.cli.run import pieces_of_runs
     from workbench.config.folders import history_option
     from workbench.config.program import Program
-    from workbench.engine.events import JudgeAsked, RequestPutOff, RunDone, RunEvent, StartUp
+    from workbench.engine.events import JudgeAsked, RequestDelayed, RunDone, RunEvent, StartUp
     from workbench.evaluation.model_comparison import ModelComparison
     from workbench.evaluation.plan import Plan
     from workbench.evaluation.progress import BatchProgress
@@ -44,8 +44,8 @@ if executes(__name__):
     from workbench.history.history import History
     from workbench.history.records import BatchRow, HistoryError, RunRow
     from workbench.numerals import counted, counted_of
-    from workbench.remote.records import AttachError, Detached, Found, found, is_running, record_of
-    from workbench.remote.viewer import Ended, GoneError, Said, Seen, Viewing
+    from workbench.remote.records import AttachError, DetachedBatch, Found, found, is_running, record_of
+    from workbench.remote.viewer import BatchView, ConnectionEndedError, Ended, Said, Seen
     from workbench.show.views.batch_list import called
 
 
@@ -87,7 +87,7 @@ def execute(arguments: argparse.Namespace) -> int:
 SHOWN_BEFORE = 20
 """The number of the latest finished runs whose steps are shown at first."""
 
-_GONE_S = 2.0
+_PROCESS_END_TIMEOUT_S = 2.0
 """The time in seconds for a process to end after it has closed the connection."""
 
 _POLL_S = 0.05
@@ -96,7 +96,7 @@ _POLL_S = 0.05
 
 def attach(which: str | None, history: Path, output: Output, *, from_start: bool) -> int:
     """Watch a batch until it ends, and report; returns its exit code."""
-    program = begin_program()
+    program = create_program()
     try:
         batch = found(program.folders, history, which)
         if batch.known is not None and batch.running:
@@ -105,7 +105,7 @@ def attach(which: str | None, history: Path, output: Output, *, from_start: bool
                 if each.form is not None and each.form not in forms:
                     warn(f"'workbench {batch.known.command}' has no {each.form} report; there are {', '.join(forms)}")
                     return USAGE
-            return _TerminalView(batch.known, program, output, from_start).to_the_end()
+            return _TerminalView(batch.known, program, output, from_start).watch()
         return report_of_stored(batch, program, output)
     except (AttachError, HistoryError) as error:
         warn(str(error), program.secrets)
@@ -117,7 +117,7 @@ def attach_in_app(which: str | None, history: Path, *, theme: str | None = None,
     # Lazy import: attaching in the terminal needs no app.
     from workbench.cli.app import AppOptions, show_app
 
-    program = begin_program()
+    program = create_program()
     try:
         batch, suites = batch_and_suites(which, history, program)
     except (AttachError, HistoryError) as error:
@@ -142,7 +142,7 @@ def batch_and_suites(which: str | None, history: Path, program: Program) -> tupl
 class _TerminalView:
     """The terminal's view of one batch; it attaches again if the process drops the connection."""
 
-    def __init__(self, known: Detached, program: Program, output: Output, from_start: bool) -> None:
+    def __init__(self, known: DetachedBatch, program: Program, output: Output, from_start: bool) -> None:
         self._known = known
         self._program = program
         self._output = output
@@ -153,7 +153,7 @@ class _TerminalView:
         """The number of the last event shown, by run id."""
         self._said: set[str] = set()
 
-    def to_the_end(self) -> int:
+    def watch(self) -> int:
         known = self._known
         try:
             while True:
@@ -161,7 +161,7 @@ class _TerminalView:
                     return self._look()
                 # A process drops viewers that read too slowly, so a closed connection does not mean that the process
                 # has ended.
-                except GoneError as error:
+                except ConnectionEndedError as error:
                     if not _is_still_there(known, self._program):
                         break
                     warn(f"batch {known.batch}: {error}; attaching again")
@@ -177,7 +177,7 @@ class _TerminalView:
         return report_of_stored(Found(known.file, known.batch, last), self._program, self._output)
 
     def _look(self) -> int:
-        with Viewing(self._known) as viewing:
+        with BatchView(self._known) as viewing:
             runs = viewing.plan
             over = viewing.over
             figures = []
@@ -186,13 +186,13 @@ class _TerminalView:
                     figures.append(row.figures)
             progress = BatchProgress((run for place, run in runs.items() if place not in over), figures)
             bar = ProgressBar(progress, sys.stderr, os.environ)
-            show = show_of(self._output, self._program)
+            show = step_output(self._output, self._program)
             steps = show.steps and (self._known.command == "run" or self._output.verbose)
             show = replace(show, stream=bar.above(show.stream), steps=steps)
             printer = StepPrinter(Plan.of(runs.values(), self._program), show)
             try:
                 if show.steps:
-                    self._show_before([row for place, row in over.items() if place not in self._shown], printer)
+                    self._show_earlier_runs([row for place, row in over.items() if place not in self._shown], printer)
                 with printing_to(bar.above(sys.stderr)):
                     code = self._follow(viewing, printer, progress, bar)
             finally:
@@ -200,7 +200,7 @@ class _TerminalView:
             self._output.deliver(lambda each: self._report(viewing, each))
             return code
 
-    def _show_before(self, over: list[RunRow], printer: StepPrinter) -> None:
+    def _show_earlier_runs(self, over: list[RunRow], printer: StepPrinter) -> None:
         known = self._known
         over.sort(key=_ended_ms)
         shown = over if self._all else over[-SHOWN_BEFORE:]
@@ -215,8 +215,8 @@ class _TerminalView:
                 printer.done(replace(result_of_row(row, recording), run_id=str(row.place)))
                 self._shown.add(row.place)
 
-    def _follow(self, viewing: Viewing, printer: StepPrinter, progress: BatchProgress, bar: ProgressBar) -> int:
-        for seen in _as_they_come(viewing, bar):
+    def _follow(self, viewing: BatchView, printer: StepPrinter, progress: BatchProgress, bar: ProgressBar) -> int:
+        for seen in _messages_with_progress(viewing, bar):
             if isinstance(seen, Ended):
                 return seen.exit_code
             if isinstance(seen, Said):
@@ -236,13 +236,13 @@ class _TerminalView:
                     printer.start_up(seen)
                 case JudgeAsked():
                     printer.judging(seen)
-                case RequestPutOff():
+                case RequestDelayed():
                     printer.put_off(seen)
                 case _:
                     pass
         raise AssertionError("it ends with its end")
 
-    def _counts(self, seen: Seen, viewing: Viewing) -> bool:
+    def _counts(self, seen: Seen, viewing: BatchView) -> bool:
         """Return whether an event counts in the progress: its run had not ended when this command attached."""
         match seen:
             case RunEvent(event=event):
@@ -259,7 +259,7 @@ class _TerminalView:
             self._last[event.run_id] = event.sequence
             printer.step(happened)
 
-    def _report(self, viewing: Viewing, output: Output) -> Iterator[str]:
+    def _report(self, viewing: BatchView, output: Output) -> Iterator[str]:
         return viewing.report(
             form=None if output.is_text else output.form,
             quiet=output.quiet,
@@ -274,7 +274,7 @@ def _ended_ms(row: RunRow) -> float:
     return (row.figures.ended_ms if row.figures is not None else None) or 0
 
 
-def _as_they_come(viewing: Viewing, bar: ProgressBar) -> Iterator[Seen]:
+def _messages_with_progress(viewing: BatchView, bar: ProgressBar) -> Iterator[Seen]:
     """Yield the messages of a batch, drawing its progress.
 
     Raises the viewer's errors.
@@ -303,9 +303,9 @@ def _as_they_come(viewing: Viewing, bar: ProgressBar) -> Iterator[Seen]:
             return
 
 
-def _is_still_there(known: Detached, program: Program) -> bool:
+def _is_still_there(known: DetachedBatch, program: Program) -> bool:
     """Return whether the process of a batch still accepts connections after it has closed one."""
-    until = time.monotonic() + _GONE_S
+    until = time.monotonic() + _PROCESS_END_TIMEOUT_S
     while is_running(program.folders, known):
         if time.monotonic() > until:
             return True

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.approval import approved
-from workbench.cli.live import Live, Show, Watcher, run_live, signals_interrupt
+from workbench.cli.live import BatchObserver, BatchOutcome, Show, run_live, signals_interrupt
 from workbench.cli.pins import FrozenError, check_pins
 from workbench.cli.redaction import shown_search, warn
 from workbench.cli.report_output import Output, can_record_in, report_width
@@ -27,7 +27,7 @@ from workbench.evaluation.approval import Approval, needs
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, USAGE
 from workbench.evaluation.judges import unknown_judge
 from workbench.evaluation.options import RunOptions
-from workbench.evaluation.plan import ClusterError, GivenUpError, Notice, NotInstalledError, Plan, PlanError
+from workbench.evaluation.plan import ClusterError, Notice, NotInstalledError, Plan, PlanError, WaitCancelledError
 from workbench.evaluation.planner import plan
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import is_cost_limited
@@ -80,7 +80,7 @@ def planned(options: RunOptions, program: Program, *, quiet: bool) -> Plan | Non
             made = plan(options, program, search)
     except KeyboardInterrupt:
         if options.resume is not None:
-            warn(f"stopping; nothing was run{_resuming_again(options)}", program.secrets)
+            warn(f"stopping; nothing was run{_resume_hint(options)}", program.secrets)
         raise
     except PlanError as error:
         show_notices(error.notices, program, quiet=quiet)
@@ -89,7 +89,7 @@ def planned(options: RunOptions, program: Program, *, quiet: bool) -> Plan | Non
     return made
 
 
-def name_broken(broken: Sequence[BrokenSuite], secrets: Secrets) -> None:
+def print_broken_suites(broken: Sequence[BrokenSuite], secrets: Secrets) -> None:
     """Print the suites that were not run because of errors, at the end of a command."""
     if broken:
         # Lazy import: few plans have a broken suite.
@@ -105,7 +105,7 @@ def with_chosen_cases(options: RunOptions, plan: Plan) -> RunOptions:
     return replace(options, cases=tuple(dict.fromkeys(run.case.id for run in plan.runs)))
 
 
-def _resuming_again(options: RunOptions) -> str:
+def _resume_hint(options: RunOptions) -> str:
     if options.resume is None or options.history is None:
         return ""
     command = "workbench compare --resume" if options.compares else "workbench run --resume"
@@ -132,7 +132,7 @@ def baseline_for(options: BaselineOptions, plan: Plan) -> Baseline | None:
     try:
         baseline, notices = baseline_of(options.batch, options.history, plan, options.fail_on)
     except HistoryError as error:
-        plan.abandon()
+        plan.release_claim()
         warn(f"nothing was run: {error}", plan.program.secrets)
         return None
     for notice in notices:
@@ -140,7 +140,7 @@ def baseline_for(options: BaselineOptions, plan: Plan) -> Baseline | None:
     return replace(baseline, confirm=options.confirm, confirm_writes=options.confirm_writes)
 
 
-def make_runs(
+def run_plan(
     plan: Plan,
     show: Show,
     output: Output,
@@ -150,7 +150,7 @@ def make_runs(
     command: ResumedBy,
     frozen: bool = False,
     from_history: bool = False,
-) -> Live | int:
+) -> BatchOutcome | int:
     """Run a plan.
 
     Returns an exit code, after reporting the reason, if no run can begin. With `frozen`, tools must equal their pins.
@@ -159,7 +159,7 @@ def make_runs(
     approval = allowed(plan, output, trust=trust, record=record, frozen=frozen)
     if isinstance(approval, int):
         return approval
-    return make_allowed(plan, approval, show, output, record, command, from_history=from_history)
+    return run_approved(plan, approval, show, output, record, command, from_history=from_history)
 
 
 def allowed(plan: Plan, output: Output, *, trust: bool, record: Record | None, frozen: bool) -> Approval | int:
@@ -169,31 +169,31 @@ def allowed(plan: Plan, output: Output, *, trust: bool, record: Record | None, f
     approval = approved(needs(plan), program, all_of_them=trust)
     can_write = approval is not None and output.can_write(len(plan.places))
     if approval is None or not can_write or (record is not None and not can_record_in(record.folder)):
-        plan.abandon()
+        plan.release_claim()
         return USAGE
     # Without --frozen, differences from pins are only reported.
     if frozen or any(pin_file(file.path).exists() for file in plan.files):
         try:
             check_pins(plan, approval, frozen=frozen)
         except FrozenError as error:
-            plan.abandon()
+            plan.release_claim()
             warn(str(error), program.secrets)
             return INFRASTRUCTURE
     return approval
 
 
-def make_allowed(
+def run_approved(
     plan: Plan,
     approval: Approval,
     show: Show,
     output: Output,
     record: Record | None,
     command: ResumedBy,
-    watcher: Watcher | None = None,
+    watcher: BatchObserver | None = None,
     *,
     from_history: bool = False,
-) -> Live | int:
-    """Run an approved plan, as `make_runs` does."""
+) -> BatchOutcome | int:
+    """Run an approved plan, as `run_plan` does."""
     program = plan.program
     lines = recording_lines(program.secrets)
     recordings = None
@@ -214,14 +214,14 @@ def make_allowed(
             )
     # A new batch can run without the history; a resumed batch must be recorded there.
     except HistoryError as error:
-        plan.abandon()
+        plan.release_claim()
         warn(f"nothing was run: {error}", program.secrets)
         return USAGE
     except ClusterError as error:
-        plan.abandon()
+        plan.release_claim()
         for problem in (*error.problems, "nothing was run"):
             warn(problem, program.secrets)
-        return {GivenUpError: INTERRUPTED, NotInstalledError: USAGE}.get(type(error), INFRASTRUCTURE)
+        return {WaitCancelledError: INTERRUPTED, NotInstalledError: USAGE}.get(type(error), INFRASTRUCTURE)
     if recordings is not None and recordings.problem is not None:
         live.recorded = False
         warn(recordings.problem, program.secrets)
@@ -234,7 +234,7 @@ def make_allowed(
     return live
 
 
-def show_of(output: Output, program: Program) -> Show:
+def step_output(output: Output, program: Program) -> Show:
     """Return the stream for the printed steps of runs, and their form."""
     # Standard output must contain nothing but the report if a program reads it.
     steps = not output.quiet and (output.is_text or output.file is not None)
@@ -267,7 +267,7 @@ def experiment(options: RunOptions, program: Program, output: Output, *, trust: 
     approval = approved(needs(plan), program, all_of_them=trust)
     if approval is None:
         return None
-    return Experiment(plan, approval, show_of(output, program))
+    return Experiment(plan, approval, step_output(output, program))
 
 
 def how_to_resume(history: Path, number: int, command: ResumedBy) -> str:

@@ -17,15 +17,23 @@ from workbench.startup import executes
 
 if executes(__name__):
     from workbench.cli.batch_command import how_to_resume
-    from workbench.cli.redaction import begin_program, warn, write, write_json
+    from workbench.cli.redaction import create_program, warn, write, write_json
     from workbench.cli.report_output import report_width
     from workbench.config.folders import history_option
     from workbench.config.program import Program
     from workbench.history.history import History
     from workbench.history.records import BatchRow, HistoryError
     from workbench.numerals import counted_of
-    from workbench.remote.records import AttachError, Found, found, is_running, running_in, running_ones, tidy
-    from workbench.remote.viewer import Connection, GoneError
+    from workbench.remote.records import (
+        AttachError,
+        Found,
+        found,
+        is_running,
+        remove_stale,
+        running_batches,
+        running_in,
+    )
+    from workbench.remote.viewer import Connection, ConnectionEndedError
     from workbench.show.text import paint_for, table_lines
     from workbench.show.views.batch_list import batch_table, called, facts_of
     from workbench.show.visible import one_line
@@ -75,9 +83,9 @@ def list_running(history: Path, form: str) -> int:
 
     The list has all batches without a terminal, and the history's batches that run in other programs.
     """
-    program = begin_program()
+    program = create_program()
     # Killed processes leave their sockets and records behind.
-    tidy(program.folders)
+    remove_stale(program.folders)
     running = [*_running(program, history)]
     if form == "json":
         from workbench.show.json.history import RunningBatch, RunningReport
@@ -106,7 +114,7 @@ def list_running(history: Path, form: str) -> int:
 
 def _running(program: Program, history: Path) -> Iterator[Running]:
     # Batches without a terminal have records, whatever their history; other batches are found only in a given history.
-    attachable = running_ones(program.folders)
+    attachable = running_batches(program.folders)
     for each in attachable:
         try:
             with History(each.history) as opened:
@@ -137,7 +145,7 @@ def _lines(running: list[Running], history: Path) -> Iterator[str]:
 
 def stop(which: str, history: Path) -> int:
     """Stop a batch without a terminal, and wait for its end; returns an exit code."""
-    program = begin_program()
+    program = create_program()
     try:
         batch = found(program.folders, history, which)
         known = batch.known
@@ -150,7 +158,7 @@ def stop(which: str, history: Path) -> int:
                 time.sleep(_POLL_S)
         with History(known.file) as opened:
             stored = opened.batch(f"#{known.batch}")
-    except GoneError as error:
+    except ConnectionEndedError as error:
         warn(f"{error}; its process is {batch.known.pid if batch.known is not None else 'gone'}", program.secrets)
         return USAGE
     except (AttachError, HistoryError) as error:

@@ -52,14 +52,14 @@ if executes(__name__):
         Record,
         baseline_for,
         how_to_resume,
-        make_runs,
-        name_broken,
         planned,
+        print_broken_suites,
+        run_plan,
         show_notices,
         with_chosen_cases,
     )
-    from workbench.cli.live import Live, Show
-    from workbench.cli.redaction import begin_program, json_report, redacted, warn, without_secrets, write
+    from workbench.cli.live import BatchOutcome, Show
+    from workbench.cli.redaction import create_program, json_report, redacted, warn, without_secrets, write
     from workbench.cli.report_output import Output, details_of, report_width
     from workbench.config.folders import history_option
     from workbench.config.program import Program
@@ -175,8 +175,8 @@ def compare(
 
     With `detach`, the runs continue in another process that outlives this one.
     """
-    program = begin_program(options.model_options)
-    comparing = Comparing(program, options, output, only_differences, detach)
+    program = create_program(options.model_options)
+    comparing = ComparisonCommand(program, options, output, only_differences, detach)
     if options.resume is not None:
         return comparing.resume(record, trust=app.trust)
     plan = planned(options, program, quiet=output.quiet)
@@ -230,7 +230,7 @@ def _opens_app(output: Output) -> bool:
     return not asked_for_report and all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
-class Comparing:
+class ComparisonCommand:
     """A comparison that is reported without the app."""
 
     def __init__(
@@ -256,7 +256,7 @@ class Comparing:
                 return USAGE
             if self._compares_models(plan.resumed.batch):
                 return self.run_and_report(plan, record, trust=trust)
-            plan.abandon()
+            plan.release_claim()
             return USAGE
         if not self._compares_models(complete.batch):
             return USAGE
@@ -279,12 +279,12 @@ class Comparing:
             job = Job(plan, self._output, record, "compare", baseline, self._options, self._only_differences)
             return detached(job, trust=trust)
         show = Show(sys.stdout, False, False, report_width(sys.stdout), Paint(False), self._program.secrets)
-        live = make_runs(plan, show, self._output, trust=trust, record=record, command="compare")
+        live = run_plan(plan, show, self._output, trust=trust, record=record, command="compare")
         if isinstance(live, int):
             return live
         return self.report(live, plan, baseline)
 
-    def report(self, live: Live, plan: Plan, baseline: Baseline | None) -> int:
+    def report(self, live: BatchOutcome, plan: Plan, baseline: Baseline | None) -> int:
         """Report on all runs of a batch; returns an exit code."""
         try:
             return self._compared(live, plan, baseline)
@@ -292,7 +292,7 @@ class Comparing:
             warn(f"there is no report: {error}", self._program.secrets)
             return INFRASTRUCTURE
 
-    def _compared(self, live: Live, plan: Plan, baseline: Baseline | None) -> int:
+    def _compared(self, live: BatchOutcome, plan: Plan, baseline: Baseline | None) -> int:
         outcome, against = live.outcome, None
         if baseline is not None:
             against = baseline.against(PlannedRuns(plan, outcome.results).results)
@@ -330,7 +330,7 @@ class Comparing:
         history = self._options.history
         written = output.deliver(partial(pieces_of_comparison, batch, whole, history=history))
         if not output.is_text or output.file is not None:
-            name_broken(batch.broken, self._program.secrets)
+            print_broken_suites(batch.broken, self._program.secrets)
         if output.summary and "GITHUB_STEP_SUMMARY" in os.environ:
             from workbench.cli.github import write_summary
 

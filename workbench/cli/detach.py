@@ -52,7 +52,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Begun:
+class BatchBegun:
     """A message of the process: the batch has begun, and other programs can attach to it."""
 
     batch: int
@@ -70,13 +70,13 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Complaint:
+class TerminalLine:
     """A message of the process before the batch has begun: a line for the terminal."""
 
     text: str
 
 
-Answer = Begun | Refused | Complaint
+Answer = BatchBegun | Refused | TerminalLine
 
 
 def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
@@ -86,16 +86,16 @@ def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
     """
     plan = job.plan
     if (why := _why_not(job)) is not None:
-        plan.abandon()
+        plan.release_claim()
         warn(f"nothing was run: {why}", plan.program.secrets)
         return USAGE
     approval = allowed(plan, job.output, trust=trust, record=job.record, frozen=frozen)
     if isinstance(approval, int):
         return approval
     # This process releases its claim on a resumed batch, so that the new process can claim it.
-    plan.abandon()
-    answer = _handed_over(job, approval)
-    if not isinstance(answer, Begun):
+    plan.release_claim()
+    answer = _hand_over(job, approval)
+    if not isinstance(answer, BatchBegun):
         return answer.exit_code
     assert plan.history is not None
     if job.output.quiet:
@@ -131,7 +131,7 @@ def _why_not(job: Job) -> str | None:
     return None
 
 
-def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
+def _hand_over(job: Job, approval: Approval) -> BatchBegun | Refused:
     ours, theirs = socket.socketpair()
     # The process gets the same `sys.path`, so that it imports the same modules; `-P` keeps the current folder off the
     # path.
@@ -169,7 +169,7 @@ def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
             raise
 
 
-def _answer(connection: socket.socket, process: subprocess.Popen[bytes]) -> Begun | Refused:
+def _answer(connection: socket.socket, process: subprocess.Popen[bytes]) -> BatchBegun | Refused:
     with connection.makefile("rb") as answers:
         while True:
             try:
@@ -182,7 +182,7 @@ def _answer(connection: socket.socket, process: subprocess.Popen[bytes]) -> Begu
                 else:
                     warn(f"{ended}, exit code {process.wait()}")
                 return Refused(INFRASTRUCTURE)
-            if not isinstance(answer, Complaint):
+            if not isinstance(answer, TerminalLine):
                 return answer
             warn(answer.text)
 

@@ -16,9 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.cli.batch_command import make_allowed
-from workbench.cli.compare import Comparing
-from workbench.cli.detach import Begun, Complaint, Job, Refused, say, silence_descriptor
+from workbench.cli.batch_command import run_approved
+from workbench.cli.compare import ComparisonCommand
+from workbench.cli.detach import BatchBegun, Job, Refused, TerminalLine, say, silence_descriptor
 from workbench.cli.live import Show
 from workbench.cli.redaction import continue_as, redacted, warn
 from workbench.cli.report_output import Output
@@ -33,19 +33,19 @@ from workbench.history.claims import claim
 from workbench.history.history import History
 from workbench.history.records import HistoryError
 from workbench.remote.batch_server import BatchBroadcast
-from workbench.remote.records import AttachError, Detached, address, claim_process, tidy
+from workbench.remote.records import AttachError, DetachedBatch, address, claim_process, remove_stale
 from workbench.show.forms import forms_of
 from workbench.show.text import Paint
 from workbench.version import __version__
 
 _logger = logging.getLogger(__name__)
 
-_LAST_WORDS_S = 2.0
+_FINAL_OUTPUT_TIMEOUT_S = 2.0
 
-_STORED_S = 30.0
+_STORE_TIMEOUT_S = 30.0
 """The most seconds that storing the plan of a large batch may take."""
 
-Deliver = Callable[[Output], Iterable[str]]
+MakeReport = Callable[[Output], Iterable[str]]
 
 _ERRORS = 2
 """The file descriptor of standard error, to which a suite's servers and modules write as well."""
@@ -72,7 +72,7 @@ class _Process:
         self._connection = connection
         self._approval = approval
         self._broadcast: BatchBroadcast | None = None
-        self._pieces: Deliver | None = None
+        self._pieces: MakeReport | None = None
         self._problem: str | None = None
         output = job.output
         self._job = replace(
@@ -98,27 +98,27 @@ class _Process:
         sys.stderr.flush()
         silence_descriptor(_ERRORS)
         # A suite's processes may still hold standard error open, so the wait is limited.
-        listening.join(_LAST_WORDS_S)
+        listening.join(_FINAL_OUTPUT_TIMEOUT_S)
         if self._broadcast is None:
             say(self._connection, Refused(code))
         else:
             self._broadcast.end(code)
             reports = None
             if self._pieces is not None:
-                reports = _as_wanted(self._pieces, self._job.command)
+                reports = _viewer_output(self._pieces, self._job.command)
             self._broadcast.serve_reports(reports)
         sys.exit(code)
 
     def _make(self) -> int:
         job, plan = self._job, self._job.plan
         try:
-            _claim_again(plan)
+            _reclaim(plan)
         except HistoryError as error:
             warn(f"nothing was run: {error}")
             return USAGE
         show = Show(sys.stdout, False, False, 80, Paint(False), plan.program.secrets)
         from_history = job.options is None
-        live = make_allowed(
+        live = run_approved(
             *(plan, self._approval, show, job.output, job.record, job.command, self), from_history=from_history
         )
         if self._problem is not None:
@@ -128,11 +128,11 @@ class _Process:
             return live
         if job.options is None:
             return report_on_runs(live, plan, self._approval, job.baseline, job.output, show)
-        comparing = Comparing(plan.program, job.options, job.output, job.only_differences)
+        comparing = ComparisonCommand(plan.program, job.options, job.output, job.only_differences)
         return comparing.report(live, plan, job.baseline)
 
     def begun(self, runtime: Runtime, name: str) -> None:
-        until, plan = time.monotonic() + _STORED_S, self._job.plan
+        until, plan = time.monotonic() + _STORE_TIMEOUT_S, self._job.plan
         while (number := runtime.number_of(name)) is None and time.monotonic() < until:
             runtime.settle_history()
         history, folders = plan.history, plan.program.folders
@@ -144,9 +144,9 @@ class _Process:
             if number is None:
                 raise AttachError(f"the history {history} cannot be written, which attaching to the batch needs")
             # Killed processes leave their records behind; each new batch removes them.
-            tidy(folders)
+            remove_stale(folders)
             claim_process(folders, history, number)
-            known = Detached(
+            known = DetachedBatch(
                 history=str(history.resolve()),
                 batch=number,
                 command=self._job.command,
@@ -161,14 +161,14 @@ class _Process:
             self._problem = f"the batch was abandoned: {error}"
             runtime.stop_all()
             return
-        say(self._connection, Begun(number, os.getpid()))
+        say(self._connection, BatchBegun(number, os.getpid()))
         self._connection.close()
 
     def take(self, event: BatchEvent) -> None:
         if self._broadcast is not None:
             self._broadcast.take(event)
 
-    def _keep(self, pieces: Deliver) -> None:
+    def _keep(self, pieces: MakeReport) -> None:
         self._pieces = pieces
 
     def _listen(self) -> threading.Thread:
@@ -185,7 +185,7 @@ class _Process:
                     if self._broadcast is not None:
                         self._broadcast.said(text)
                     else:
-                        say(self._connection, Complaint(text))
+                        say(self._connection, TerminalLine(text))
 
         thread = threading.Thread(target=listen, name="errors", daemon=True)
         thread.start()
@@ -196,9 +196,9 @@ class _Process:
 class _KeptOutput(Output):
     """The reports of a process without a terminal, written to files and created for viewers on request."""
 
-    keep: Callable[[Deliver], None] = lambda _pieces: None
+    keep: Callable[[MakeReport], None] = lambda _pieces: None
 
-    def deliver(self, pieces: Deliver) -> bool:
+    def deliver(self, pieces: MakeReport) -> bool:
         """Write the reports to files, and keep the function that creates reports.
 
         Returns whether all files could be written.
@@ -229,7 +229,7 @@ class _ViewerOutput(Output):
         return Paint(self.coloured)
 
 
-def _as_wanted(pieces: Deliver, command: str) -> Callable[[Mapping[str, Any]], Iterable[str]]:
+def _viewer_output(pieces: MakeReport, command: str) -> Callable[[Mapping[str, Any]], Iterable[str]]:
     def wanted(asked: Mapping[str, Any]) -> Iterable[str]:
         form = asked.get("form") or "text"
         forms = forms_of("compare" if command == "compare" else "run", beside=True)
@@ -256,7 +256,7 @@ def _stop() -> None:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 
 
-def _claim_again(plan: Plan) -> None:
+def _reclaim(plan: Plan) -> None:
     """Claim the batch to resume, as it was planned.
 
     Raises HistoryError if it is running elsewhere, or has run since then.

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.parser import add_history_options, history_to_read, names_batch, which_grading
+from workbench.cli.parser import add_history_options, grading_number, history_to_read, names_batch
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.exchange.exporters.forms import FORMS
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_sending_options(parser)
     parser.add_argument(
-        "--grading", type=which_grading, metavar="N|latest", help="use the grades of this regrade of the batch"
+        "--grading", type=grading_number, metavar="N|latest", help="use the grades of this regrade of the batch"
     )
     add_history_options(parser, may_be_none=False)
 
@@ -61,7 +61,7 @@ def add_sending_options(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     # Lazy import: `--help` stays fast.
     from workbench.cli.export_output import Export, export_runs, read_runs
-    from workbench.cli.redaction import begin_program, warn
+    from workbench.cli.redaction import create_program, warn
     from workbench.exchange.exporters.export import report_of
 
     if any(map(names_batch, arguments.runs)):
@@ -70,7 +70,7 @@ def execute(arguments: argparse.Namespace) -> int:
         option = "--grading" if arguments.grading is not None else f"--format {arguments.format}"
         warn(f"nothing was exported: {option} needs a batch of the history, and {arguments.runs[0]} is not one")
         return USAGE
-    program = begin_program()
+    program = create_program()
     export = Export(arguments.format, arguments.output, arguments.otlp, arguments.otlp_content, "name a folder with -o")
     if not export.is_complete():
         return USAGE
@@ -90,7 +90,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def _export_batch(arguments: argparse.Namespace) -> int:
     from workbench.cli import history_export
-    from workbench.cli.history_command import or_no_file, run_history_command
+    from workbench.cli.history_command import run_history_command, run_on_batch
     from workbench.cli.redaction import warn
 
     if len(arguments.runs) > 1:
@@ -105,5 +105,5 @@ def _export_batch(arguments: argparse.Namespace) -> int:
         otlp_content=arguments.otlp_content,
     )
     return run_history_command(
-        partial(or_no_file, history_export.execute, options), history_to_read(arguments, ()), None
+        partial(run_on_batch, history_export.execute, options), history_to_read(arguments, ()), None
     )

@@ -10,7 +10,7 @@ from workbench.cli.redaction import warn, write
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.engine.suite_secrets import learn_secrets
+from workbench.engine.suite_secrets import register_secrets
 from workbench.evaluation.report import Report
 from workbench.exchange.exporters.export import write_runs, write_table
 from workbench.exchange.exporters.exported import ExportedRun, exported_run, suite_in
@@ -78,7 +78,7 @@ def export_runs(
 def _written(export: Export, runs: Iterable[ExportedRun], report: Callable[[], Report], stem: str) -> str | None:
     assert export.form is not None and export.place is not None
     if FORMS[export.form].writer:
-        all_of_them = _Counted(runs)
+        all_of_them = _CountedRuns(runs)
         if not all_of_them.any():
             return None
         files = write_runs(all_of_them, export.form, export.place, stem)
@@ -101,7 +101,7 @@ def _sent(export: Export, program: Program, runs: Iterable[ExportedRun]) -> str 
     # The project's `.env` is ignored: a cloned project must not decide where traces are sent.
     environment = program.environment.own
     collector = collector_of(export.otlp or "", environment, program.secrets, content=export.content)
-    all_of_them = _Counted(runs)
+    all_of_them = _CountedRuns(runs)
     if not all_of_them.any():
         return None
     sent = send(all_of_them, collector)
@@ -111,7 +111,7 @@ def _sent(export: Export, program: Program, runs: Iterable[ExportedRun]) -> str 
     return f"{done}, without texts, arguments and results (add them with --otlp-content)"
 
 
-class _Counted:
+class _CountedRuns:
     def __init__(self, runs: Iterable[ExportedRun]) -> None:
         self._runs = iter(runs)
         self.count = 0
@@ -141,7 +141,7 @@ def read_runs(
             try:
                 text = recording.header.suite.text
                 # Secrets are learned before the run is converted, because the conversion redacts it.
-                learn_secrets(program, file.parent, suite_in(text), text)
+                register_secrets(program, file.parent, suite_in(text), text)
             except ConfigError as error:
                 damaged(str(error))
             yield recording, exported_run(recording, program.secrets)

@@ -18,8 +18,8 @@ from workbench.startup import executes
 
 if executes(__name__):
     from workbench.analysis.fault_matrix import FaultMatrix
-    from workbench.cli.batch_command import experiment, name_broken
-    from workbench.cli.redaction import begin_program, json_report, redacted, warn
+    from workbench.cli.batch_command import experiment, print_broken_suites
+    from workbench.cli.redaction import create_program, json_report, redacted, warn
     from workbench.cli.report_output import Output
     from workbench.evaluation.options import RunOptions
     from workbench.evaluation.plan import broken_suites_of
@@ -78,7 +78,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, trust: bool) -> int:
     """Run, fork and report; returns an exit code, 0 if every reaction is acceptable."""
-    program = begin_program(options.model_options)
+    program = create_program(options.model_options)
     trying = experiment(options, program, output, trust=trust)
     if trying is None:
         return USAGE
@@ -107,7 +107,7 @@ def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, tru
     if trying.plan.broken:
         code = USAGE
     written = output.deliver(lambda each: _pieces(matrix, code, each))
-    name_broken(broken_suites_of(trying.plan.broken), program.secrets)
+    print_broken_suites(broken_suites_of(trying.plan.broken), program.secrets)
     return code if written else USAGE
 
 

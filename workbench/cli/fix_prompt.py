@@ -15,14 +15,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     from workbench.cli.named_run import named_run
-    from workbench.cli.redaction import begin_program, redacted, warn, write
+    from workbench.cli.redaction import create_program, redacted, warn, write
     from workbench.config.models import ConfigError
     from workbench.history.records import HistoryError
     from workbench.show.views.fix_prompt import fix_prompt
     from workbench.trajectory.recording import RecordingError
 
     try:
-        program = begin_program()
+        program = create_program()
         run = named_run(arguments, program)
         write(redacted(fix_prompt(run.case, run.result, run.suite)))
     except (ConfigError, HistoryError, RecordingError, ValueError) as error:

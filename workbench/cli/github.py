@@ -22,12 +22,12 @@ def in_github() -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
-def make_output_inert() -> None:
+def escape_output() -> None:
     """Escape all further output, so that only `write_commands` gives commands to the runner."""
-    sys.stdout, sys.stderr = (cast("TextIO", InertStream(stream)) for stream in (sys.stdout, sys.stderr))
+    sys.stdout, sys.stderr = (cast("TextIO", EscapedStream(stream)) for stream in (sys.stdout, sys.stderr))
 
 
-class InertStream:
+class EscapedStream:
     """A stream to the runner. It escapes commands, even those written in pieces."""
 
     def __init__(self, stream: TextIO) -> None:

@@ -24,7 +24,7 @@ from workbench.startup import executes
 if executes(__name__):
     from workbench.cli.approval import approved
     from workbench.cli.batch_command import judge_is_known
-    from workbench.cli.redaction import begin_program, learn_suite_secrets, printing_to, warn, warn_of_problems
+    from workbench.cli.redaction import create_program, printing_to, register_suite_secrets, warn, warn_of_problems
     from workbench.cli.report_output import Output
     from workbench.cli.run import pieces_of_runs, report_to_github
     from workbench.config.model_book import ModelOptions
@@ -113,7 +113,7 @@ _OF_RECORDINGS = (
 
 def _grade_batches(arguments: argparse.Namespace) -> int:
     from workbench.cli import history_regrade
-    from workbench.cli.history_command import or_no_file, run_history_command
+    from workbench.cli.history_command import run_history_command, run_on_batch
 
     batch = next(filter(names_batch, arguments.runs))
     if arguments.calls:
@@ -141,14 +141,14 @@ def _grade_batches(arguments: argparse.Namespace) -> int:
         trust=arguments.trust,
         format=arguments.format or "text",
     )
-    grade = partial(or_no_file, history_regrade.execute, options)
+    grade = partial(run_on_batch, history_regrade.execute, options)
     return run_history_command(grade, history_to_read(arguments, ()), arguments.judge)
 
 
 def regrade_and_report(options: GradeOptions, output: Output, *, trust: bool) -> int:
     """Grade recordings and report the changes; returns an exit code."""
     try:
-        program = begin_program(ModelOptions(judge=options.judge))
+        program = create_program(ModelOptions(judge=options.judge))
     except ConfigError as error:
         warn(f"nothing was graded: {error}")
         return USAGE
@@ -166,7 +166,7 @@ def regrade_and_report(options: GradeOptions, output: Output, *, trust: bool) ->
             warn(problem.text, program.secrets)
     if not plan.runs:
         return USAGE
-    learn_suite_secrets(program, plan.files)
+    register_suite_secrets(program, plan.files)
     if not judge_is_known(options.judge, plan.files, program):
         return USAGE
     # One question covers all recordings with the same needs: there may be thousands.

@@ -20,13 +20,13 @@ from workbench.cli.parser import (
     add_history_options,
     add_report_option,
     add_report_options,
+    grading_number,
     group,
     history_to_read,
     natural,
     number_from,
     options_as,
     show_first,
-    which_grading,
 )
 from workbench.cli.run_options import add_baseline_options, add_by_option, add_confirm_option, add_min_score_option
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, MEANINGS, OK, QUALITY_MISSED, USAGE
@@ -209,7 +209,7 @@ def _reports(parser: argparse.ArgumentParser, command: Command) -> None:
 
 def _grading(parser: argparse.ArgumentParser) -> None:
     group(parser, GRADING).add_argument(
-        "--grading", type=which_grading, metavar="N|latest", help="use the grades of this regrade"
+        "--grading", type=grading_number, metavar="N|latest", help="use the grades of this regrade"
     )
 
 

@@ -9,14 +9,14 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from workbench.cli.redaction import begin_program, warn, write, write_json
+from workbench.cli.redaction import create_program, warn, write, write_json
 from workbench.cli.report_output import Output, report_width
 from workbench.config.folders import history_option
 from workbench.config.model_book import ModelOptions
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.engine.suite_secrets import learn_secrets
+from workbench.engine.suite_secrets import register_secrets
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.claims import claimed
 from workbench.history.history import History
@@ -61,16 +61,16 @@ class HistoryCommand:
         for why in dict.fromkeys(damaged):
             self.warn(f"left out: {why}")
 
-    def learn_secrets(self, *batches: BatchRow) -> None:
+    def register_secrets(self, *batches: BatchRow) -> None:
         """Learn the secrets of batches' suites, before any of their content is shown or written."""
-        self.learn_secrets_of(chain.from_iterable(batch.suites for batch in batches))
+        self.register_suite_secrets(chain.from_iterable(batch.suites for batch in batches))
 
-    def learn_secrets_of(self, suites: Iterable[SuiteRef]) -> None:
+    def register_suite_secrets(self, suites: Iterable[SuiteRef]) -> None:
         """Learn the secrets of suites, before any of their content is shown or written."""
         # Secrets come from a folder's `.env` and settings, so one suite per folder is enough.
         for folder in {suite.file.parent for suite in suites}:
             try:
-                learn_secrets(self.program, folder)
+                register_secrets(self.program, folder)
             except ConfigError as error:
                 self.warn(str(error))
 
@@ -88,7 +88,7 @@ class HistoryCommand:
 def run_history_command(word: Callable[[HistoryCommand], int], file: Path, judge: str | None) -> int:
     """Run a subcommand of `workbench history` and return its exit code, `USAGE` if the history cannot be used."""
     try:
-        program = begin_program(ModelOptions(judge=judge))
+        program = create_program(ModelOptions(judge=judge))
     except ConfigError as error:
         warn(str(error))
         return USAGE
@@ -99,7 +99,7 @@ def run_history_command(word: Callable[[HistoryCommand], int], file: Path, judge
         return USAGE
 
 
-def or_no_file(word: Callable[[_Options, HistoryCommand], int], options: _Options, command: HistoryCommand) -> int:
+def run_on_batch(word: Callable[[_Options, HistoryCommand], int], options: _Options, command: HistoryCommand) -> int:
     """Run a command and return its exit code.
 
     For an unknown batch, report that no file has this name either: the user may have meant a path. Raises HistoryError.

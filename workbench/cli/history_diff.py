@@ -12,7 +12,7 @@ from workbench.cli.redaction import json_report, lines_redacted, redacted, witho
 from workbench.cli.report_output import Output
 from workbench.config.folders import history_option
 from workbench.dataclasses import dataclass
-from workbench.evaluation.baseline import notes_on_tools, offered_in
+from workbench.evaluation.baseline import notes_on_tools, offered_tools
 from workbench.evaluation.exit_codes import USAGE
 from workbench.evaluation.instruction_changes import instructions_between
 from workbench.history.history import History
@@ -62,7 +62,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
     if "html" in forms and (why := why_too_many("html", count, "give another --format")) is not None:
         command.warn(why)
         return USAGE
-    command.learn_secrets(before.batch, after.batch)
+    command.register_secrets(before.batch, after.batch)
     same = same_suites(before.batch.suites, after.batch.suites)
     unfinished = before.runs.unfinished, after.runs.unfinished
     diff = batch_diff(before.runs.figures, after.runs.figures, unfinished=unfinished, same=same)
@@ -72,8 +72,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
     notes += notes_between(diff, before, after, same, history_option(command.file))
     with command.history() as history:
         # Changed tools may explain why cases broke, so the report names these tools.
-        earlier = offered_in(history, before.runs, diff, same)
-        notes += map(one_line, notes_on_tools(diff, earlier, offered_in(history, after.runs, diff)))
+        earlier = offered_tools(history, before.runs, diff, same)
+        notes += map(one_line, notes_on_tools(diff, earlier, offered_tools(history, after.runs, diff)))
         notes += map(one_line, instructions_between(history, before, after, same))
     suites = {}
     for suite in (*before.batch.suites, *after.batch.suites):
@@ -82,7 +82,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
     tests = list(test_lines(diff.tests, *names_of(before, after)))
 
     def page() -> Iterator[str]:
-        from workbench.evaluation.stored_runs import report_beside, stored_report
+        from workbench.evaluation.stored_runs import combined_report, stored_report
         from workbench.show.html.runs import page_of_changes
         from workbench.show.views.baseline import AgainstBaseline
 
@@ -96,7 +96,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         first, last = reports
         against = AgainstBaseline(before.batch, before.grading, diff, suites, fail_on=None)
         files = {suite.key: str(suite.file) for suite in suites.values()}
-        both = report_beside(first, last, against, {files[key]: files[later] for key, later in same.items()})
+        both = combined_report(first, last, against, {files[key]: files[later] for key, later in same.items()})
         return page_of_changes(both, title)
 
     def pieces(output: Output) -> Iterator[str]:

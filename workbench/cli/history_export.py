@@ -12,7 +12,7 @@ from workbench.cli.report_output import can_record_in
 from workbench.config.folders import history_option
 from workbench.dataclasses import dataclass
 from workbench.engine.recordings import export_recording
-from workbench.engine.suite_secrets import keep_stored
+from workbench.engine.suite_secrets import exempt_stored_suites
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.evaluation.stored_runs import result_of_row, stored_report
 from workbench.exchange.exporters.exported import exported_run
@@ -52,8 +52,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
         return USAGE
     with command.history() as history:
         batch = history.batch(options.batch)
-        command.learn_secrets(batch)
-        keep_stored(command.program, history, batch)
+        command.register_secrets(batch)
+        exempt_stored_suites(command.program, history, batch)
         grading = grading_of(history, batch, options.grading)
         runs = history.runs(batch.number, grading)
         # Indices take less memory than runs: a batch may have a million.

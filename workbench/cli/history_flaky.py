@@ -10,7 +10,7 @@ from workbench.cli.history_command import HistoryCommand
 from workbench.cli.history_list import is_suite, suites_called
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, QUALITY_MISSED
-from workbench.history.history import Contents, History
+from workbench.history.history import CaseContents, History
 from workbench.numerals import counted, rates_text
 from workbench.show.json.history import FlakyBatch, FlakyCaseReport, FlakyReport
 from workbench.show.visible import one_line
@@ -34,7 +34,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         suites = suites_called(history, options.suite, command.file)
         sound = (batch for batch in history.each_batch(forks=False, suites=suites) if batch.damage is None)
         batches = list(islice(sound, options.last))
-        command.learn_secrets(*batches)
+        command.register_secrets(*batches)
         # The oldest batch comes first, so that the first flaky batch is found.
         numbers = sorted((batch.number, batch.started_at) for batch in batches)
         found = flaky_cases(_statuses(history, numbers, options.suite))
@@ -48,7 +48,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 def _statuses(history: History, batches: Sequence[tuple[int, str]], suite: str | None) -> Iterator[StoredStatus]:
     # Contents are read once for each suite, because thousands of runs share a few.
-    contents = Contents(history)
+    contents = CaseContents(history)
     for number, started_at in batches:
         for run in history.each_run(number):
             if run.figures is None or run.is_fork or (suite is not None and not is_suite(run.suite, suite)):

@@ -50,7 +50,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
             if batch.kind == "runs":
                 keys += [(part.suite.key, part.model) for part in batch.parts]
         trends = stored_trends(history, keys, runs[0].number if runs else 0)
-    command.learn_secrets(*runs, *forks)
+    command.register_secrets(*runs, *forks)
     going = frozenset(batch.number for batch in (*runs, *forks) if command.is_going(batch))
     listed = _Listed(facts_of(runs, regraded, going), facts_of(forks, regraded, going), count, fork_count, trends)
     match options.format:

@@ -12,15 +12,15 @@ from workbench.cli.report_output import Output
 from workbench.cli.run import deliver_report
 from workbench.config.folders import history_option, project_folder
 from workbench.dataclasses import dataclass
-from workbench.engine.suite_secrets import keep_stored
+from workbench.engine.suite_secrets import exempt_stored_suites
 from workbench.evaluation.baseline import baseline_of_batch
-from workbench.evaluation.confirmation import confirming
+from workbench.evaluation.confirmation import confirmation_of
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.evaluation.report import Report
 from workbench.evaluation.stored_runs import stored_report
 from workbench.history.edits import check_name, name_batch
 from workbench.history.history import History
-from workbench.history.merge import Merged, StoredShard, merge, shards_in, what_differs
+from workbench.history.merge import Merged, StoredShard, merge, plan_differences, shards_in
 from workbench.history.records import BatchRow, HistoryError, OtherFileError
 from workbench.numerals import count_text, counted, counted_of
 from workbench.show.views.baseline import Confirm, FailOn
@@ -146,7 +146,7 @@ def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard
     if len(of_plans) > 1:
         listed = "; ".join(f"{shard} is of {_plan(shard)}" for shard in of_plans.values())
         first, second, *_ = of_plans.values()
-        apart = ", ".join(what_differs(first, second)) or "something in their settings"
+        apart = ", ".join(plan_differences(first, second)) or "something in their settings"
         raise HistoryError(
             f"nothing was merged: these are shards of several plans: {listed}; the first two differ in {apart}; choose "
             f"one, as with --plan {first.uid[:8]}, or give the files of one plan"
@@ -205,8 +205,8 @@ def _report(history: History, batch: BatchRow, options: Options, command: Histor
 
     `damaged` is called with the reasons why runs are left out.
     """
-    command.learn_secrets(batch)
-    keep_stored(command.program, history, batch)
+    command.register_secrets(batch)
+    exempt_stored_suites(command.program, history, batch)
     runs = history.runs(batch.number)
     report = stored_report(history, batch, runs, None, command.program.secrets, damaged.append)
     if options.min_score is not None:
@@ -219,7 +219,7 @@ def _report(history: History, batch: BatchRow, options: Options, command: Histor
             command.warn(notice)
         baseline = replace(baseline, confirm=options.confirm or "repeats")
         against = baseline.against(report.results)
-        confirms = confirming(baseline, against, report.results, interrupted=report.interrupted)
+        confirms = confirmation_of(baseline, against, report.results, interrupted=report.interrupted)
         if confirms is not None:
             against = confirms.done()
         report = replace(report, against=against)

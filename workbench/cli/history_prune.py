@@ -59,7 +59,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         if code == OK:
             command.write(["there is nothing to remove"])
         return code
-    command.learn_secrets(*chosen)
+    command.register_secrets(*chosen)
     command.write(table_lines(batch_table(facts_of(chosen, regraded), now), command.width, command.paint))
     batches = counted(len(chosen), "batch")
     # Removed batches cannot be restored, so without a terminal --yes is required.

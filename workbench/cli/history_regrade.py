@@ -17,11 +17,11 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.approval import Needs
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
 from workbench.evaluation.regrade import (
-    GradedAgain,
     RegradingJudges,
     RegradingPlan,
-    grade_again,
+    RunRegrade,
     plan_regrading,
+    regrade_stored_runs,
     store_grades,
 )
 from workbench.grading.status import Status
@@ -82,7 +82,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
             found = _Graded(plan.batch, MovedRuns(command.paint), [] if options.format == "json" else None)
             # Python code of a suite may print, which must not corrupt the report.
             with printing_to(sys.stderr):
-                again = grade_again(history, plan.runs, judges, damaged.append)
+                again = regrade_stored_runs(history, plan.runs, judges, damaged.append)
                 # A grading is stored only with its first result: no grading may be without runs.
                 if (first := next(again, None)) is not None:
                     _keep(plan, found.each(chain((first,), again)), command)
@@ -111,7 +111,7 @@ class _Graded:
     number: int = 0
     in_error: bool = False
 
-    def each(self, again: Iterable[GradedAgain]) -> Iterator[GradedAgain]:
+    def each(self, again: Iterable[RunRegrade]) -> Iterator[RunRegrade]:
         for each in again:
             self.runs += 1
             self.moved.add(each.run.row, each.before, each.after)
@@ -148,7 +148,7 @@ def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
         )
 
 
-def _keep(plan: RegradingPlan, again: Iterable[GradedAgain], command: HistoryCommand) -> None:
+def _keep(plan: RegradingPlan, again: Iterable[RunRegrade], command: HistoryCommand) -> None:
     graded_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     store_grades(command.file, plan, again, graded_at, command.program.secrets, command.warn)
 
@@ -167,7 +167,7 @@ def _report(graded: Iterable[_Graded]) -> RegradedReport:
     return RegradedReport(batches=tuple(batches))
 
 
-def _run(again: GradedAgain) -> RegradedRun:
+def _run(again: RunRegrade) -> RegradedRun:
     row, before, after = again.run.row, again.before, again.after
     return RegradedRun(
         run=row.place + 1,

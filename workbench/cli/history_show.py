@@ -15,7 +15,7 @@ from workbench.config.folders import history_option
 from workbench.dataclasses import dataclass, parsed_json
 from workbench.engine.recordings import result_of_recording
 from workbench.engine.redaction import EventRedaction, SuiteParts, shown_result
-from workbench.engine.suite_secrets import keep_stored
+from workbench.engine.suite_secrets import exempt_stored_suites
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.grading.run_summary import finished_summaries
 from workbench.history.history import History
@@ -57,8 +57,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
         if options.case is not None:
             return _show_cases(history, options.batch, options.case, form, command)
         batch = history.batch(options.batch) if options.batch is not None else newest(history)
-        command.learn_secrets(batch)
-        keep_stored(command.program, history, batch)
+        command.register_secrets(batch)
+        exempt_stored_suites(command.program, history, batch)
         grading = grading_of(history, batch, options.grading)
         if options.run is not None:
             _show_run(history, batch, options.run, grading, options, command)
@@ -166,7 +166,7 @@ def _show_cases(history: History, which: str | None, word: str, form: str, comma
     number = history.batch(which).number if which is not None else None
     case_ids = _case_ids(history, number, word)
     suites = [{suite.key: suite for suite in history.suites_with(case_id, number)} for case_id in case_ids]
-    command.learn_secrets_of(chain.from_iterable(each.values() for each in suites))
+    command.register_suite_secrets(chain.from_iterable(each.values() for each in suites))
     damaged: list[str] = []
     by_case = []
     for case_id, of_case in zip(case_ids, suites, strict=True):

@@ -71,14 +71,14 @@ def execute(arguments: argparse.Namespace) -> int:
     # Lazy import: `--help` stays fast.
     from dataclasses import replace
 
-    from workbench.cli.redaction import begin_program, warn, write
+    from workbench.cli.redaction import create_program, warn, write
     from workbench.exchange.importers.import_files import ImportOptions, import_file, must_be_free
     from workbench.exchange.importers.scripts import scripts_of
     from workbench.exchange.importers.source_files import RefusedError
     from workbench.exchange.importers.tables import fields_of
     from workbench.show.visible import one_line
 
-    program = begin_program()
+    program = create_program()
     try:
         fields = fields_of(arguments.map) if arguments.map is not None else None
     except RefusedError as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.downloads import announce_download
-from workbench.cli.parser import WORDS_OF_SERVER, add_exit_codes, options_as, show_first
+from workbench.cli.parser import SERVER_METAVAR, add_exit_codes, options_as, show_first
 from workbench.cli.run_options import add_by_option, repeats_of
 from workbench.dataclasses import dataclass, json_text
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
@@ -25,7 +25,14 @@ if TYPE_CHECKING:
 if executes(__name__):
     import asyncio
 
-    from workbench.cli.redaction import begin_program, learn_suite_secrets, printing_to, warn, warn_of_problems, write
+    from workbench.cli.redaction import (
+        create_program,
+        printing_to,
+        register_suite_secrets,
+        warn,
+        warn_of_problems,
+        write,
+    )
     from workbench.config.folders import SETTINGS_NAME, bundled, project_file
     from workbench.config.models import ConfigError, ModelSpec
     from workbench.config.program import Program
@@ -40,7 +47,7 @@ if executes(__name__):
         requirement,
     )
     from workbench.evaluation.client_servers import ClientConfigError, FoundServers, servers_of_client, typed_server
-    from workbench.evaluation.first_suite import SCHEMA_NAME, SETTINGS, servers_to_ask, with_prefixes
+    from workbench.evaluation.first_suite import SCHEMA_NAME, SETTINGS, servers_to_list, with_prefixes
     from workbench.evaluation.tool_list import tools_of
     from workbench.numerals import counted
     from workbench.providers.built_in import is_built_in
@@ -61,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "words",
         nargs="*",
-        metavar=WORDS_OF_SERVER,
+        metavar=SERVER_METAVAR,
         help="the server: its command (npx -y server --option), its address, or its Python file; write options of init "
         "before it",
     )
@@ -138,7 +145,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    return start_suite(options_as(StartOptions, arguments))
+    return write_first_suite(options_as(StartOptions, arguments))
 
 
 _USUAL_SAMPLE = "generic_tool"
@@ -186,8 +193,8 @@ class StartOptions:
         return bool(self.words) or any(each is not None for each in named)
 
 
-def start_suite(options: StartOptions) -> int:
-    program = begin_program()
+def write_first_suite(options: StartOptions) -> int:
+    program = create_program()
     try:
         options = _with_server(options)
         _check(options)
@@ -271,7 +278,7 @@ def _check(options: StartOptions) -> None:
 def _of_servers(options: StartOptions, program: Program) -> int:
     # Lazy import: a sample needs no approval.
     from workbench.cli.approval import approved
-    from workbench.cli.tools import until_signalled
+    from workbench.cli.tools import run_until_signal
     from workbench.evaluation.approval import Needs, all_typed
 
     folder = resolved((options.output or Path("suite.toml")).parent)
@@ -284,9 +291,9 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     _check_files(path, folder, options)
     if options.ci is not None:
         _spec_for_ci(options, folder, program)
-    asked = servers_to_ask(found, name, path, folder, program)
+    asked = servers_to_list(found, name, path, folder, program)
     program, file = asked.program, asked.file
-    learn_suite_secrets(program, [file])
+    register_suite_secrets(program, [file])
     typed = all_typed(file) if options.from_config is None else {}
     approval = approved(Needs.of_servers([file], program, typed=typed), program, all_of_them=options.trust)
     if approval is None:
@@ -295,7 +302,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     # A server in this process may print. That output must not corrupt the command's output.
     with printing_to(sys.stderr):
         listed: list[list[ToolDefinition]] = []
-        code = asyncio.run(until_signalled(pool, _list(file, approval, pool, program, listed)))
+        code = asyncio.run(run_until_signal(pool, _list(file, approval, pool, program, listed)))
     if code != OK:
         return code
     for note in found.notes:
@@ -313,7 +320,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
         warn_of_problems(made.errors, program.secrets)
         raise RefusedError(f"{path} was not written: the servers' lists do not make a valid suite")
     # The drafts were paid for. If the suite cannot be written there, it is saved elsewhere.
-    if drafts and (code == INTERRUPTED or not _shown_and_agreed(path, made.text, options)):
+    if drafts and (code == INTERRUPTED or not _confirm_suite(path, made.text, options)):
         from workbench.cli.init_drafts import keep
 
         keep(made.text, path, program)
@@ -369,7 +376,7 @@ def _add_to(path: Path, options: StartOptions, program: Program) -> int:
     return add_drafts(path, choose, asked, program, trust=options.trust, yes=options.yes)
 
 
-def _shown_and_agreed(path: Path, text: str, options: StartOptions) -> bool:
+def _confirm_suite(path: Path, text: str, options: StartOptions) -> bool:
     from workbench.cli.init_drafts import confirmed
 
     write("".join(f"{visible(line)}\n" for line in text.splitlines()))

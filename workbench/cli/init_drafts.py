@@ -13,11 +13,11 @@ from typing import TypeAlias
 from workbench.authoring.case_list import with_new_cases
 from workbench.authoring.document import Document
 from workbench.cli.approval import approved
-from workbench.cli.batch_command import make_runs, show_notices, show_of
+from workbench.cli.batch_command import run_plan, show_notices, step_output
 from workbench.cli.downloads import announce_download
-from workbench.cli.redaction import ask, learn_suite_secrets, printing_to, warn, warn_of_problems, write
+from workbench.cli.redaction import ask, printing_to, register_suite_secrets, warn, warn_of_problems, write
 from workbench.cli.report_output import Output
-from workbench.cli.tools import until_signalled
+from workbench.cli.tools import run_until_signal
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
@@ -30,10 +30,10 @@ from workbench.evaluation.case_drafts import (
     checking_suite,
     draftable,
     drafts_in,
-    dropped_lines,
     expected_use,
     plan_of_asking,
     plan_of_checking,
+    rejection_lines,
     use_text,
 )
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
@@ -162,7 +162,7 @@ def _drafting_drafted(
         raise _StopError(USAGE)
     results, is_interrupted = _results(asking, trust=trust)
     found = drafts_in(results, names, by_name, before, program.secrets)
-    for line in dropped_lines(found):
+    for line in rejection_lines(found):
         warn(line, program.secrets)
     code = INFRASTRUCTURE if found.failed else OK
     if not found.kept:
@@ -175,7 +175,7 @@ def _drafting_drafted(
     checking = plan_of_checking(checking_suite(found.kept, by_name, path, like, by), options, program)
     results, is_interrupted = _results(checking, trust=trust)
     held = checked(found.kept, results, options.repeats)
-    for line in dropped_lines(held):
+    for line in rejection_lines(held):
         warn(line, program.secrets)
     if not held.kept:
         warn("nothing was written: no draft is left")
@@ -194,7 +194,7 @@ def _results(plan: Plan, *, trust: bool) -> tuple[Sequence[RunResult], bool]:
     Without approval of the runs, report that and return no results.
     """
     quiet = Output(None, quiet=True)
-    live = make_runs(plan, show_of(quiet, plan.program), quiet, trust=trust, record=None, command="run")
+    live = run_plan(plan, step_output(quiet, plan.program), quiet, trust=trust, record=None, command="run")
     if isinstance(live, int):
         return (), False
     if live.outcome.interrupted:
@@ -217,13 +217,13 @@ def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Progr
     if trust_store(program.folders).is_exempt(file):
         warn(f"no model was asked: {path} is a bundled sample, which is not changed; add to a copy of it")
         return USAGE
-    learn_suite_secrets(program, [file])
+    register_suite_secrets(program, [file])
     approval = approved(Needs.of_servers([file], program), program, all_of_them=trust)
     if approval is None:
         return USAGE
     pool, listed = ServerPool(program, starting=announce_download), list[ToolDefinition]()
     with printing_to(sys.stderr):
-        code = asyncio.run(until_signalled(pool, _adding_drafts_list(file, approval, pool, program, listed)))
+        code = asyncio.run(run_until_signal(pool, _adding_drafts_list(file, approval, pool, program, listed)))
     if code != OK:
         return code
     made = drafted(listed, file.path, options, program, about=choose(listed), like=file.suite, trust=trust, yes=yes)

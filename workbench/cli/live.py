@@ -25,11 +25,11 @@ from workbench.dataclasses import dataclass
 from workbench.engine.events import (
     BatchDone,
     BatchEvent,
-    ClusterSaid,
-    EndpointSaid,
-    HistorySaid,
+    ClusterNotice,
+    EndpointNotice,
+    HistoryProblem,
     JudgeAsked,
-    RequestPutOff,
+    RequestDelayed,
     RunDone,
     RunEvent,
     StartUp,
@@ -118,7 +118,7 @@ class StepPrinter:
         for line in lines:
             self._print(asked.run_id, line)
 
-    def put_off(self, event: RequestPutOff) -> None:
+    def put_off(self, event: RequestDelayed) -> None:
         if self._show.steps:
             self._print(
                 event.run_id, f"↻ waits {duration_text(event.wait_s * 1000)}: the endpoint asked another run to wait"
@@ -272,7 +272,7 @@ class ProgressBar:
         """Return a stream that writes to `stream`; on a terminal, the text appears above the line."""
         if not self.enabled or not stream.isatty():
             return stream
-        return cast("TextIO", _Above(self, stream))
+        return cast("TextIO", _StreamAbove(self, stream))
 
     def write_above(self, stream: TextIO, text: str) -> int:
         """Remove the line, and write to a stream of the terminal."""
@@ -318,7 +318,7 @@ class ProgressBar:
             return 80
 
 
-class _Above:
+class _StreamAbove:
     """A stream of a terminal whose text appears above the progress line."""
 
     def __init__(self, bar: ProgressBar, stream: TextIO) -> None:
@@ -349,14 +349,14 @@ time."""
 
 
 @dataclass
-class Live:
+class BatchOutcome:
     """The outcome of a batch, and whether all requested recordings succeeded."""
 
     outcome: Outcome = field(default_factory=Outcome)
     recorded: bool = True
 
 
-class Watcher(Protocol):
+class BatchObserver(Protocol):
     """An observer of a batch in this process."""
 
     def begun(self, runtime: Runtime, name: str) -> None:
@@ -406,11 +406,11 @@ class _Signalled:
     number: int
 
 
-MAX_GATHERED = 64
+MAX_QUEUED_RESULTS = 64
 """The number of results after which a silent main thread is woken: each waking delays the runs."""
 
 
-_SHOWN = (RunEvent, JudgeAsked, RequestPutOff)
+_DISPLAY_EVENTS = (RunEvent, JudgeAsked, RequestDelayed)
 """The events that are only shown."""
 
 
@@ -426,10 +426,10 @@ class _Inbox:
         self._news: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def put(self, event: BatchEvent | _Signalled) -> None:
-        if not self._shows and isinstance(event, _SHOWN):
+        if not self._shows and isinstance(event, _DISPLAY_EVENTS):
             return
         self._events.append(event)
-        if self._shows or not isinstance(event, RunDone) or len(self._events) >= MAX_GATHERED:
+        if self._shows or not isinstance(event, RunDone) or len(self._events) >= MAX_QUEUED_RESULTS:
             self._news.put(None)
 
     @property
@@ -452,9 +452,9 @@ def run_live(
     *,
     lines: RecordingLines | None = None,
     record: Recordings | None = None,
-    watcher: Watcher | None = None,
+    watcher: BatchObserver | None = None,
     from_history: bool = False,
-) -> Live:
+) -> BatchOutcome:
     """Run a plan to its end, or until Ctrl+C, SIGTERM or SIGHUP stops it cleanly.
 
     A second signal ends the wait for runs in progress; servers are always closed. Output of a suite's Python code goes
@@ -465,7 +465,7 @@ def run_live(
     Before any run, raises HistoryError if a resumed batch cannot be written, and ClusterError if the cluster cannot
     execute the runs.
     """
-    live = Live()
+    live = BatchOutcome()
     signals: list[_Signalled] = []
 
     # A signal handler runs between any two instructions of the main thread, so it only queues a message.
@@ -521,7 +521,7 @@ def _watch(
     outcome: Outcome,
     progress: BatchProgress,
     bar: ProgressBar,
-    watcher: Watcher | None = None,
+    watcher: BatchObserver | None = None,
 ) -> None:
     """Print events until the batch is done, or a second signal comes."""
     # A signal ends the wait for an event early; `time.sleep` would continue to sleep.
@@ -555,11 +555,11 @@ def _watch(
                 printer.start_up(event)
             case JudgeAsked() if isinstance(printer, StepPrinter):
                 printer.judging(event)
-            case RequestPutOff() if isinstance(printer, StepPrinter):
+            case RequestDelayed() if isinstance(printer, StepPrinter):
                 printer.put_off(event)
-            case HistorySaid(text) | ClusterSaid(text=text):
+            case HistoryProblem(text) | ClusterNotice(text=text):
                 warn(text)
-            case EndpointSaid(text) if text not in said:
+            case EndpointNotice(text) if text not in said:
                 # Every worker process reports the same line, which is printed once.
                 said.add(text)
                 warn(text)
@@ -574,5 +574,5 @@ def _drain(events: _Inbox, outcome: Outcome) -> None:
         event = events.get()
         if isinstance(event, RunDone):
             outcome.take(event)
-        elif isinstance(event, HistorySaid | ClusterSaid):
+        elif isinstance(event, HistoryProblem | ClusterNotice):
             warn(event.text)

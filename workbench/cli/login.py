@@ -22,8 +22,15 @@ if executes(__name__):
     import asyncio
 
     from workbench.cli.approval import approved
-    from workbench.cli.redaction import begin_program, learn_suite_secrets, shown_search, warn, write, write_redacted
-    from workbench.cli.tools import until_signalled
+    from workbench.cli.redaction import (
+        create_program,
+        register_suite_secrets,
+        shown_search,
+        warn,
+        write,
+        write_redacted,
+    )
+    from workbench.cli.tools import run_until_signal
     from workbench.config.models import ConfigError
     from workbench.config.program import Program
     from workbench.evaluation.approval import Approval, Needs
@@ -37,7 +44,7 @@ if executes(__name__):
     from workbench.tools.connection import MissingVariableError, TimeLimits
     from workbench.tools.login_file import LoginFile, LoginFileError, Logins, LoginSettings, login_settings
     from workbench.tools.pool import ServerPool
-    from workbench.tools.redirect import REDIRECT_PORT, LoginError, PortTakenError, Redirect, RedirectAnswer
+    from workbench.tools.redirect import REDIRECT_PORT, LoginError, PortTakenError, RedirectAnswer, RedirectServer
 
 
 LOGIN_TIMEOUT_S = 900.0
@@ -104,7 +111,7 @@ class _Target:
 
 
 def log_in(options: LoginOptions) -> int:
-    program = begin_program()
+    program = create_program()
     try:
         target = _target(options, program)
         if options.forget:
@@ -115,7 +122,7 @@ def log_in(options: LoginOptions) -> int:
             if approval is None:
                 return USAGE
         pool = ServerPool(program, starting=announce_download)
-        return asyncio.run(until_signalled(pool, _log_in(target, options, program, approval, pool)))
+        return asyncio.run(run_until_signal(pool, _log_in(target, options, program, approval, pool)))
     except (NoSuitesError, RefusedError, LoginFileError) as error:
         warn(str(error), program.secrets)
         return USAGE
@@ -131,7 +138,7 @@ def _target(options: LoginOptions, program: Program) -> _Target:
         return _Target(server, LoginSettings(options.server, "oauth"), None)
     with shown_search() as search:
         files = load_suites(options.paths or ["."], search)
-    learn_suite_secrets(program, files)
+    register_suite_secrets(program, files)
     targets: dict[str, _Target] = {}
     refusals: list[RefusedError] = []
     others: set[str] = set()
@@ -237,17 +244,17 @@ def _login_of(target: _Target, program: Program) -> ServerLogin:
 async def _by_person(login: ServerLogin, target: _Target, port: int | None) -> None:
     async with AsyncExitStack() as exits:
         try:
-            redirect = await exits.enter_async_context(Redirect(REDIRECT_PORT if port is None else port))
+            redirect = await exits.enter_async_context(RedirectServer(REDIRECT_PORT if port is None else port))
         except PortTakenError:
             # A client that was registered by hand has only this redirect address.
             if port is not None or target.settings.client_id is not None:
                 raise
-            redirect = await exits.enter_async_context(Redirect(0))
+            redirect = await exits.enter_async_context(RedirectServer(0))
         await login.log_in(_AtTerminal(redirect, os.environ))
 
 
 class _AtTerminal:
-    def __init__(self, redirect: Redirect, environment: Mapping[str, str]) -> None:
+    def __init__(self, redirect: RedirectServer, environment: Mapping[str, str]) -> None:
         self.redirect = redirect.address
         self._redirect = redirect
         self._can_open = sys.stdin.isatty() and sys.stdout.isatty() and _has_browser(environment)

@@ -16,7 +16,7 @@ from io import TextIOWrapper
 from workbench.cli.app import execute, parser_of_app
 from workbench.cli.parser import Parser, did_you_mean
 from workbench.dataclasses import dataclass
-from workbench.evaluation.exit_codes import INTERRUPTED, READER_GONE, USAGE
+from workbench.evaluation.exit_codes import BROKEN_PIPE, INTERRUPTED, USAGE
 from workbench.standard_streams import dispensable, open_closed_streams
 from workbench.startup import InterruptsRaised, collect_rarely, import_pydantic, options_module
 
@@ -63,7 +63,7 @@ WORDS = {
 }
 """The commands of two words. Their modules have names such as `models_add`."""
 
-USUAL_WORDS = {"history": "list"}
+DEFAULT_SUBCOMMANDS = {"history": "list"}
 """The default second word of commands that may be written with one word."""
 
 
@@ -78,16 +78,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if words and words[0] in COMMANDS:
             return _run_command(words[0], words[1:])
         if words and _names_a_command(words[0]):
-            return _refuse(_answer_to_no_command(words[0]))
+            return _refuse(_no_command_advice(words[0]))
         return _open_app(words)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of the output is gone (`| head`), so a message would not arrive either.
-        _write_nothing_more()
-        return READER_GONE
+        _silence_output()
+        return BROKEN_PIPE
     except OSError as error:
-        _write_nothing_more()
+        _silence_output()
         return _refuse(f"cannot continue: {error}")
 
 
@@ -104,7 +104,7 @@ def _names_a_command(word: str) -> bool:
     return not word.startswith("-") and word.replace("-", "").replace("_", "").isalnum() and not os.path.lexists(word)
 
 
-def _answer_to_no_command(word: str) -> str:
+def _no_command_advice(word: str) -> str:
     return did_you_mean("command", word, COMMANDS) or (
         f"There is no command, no file and no folder {word}. The commands are {', '.join(COMMANDS)}; "
         "'workbench --help' explains them"
@@ -118,7 +118,7 @@ def _refuse(message: str) -> int:
     return USAGE
 
 
-def _write_nothing_more() -> None:
+def _silence_output() -> None:
     # Python flushes standard output at exit, which would fail again.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -138,12 +138,12 @@ def _prepare_output() -> None:
 def _run_command(name: str, words: list[str]) -> int:
     collect_rarely()
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        from workbench.cli.github import make_output_inert
+        from workbench.cli.github import escape_output
 
-        make_output_inert()
+        escape_output()
     # `workbench history --limit 3` is `workbench history list --limit 3`.
-    if name in USUAL_WORDS and (not words or (words[0].startswith("-") and words[0] not in ("-h", "--help"))):
-        words = [USUAL_WORDS[name], *words]
+    if name in DEFAULT_SUBCOMMANDS and (not words or (words[0].startswith("-") and words[0] not in ("-h", "--help"))):
+        words = [DEFAULT_SUBCOMMANDS[name], *words]
     if words and f"{name} {words[0]}" in WORDS:
         name, words = f"{name} {words[0]}", words[1:]
     elif words and _names_a_command(words[0]):

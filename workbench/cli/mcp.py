@@ -39,10 +39,10 @@ def execute(arguments: argparse.Namespace) -> int:
     if sys.path and sys.path[0] in ("", str(Path.cwd())):
         # `python -m` puts the current folder into the path. A module that a client writes there must not be imported.
         del sys.path[0]
-    from workbench.cli.redaction import begin_program, warn
+    from workbench.cli.redaction import create_program, warn
 
     # This sets up the log: the SDK must print nothing on standard error.
-    begin_program()
+    create_program()
     from workbench.integrations.mcp_server import Allowed, NotStartedError, server_for
 
     complete_names(arguments)

@@ -16,7 +16,7 @@ from workbench.startup import executes
 if executes(__name__):
     import asyncio
 
-    from workbench.cli.redaction import ask, learn_suite_secrets, shown_search, warn, write, write_json
+    from workbench.cli.redaction import ask, register_suite_secrets, shown_search, warn, write, write_json
     from workbench.config.program import Program
     from workbench.evaluation.model_list import (
         FoundModels,
@@ -42,14 +42,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    from workbench.cli.redaction import begin_program
+    from workbench.cli.redaction import create_program
 
     models = model_options(arguments)
     if models is None:
         return USAGE
     check = arguments.check or arguments.tools
     wanted = ModelList(arguments.paths, arguments.model, check, arguments.tools, arguments.trust, arguments.format)
-    return list_models(wanted, begin_program(models))
+    return list_models(wanted, create_program(models))
 
 
 _NOT_USED = {
@@ -98,7 +98,7 @@ def list_models(options: ModelList, program: Program) -> int:
             found = chosen_models(options.model, paths, program, search)
         else:
             found = named_models(paths, program, search)
-    learn_suite_secrets(program, found.files)
+    register_suite_secrets(program, found.files)
     for problem in found.problems:
         warn(problem, program.secrets)
     if options.check:

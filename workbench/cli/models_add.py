@@ -67,18 +67,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    from workbench.cli.redaction import begin_program, warn, write
+    from workbench.cli.redaction import create_program, warn, write
     from workbench.config.folders import folder_of
     from workbench.config.models import ConfigError
     from workbench.evaluation.model_list import why_not_checked
     from workbench.evaluation.typed_model import (
         CLOUD_FIELDS,
-        AddingError,
+        InvalidModelError,
         TypedModel,
         add_model,
         change_model,
         check_name_is_free,
-        check_typed_now,
+        check_typed_blocking,
         named_model,
         owner_of,
         settings_file,
@@ -87,7 +87,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.suite.project import find_suites
     from workbench.suite.suite_file import load_suite
 
-    program = begin_program()
+    program = create_program()
     path = Path(arguments.path)
     if not path.exists():
         warn(f"there is no {path}: give a suite or a folder that exists")
@@ -138,7 +138,7 @@ def execute(arguments: argparse.Namespace) -> int:
             if (why := why_not_checked(known, spec, files, program)) is not None:
                 warn(f"{why}, or give --no-check")
                 return USAGE
-            checked = check_typed_now(spec, folder, program)
+            checked = check_typed_blocking(spec, folder, program)
             write(f"{checked.mark} {checked.sentence}\n")
             if not checked.ok:
                 file = file or settings_file(program, folder, owner)
@@ -148,7 +148,7 @@ def execute(arguments: argparse.Namespace) -> int:
             done = f"is changed in {change_model(known, spec)}"
         else:
             done = f"is written into {add_model(spec, folder, program, owner)}"
-    except AddingError as error:
+    except InvalidModelError as error:
         for field, problem in error.problems.items():
             option = {"name": "NAME", "headers": "--header"}.get(field, f"--{field.replace('_', '-')}")
             warn(f"{option} {problem}")

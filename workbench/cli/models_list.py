@@ -26,13 +26,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    from workbench.cli.redaction import begin_program, warn, write, write_json
+    from workbench.cli.redaction import create_program, warn, write, write_json
     from workbench.config.folders import folder_of
     from workbench.config.models import PRESETS
     from workbench.evaluation.model_list import known_endpoints, with_all_models
     from workbench.show.text import paint_for
 
-    program = begin_program()
+    program = create_program()
     paths = [Path(path) for path in arguments.paths or ["."]]
     if missing := [str(path) for path in paths if not path.exists()]:
         warn(f"there is no {', '.join(missing)}: give suites or folders that exist")

@@ -16,8 +16,8 @@ from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUA
 from workbench.startup import executes
 
 if executes(__name__):
-    from workbench.cli.batch_command import experiment, name_broken
-    from workbench.cli.redaction import begin_program, redacted, warn, write, write_json
+    from workbench.cli.batch_command import experiment, print_broken_suites
+    from workbench.cli.redaction import create_program, redacted, warn, write, write_json
     from workbench.cli.report_output import Output
     from workbench.evaluation.options import RunOptions
     from workbench.evaluation.plan import broken_suites_of
@@ -75,7 +75,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: bool, trust: bool) -> int:
     """Run, mutate and report; returns an exit code, 0 if every mutant is noticed."""
-    program = begin_program(options.model_options)
+    program = create_program(options.model_options)
     output = Output(form, quiet=quiet)
     trying = experiment(options, program, output, trust=trust)
     if trying is None:
@@ -110,5 +110,5 @@ def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: boo
     else:
         lines = block_lines(mutation_view(report), output.width, output.paint)
         write(redacted("".join(f"{line}\n" for line in lines)))
-    name_broken(broken_suites_of(trying.plan.broken), program.secrets)
+    print_broken_suites(broken_suites_of(trying.plan.broken), program.secrets)
     return code

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from workbench.cli.parser import history_to_read
-from workbench.cli.redaction import learn_suite_secrets
+from workbench.cli.redaction import register_suite_secrets
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.engine.plan import grader_named
+from workbench.engine.plan import parse_grader
 from workbench.engine.recordings import case_of_recording, result_of_recording, suite_of_recording
 from workbench.grading.grade import RunResult
 from workbench.history.history import History
@@ -74,6 +74,6 @@ def named_run(arguments: argparse.Namespace, program: Program) -> NamedRun:
     if path is not None:
         # Paths in the suite are relative to the suite's file, not to the history.
         file = replace(file, path=path)
-    learn_suite_secrets(program, [file])
+    register_suite_secrets(program, [file])
     header = recording.header
-    return NamedRun(file, case, result_of_recording(recording), str(path or header.suite.path), grader_named(header.by))
+    return NamedRun(file, case, result_of_recording(recording), str(path or header.suite.path), parse_grader(header.by))

@@ -16,7 +16,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from workbench.config.typed_keys import KEY_OPTION, NO_KEYS_HERE, without_keys
+from workbench.config.typed_keys import KEY_OPTION, NO_KEYS_ADVICE, without_keys
 from workbench.evaluation.exit_codes import USAGE
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ _FORMER = {
 }
 """The present names of renamed options; the former names still work."""
 
-DEMANDED_OF_ALL = (
+PASS_RATE_ADVICE = (
     "To demand a pass rate of every batch, write min_pass_rate = … into [gate] of the suite; --min-score demands a "
     "mean score"
 )
@@ -91,10 +91,10 @@ _HINTS = {
 }
 """Hints that are added to messages of argparse."""
 
-AS_WRITTEN = "-- COMMAND"
+COMMAND_METAVAR = "-- COMMAND"
 """The metavar of another program's command line. Options in it stay part of it."""
 
-WORDS_OF_SERVER = "SERVER"
+SERVER_METAVAR = "SERVER"
 """The metavar of a command line whose first word ends this program's options: all later words belong to that command
 line."""
 
@@ -237,7 +237,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         args = [*(sys.argv[1:] if args is None else args)]
         begin = len([*takewhile(lambda word: word != "--", args)])
-        if any(action.metavar == WORDS_OF_SERVER for action in self._get_positional_actions()):
+        if any(action.metavar == SERVER_METAVAR for action in self._get_positional_actions()):
             begin = self._first_bare_word(args)
             # After `--`, argparse treats options as words.
             if args[begin : begin + 1] != ["--"]:
@@ -246,7 +246,7 @@ class Parser(argparse.ArgumentParser):
         self._words = args
         # Keys must never be arguments, because every user of the machine can list a process's arguments.
         if any(map(KEY_OPTION.fullmatch, args[:begin])):
-            self.error(NO_KEYS_HERE)
+            self.error(NO_KEYS_ADVICE)
         known, unknown = super().parse_known_args(args, namespace)
         for word in unknown:
             if word.startswith("-"):
@@ -296,7 +296,7 @@ class Parser(argparse.ArgumentParser):
         if (why := _ELSEWHERE.get((self.prog.partition(" ")[2], option))) is not None:
             self.exit(USAGE, f"{why}\n")
         if option in _DEMANDS and "--min-score" in options:
-            self.exit(USAGE, f"Unknown option {option}. {DEMANDED_OF_ALL}\n")
+            self.exit(USAGE, f"Unknown option {option}. {PASS_RATE_ADVICE}\n")
         self._refuse_if_near("option", option, options)
 
     def _took_further_words(self, known: argparse.Namespace, words: Sequence[str]) -> bool:
@@ -306,7 +306,7 @@ class Parser(argparse.ArgumentParser):
         for action in self._get_positional_actions():
             if action.nargs in ("*", "+"):
                 many.append(action)
-        if len(many) != 1 or many[0].metavar == AS_WRITTEN or any(word.startswith("-") for word in words):
+        if len(many) != 1 or many[0].metavar == COMMAND_METAVAR or any(word.startswith("-") for word in words):
             return False
         more = [self._get_value(many[0], word) for word in words]
         setattr(known, many[0].dest, [*getattr(known, many[0].dest), *more])
@@ -455,13 +455,13 @@ def history_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Pa
 
 def history_to_read(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Path:
     """Return the history that `--history` names, otherwise the history of the first path's project."""
-    from workbench.config.folders import folder_of, history_file, home_in, user_folders
+    from workbench.config.folders import folder_of, history_file, home_folder, user_folders
 
     if arguments.history is not None:
         named: Path = arguments.history
         return named
     first = Path(paths[0]) if paths else Path()
-    return history_file(user_folders(), folder_of(first), home_in(os.environ))
+    return history_file(user_folders(), folder_of(first), home_folder(os.environ))
 
 
 def names_batch(name: str) -> bool:
@@ -490,7 +490,7 @@ def number_from(text: str, least: int, most: int = 999_999_999) -> int:
     return int(text)
 
 
-def which_grading(text: str) -> int | str:
+def grading_number(text: str) -> int | str:
     """Parse the number of a regrade, or `latest`."""
     if text == "latest":
         return text

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.parser import AS_WRITTEN
+from workbench.cli.parser import COMMAND_METAVAR
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.numerals import count_text, duration_text
 
@@ -69,23 +69,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="record between a client and the MCP server COMMAND",
     )
-    parser.add_argument("command", nargs="*", metavar=AS_WRITTEN, help="the command of the MCP server")
+    parser.add_argument("command", nargs="*", metavar=COMMAND_METAVAR, help="the command of the MCP server")
 
 
 def execute(arguments: argparse.Namespace) -> int:
     # Lazy import: `--help` answers at once.
-    from workbench.cli.redaction import begin_program, warn
+    from workbench.cli.redaction import create_program, warn
     from workbench.config.models import ConfigError
-    from workbench.engine.suite_secrets import learn_secrets
+    from workbench.engine.suite_secrets import register_secrets
 
     if (why := _misused(arguments)) is not None:
         warn(why)
         return USAGE
-    program = begin_program()
+    program = create_program()
     for folder in {Path(), (arguments.output or Path()).parent}:
         # The commands that use these settings report their errors.
         with suppress(ConfigError):
-            learn_secrets(program, folder)
+            register_secrets(program, folder)
     if arguments.agent is not None:
         from workbench.cli.record_agent import talk
 

@@ -14,11 +14,11 @@ from workbench.authoring.document import Document
 from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.authoring.proposal import table_without_secrets
 from workbench.cli.approval import approved
-from workbench.cli.redaction import ask, learn_suite_secrets, redacted, warn, warn_of_problems, write
+from workbench.cli.redaction import ask, redacted, register_suite_secrets, warn, warn_of_problems, write
 from workbench.config.agents import AGENT, unknown_agent
 from workbench.config.program import Program
 from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent
-from workbench.engine.plan import Execution, PlannedRun, plan_runs
+from workbench.engine.plan import ExecutionRules, PlannedRun, plan_runs
 from workbench.evaluation.approval import needs
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
 from workbench.evaluation.plan import Plan
@@ -50,7 +50,7 @@ _WAKE_S = 0.5
 def talk(agent: str, suite: Path, program: Program, *, execute: bool, trust: bool) -> int:
     """Talk with an agent about the tools of a suite, and write the conversation into it; returns an exit code."""
     file = load_suite(absolute(suite))
-    learn_suite_secrets(program, [file])
+    register_suite_secrets(program, [file])
     if file.suite is None:
         warn_of_problems(file.errors, program.secrets)
         return USAGE
@@ -59,12 +59,12 @@ def talk(agent: str, suite: Path, program: Program, *, execute: bool, trust: boo
         warn(why)
         return USAGE
     planned = _planned(file, model)
-    plan = Plan.of([planned], program, execution=Execution(True if execute else None))
+    plan = Plan.of([planned], program, execution=ExecutionRules(True if execute else None))
     approval = approved(needs(plan), program, all_of_them=trust)
     if approval is None:
         return USAGE
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    runtime = Runtime(said.put, program, speaks=_Typed())
+    runtime = Runtime(said.put, program, speaks=_TypedUser())
     try:
         warn(f"talk with {model}: one message a line; Ctrl+D ends the conversation, and keeps it as a case")
         batch = runtime.start(plan, approval)
@@ -89,7 +89,7 @@ def _planned(file: SuiteFile, model: str) -> PlannedRun:
     return planned
 
 
-class _Typed:
+class _TypedUser:
     may_differ = False
 
     def __init__(self) -> None:

@@ -27,16 +27,16 @@ _known = [NO_SECRETS]
 _Report = TypeVar("_Report", bound="ReportModel")
 
 
-def begin_program(options: ModelOptions | None = None) -> Program:
+def create_program(options: ModelOptions | None = None) -> Program:
     """Create the program of this process, and start its log.
 
     From then on, its secrets are redacted in all output.
     """
     from workbench.config.folders import user_folders
-    from workbench.config.model_book import NOTHING_SAID
-    from workbench.config.program import program_in
+    from workbench.config.model_book import NO_MODEL_OPTIONS
+    from workbench.config.program import create_program
 
-    program = program_in(user_folders(), os.environ, options or NOTHING_SAID)
+    program = create_program(user_folders(), os.environ, options or NO_MODEL_OPTIONS)
     continue_as(program)
     return program
 
@@ -49,17 +49,17 @@ def continue_as(program: Program) -> None:
     log_to(program.folders.log, program.secrets)
 
 
-def learn_suite_secrets(program: Program, files: Iterable[SuiteFile]) -> None:
+def register_suite_secrets(program: Program, files: Iterable[SuiteFile]) -> None:
     """Register the secrets of suites for redaction.
 
     The commands that use the suites' settings report errors in them.
     """
     from workbench.config.models import ConfigError
-    from workbench.engine.suite_secrets import learn_secrets
+    from workbench.engine.suite_secrets import register_secrets
 
     for file in files:
         with suppress(ConfigError):
-            learn_secrets(program, file.path.parent, file.suite, file.text)
+            register_secrets(program, file.path.parent, file.suite, file.text)
 
 
 def redacted(text: str) -> str:
@@ -126,7 +126,7 @@ def warn_of_problems(problems: Iterable[Problem], secrets: Secrets | None = None
         warn(str(problem), secrets)
 
 
-class Outlet:
+class RedactedStream:
     """A stream for the output of a suite's Python code. It redacts secrets, even those written in pieces."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -151,7 +151,7 @@ class Outlet:
 @contextmanager
 def printing_to(stream: TextIO) -> Iterator[None]:
     """Redirect the output of a suite's Python code to a stream, without secrets."""
-    outlet = Outlet(stream)
+    outlet = RedactedStream(stream)
     shown = cast("TextIO", outlet)
     try:
         with redirect_stdout(shown), redirect_stderr(shown):
@@ -167,7 +167,7 @@ def ask(question: str) -> None:
 
 
 SHOWN_AFTER_S = 1.0
-_REDRAWN_EVERY_S = 0.2
+_REDRAW_INTERVAL_S = 0.2
 
 
 @contextmanager
@@ -195,7 +195,7 @@ def _show(search: Search, over: threading.Event) -> None:
     is_drawn = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     wait_s = SHOWN_AFTER_S
     while not over.wait(wait_s):
-        wait_s = _REDRAWN_EVERY_S
+        wait_s = _REDRAW_INTERVAL_S
         message = search.progress_message
         if message is None:
             if is_drawn:

@@ -55,23 +55,23 @@ if executes(__name__):
         Record,
         allowed,
         baseline_for,
-        make_allowed,
-        name_broken,
         planned,
-        show_of,
+        print_broken_suites,
+        run_approved,
+        step_output,
         with_chosen_cases,
     )
-    from workbench.cli.live import Live, Show, run_live, signals_interrupt
-    from workbench.cli.redaction import begin_program, redacted, warn
+    from workbench.cli.live import BatchOutcome, Show, run_live, signals_interrupt
+    from workbench.cli.redaction import create_program, redacted, warn
     from workbench.cli.report_output import Output, details_of
     from workbench.config.folders import history_option
-    from workbench.engine.breakpoints import Breakpoint, BreakpointError, breakpoint_of, doubt_about
+    from workbench.engine.breakpoints import Breakpoint, BreakpointError, breakpoint_of, breakpoint_warning
     from workbench.evaluation.approval import Approval
     from workbench.evaluation.options import Begin, RunOptions
     from workbench.evaluation.plan import Plan
     from workbench.history.records import HistoryError
     from workbench.suite.suite_file import SuiteFile
-    from workbench.tools.listings import Listings, definition_of
+    from workbench.tools.listings import StoredListings, definition_of
     from workbench.trajectory.events import ToolDefinition
     from workbench.trajectory.recording import RecordingError
 
@@ -218,13 +218,13 @@ def run_and_report(
 
     Returns an exit code.
     """
-    program = begin_program(options.model_options)
+    program = create_program(options.model_options)
     plan = planned(options, program, quiet=output.quiet)
     if plan is None:
         return USAGE
     # A shard lacks most cases of the baseline, all of which would look gone.
     if plan.shard_ref is not None and compared_with is not None:
-        plan.abandon()
+        plan.release_claim()
         warn(f"{plan.shard_ref} has only some of the runs: give --baseline to 'workbench history merge' instead")
         return USAGE
     # The baseline is read before any run is paid for, so a wrong name costs nothing.
@@ -239,18 +239,18 @@ def run_and_report(
 
         job = Job(plan, output, record, "run", baseline)
         return detached(job, trust=trust, frozen=frozen)
-    show = show_of(output, program)
+    show = step_output(output, program)
     approval = allowed(plan, output, trust=trust, record=record, frozen=frozen)
     if isinstance(approval, int):
         return approval
-    live = make_allowed(plan, approval, show, output, record, "run", from_history=True)
+    live = run_approved(plan, approval, show, output, record, "run", from_history=True)
     if isinstance(live, int):
         return live
     return report_on_runs(live, plan, approval, baseline, output, show)
 
 
 def report_on_runs(
-    live: Live, plan: Plan, approval: Approval, baseline: Baseline | None, output: Output, show: Show
+    live: BatchOutcome, plan: Plan, approval: Approval, baseline: Baseline | None, output: Output, show: Show
 ) -> int:
     """Rerun cases that broke since the baseline, with the same approval, and report.
 
@@ -285,16 +285,18 @@ def report_on_runs(
 def _confirmed(
     against: AgainstBaseline,
     report: Report,
-    live: Live,
+    live: BatchOutcome,
     plan: Plan,
     approval: Approval,
     baseline: Baseline,
     show: Show,
 ) -> AgainstBaseline:
     # Lazy import: few runs have a baseline.
-    from workbench.evaluation.confirmation import confirming
+    from workbench.evaluation.confirmation import confirmation_of
 
-    confirms = confirming(baseline, against, report.results, plan, batch=report.batch, interrupted=report.interrupted)
+    confirms = confirmation_of(
+        baseline, against, report.results, plan, batch=report.batch, interrupted=report.interrupted
+    )
     if confirms is None:
         return against
     if confirms.plan is None:
@@ -320,7 +322,7 @@ def deliver_report(report: Report, output: Output, history: Path | None) -> bool
             warn(report.against.verdict, report.secrets)
         if report.nothing_graded is not None:
             warn(report.nothing_graded, report.secrets)
-        name_broken(report.broken, report.secrets)
+        print_broken_suites(report.broken, report.secrets)
     written = output.deliver(partial(pieces_of_runs, report, history=history))
     report_to_github(report, output)
     return written
@@ -360,19 +362,19 @@ def open_at_breakpoints(options: RunOptions, lines: Sequence[str], app: AppOptio
     breakpoints = _breakpoints(lines)
     if breakpoints is None:
         return USAGE
-    program = begin_program(options.model_options)
+    program = create_program(options.model_options)
     plan = planned(options, program, quiet=False)
     if plan is None:
         return USAGE
-    tools = _known_tools(plan.files, Listings(program.folders.listings))
+    tools = _known_tools(plan.files, StoredListings(program.folders.listings))
     # A breakpoint on an unknown tool only causes a warning, because the tool may merely be missing from the listings.
     for line, point in zip(lines, breakpoints, strict=True):
-        if (doubt := doubt_about(point, tools)) is not None:
+        if (doubt := breakpoint_warning(point, tools)) is not None:
             warn(f"--break {line!r}: {doubt}", program.secrets)
     return show_app(app, program, begin=Begin(with_chosen_cases(options, plan), breakpoints))
 
 
-def _known_tools(files: Iterable[SuiteFile], listings: Listings) -> list[ToolDefinition]:
+def _known_tools(files: Iterable[SuiteFile], listings: StoredListings) -> list[ToolDefinition]:
     tools: list[ToolDefinition] = []
     for file in files:
         if file.suite is not None:

@@ -22,10 +22,10 @@ from workbench.cli.parser import (
     BASELINE,
     CASES,
     CLUSTER,
-    DEMANDED_OF_ALL,
     DETACHED,
     GRADING,
     HISTORY,
+    PASS_RATE_ADVICE,
     REPORTS,
     SHARDS,
     SPEED,
@@ -44,7 +44,7 @@ from workbench.config.models import DEFAULT_CONCURRENCY
 if TYPE_CHECKING:
     from workbench.evaluation.options import AddedVariants, RunOptions, Shard, Stop
 
-_SETTLED = (
+_FIXED_BY_BATCH = (
     ("case", "--case"),
     ("tag", "--tag"),
     ("repeats", "--repeats"),
@@ -300,7 +300,7 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
     problems: Sequence[str]
     resumption = None
     if resume is not None:
-        problems = _settled_options(arguments)
+        problems = _options_fixed_by_batch(arguments)
         # `--resume` without a batch has an empty text as its value. It means the latest batch.
         resumption = Resume(resume or None, arguments.anyway)
     else:
@@ -349,9 +349,9 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
     return None
 
 
-def _settled_options(arguments: argparse.Namespace) -> list[str]:
+def _options_fixed_by_batch(arguments: argparse.Namespace) -> list[str]:
     problems = []
-    for attribute, name in _SETTLED:
+    for attribute, name in _FIXED_BY_BATCH:
         if getattr(arguments, attribute, None) not in (None, False, []):
             problems.append(f"the resumed batch determines {name}: omit it")
     return problems
@@ -376,7 +376,7 @@ def _problems_of_new_batch(
     if without_until is not None:
         instead = f"--{without_until} applies to a batch that stops early: write --until decided,{without_until}=…"
         # In other programs, --gate alone demands a pass rate, so this message names our option for that.
-        return [f"{instead}. {DEMANDED_OF_ALL}" if without_until == "gate" else instead]
+        return [f"{instead}. {PASS_RATE_ADVICE}" if without_until == "gate" else instead]
     for attribute, name in (("shard_by", "--shard-by"), ("plan", "--plan")):
         if getattr(arguments, attribute, None) and arguments.shard is None:
             return [f"{name} applies to shards: give --shard too"]

@@ -142,13 +142,13 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
     from workbench.cli.redaction import warn
     from workbench.config.folders import user_folders
     from workbench.config.models import ConfigError
-    from workbench.config.program import program_in
-    from workbench.engine.suite_secrets import learn_secrets, written_out
+    from workbench.config.program import create_program
+    from workbench.engine.suite_secrets import register_secrets, written_out
     from workbench.history.records import HistoryError
     from workbench.numerals import counted
     from workbench.remote.records import AttachError
 
-    program = program_in(user_folders(), os.environ, models)
+    program = create_program(user_folders(), os.environ, models)
     paths: Sequence[Path] = [Path(path) for path in paths_of(arguments)]
     try:
         if arguments.attach is not None:
@@ -156,7 +156,7 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
             paths = batch_and_suites(arguments.attach, history, program)[1]
         files = _opened_by_visitors(paths, program) if arguments.read_only else ()
         for file in files:
-            learn_secrets(program, file.path.parent, file.suite, file.text)
+            register_secrets(program, file.path.parent, file.suite, file.text)
     except ConfigError as error:
         for problem in error.problems:
             warn(problem, program.secrets)

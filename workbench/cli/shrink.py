@@ -20,7 +20,7 @@ if executes(__name__):
     from workbench.analysis.estimate import estimate
     from workbench.cli.batch_command import Experiment, experiment
     from workbench.cli.named_run import NamedRun, named_run
-    from workbench.cli.redaction import begin_program, redacted, warn, write
+    from workbench.cli.redaction import create_program, redacted, warn, write
     from workbench.cli.report_output import Output
     from workbench.config.models import ConfigError
     from workbench.config.secrets import Secrets
@@ -100,7 +100,7 @@ def execute(arguments: argparse.Namespace) -> int:
     return shrink_run(arguments)
 
 
-OFTEN_ENOUGH = 0.8
+MIN_FAILURE_SHARE = 0.8
 """The least share of the first runs that must fail in the same way.
 
 A rarer failure would often be absent from an attempt by chance, so irrelevant parts would stay."""
@@ -115,7 +115,7 @@ class _InterruptedError(Exception):
 def shrink_run(arguments: argparse.Namespace) -> int:
     """Shrink the case of a stored run; returns an exit code."""
     try:
-        program = begin_program()
+        program = create_program()
         run = named_run(arguments, program)
     except (ConfigError, HistoryError, RecordingError) as error:
         warn(str(error))
@@ -142,7 +142,7 @@ def shrink_run(arguments: argparse.Namespace) -> int:
     if trying is None:
         return USAGE
     try:
-        return _Shrinking(arguments, trying).shrink(document)
+        return _ShrinkAttempts(arguments, trying).shrink(document)
     except _InterruptedError:
         return INTERRUPTED
 
@@ -173,7 +173,7 @@ def _only_case(run: NamedRun) -> Document:
     return document
 
 
-class _Shrinking:
+class _ShrinkAttempts:
     def __init__(self, arguments: argparse.Namespace, trying: Experiment) -> None:
         self._arguments = arguments
         self._plan = trying.plan
@@ -190,12 +190,12 @@ class _Shrinking:
         often = 0
         if ways:
             [(self._way, often)] = ways.most_common(1)
-        if self._way is None or often < OFTEN_ENOUGH * len(first):
+        if self._way is None or often < MIN_FAILURE_SHARE * len(first):
             others = Counter(result.status for result in first)
             came_to = ", ".join(f"{count} {status}" for status, count in others.most_common())
             warn(
                 f"nothing was shrunk: of the first {counted(len(first), 'run')} ({came_to}) {often} failed in the same "
-                f"way, and at least {figure(100 * OFTEN_ENOUGH)}% have to"
+                f"way, and at least {figure(100 * MIN_FAILURE_SHARE)}% have to"
             )
             if others[Status.ERROR]:
                 return INFRASTRUCTURE

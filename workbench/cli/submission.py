@@ -28,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    from workbench.cli.batch_command import make_runs, planned, show_of
-    from workbench.cli.redaction import begin_program, warn
+    from workbench.cli.batch_command import planned, run_plan, step_output
+    from workbench.cli.redaction import create_program, warn
     from workbench.cli.report_output import output_of
     from workbench.cli.run import report_to_github
     from workbench.show.views.submission import what_is_missing
@@ -38,7 +38,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if output is None or (options := run_options(arguments, compares=False, command="submission")) is None:
         return USAGE
     output = replace(output, form=output.form or "markdown")
-    program = begin_program(options.model_options)
+    program = create_program(options.model_options)
     plan = planned(options, program, quiet=output.quiet)
     if plan is None:
         return USAGE
@@ -47,7 +47,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if (missing := what_is_missing(cases.values())) is not None:
         warn(f"nothing was run: {missing}", program.secrets)
         return USAGE
-    live = make_runs(plan, show_of(output, program), output, trust=arguments.trust, record=None, command="run")
+    live = run_plan(plan, step_output(output, program), output, trust=arguments.trust, record=None, command="run")
     if isinstance(live, int):
         return live
     report = live.outcome.report(plan)

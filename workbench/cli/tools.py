@@ -25,13 +25,13 @@ if executes(__name__):
 
     from workbench.checks.schemas import BrokenSchemaError, argument_problems
     from workbench.cli.approval import approved
-    from workbench.cli.batch_command import name_broken
+    from workbench.cli.batch_command import print_broken_suites
     from workbench.cli.redaction import (
-        begin_program,
+        create_program,
         json_report,
-        learn_suite_secrets,
         printing_to,
         redacted,
+        register_suite_secrets,
         shown_search,
         warn,
         warn_of_problems,
@@ -98,12 +98,12 @@ def execute(arguments: argparse.Namespace) -> int:
     return list_or_call(options_as(ToolOptions, arguments))
 
 
-PROGRESS_EVERY_S = 0.1
+PROGRESS_INTERVAL_S = 0.1
 """The shortest time between two printed lines of progress, in seconds."""
 
 
 @dataclass(frozen=True)
-class ByHand:
+class ManualCall:
     """The tool to call, its arguments, and the form of the answer (`text` or `json`)."""
 
     tool: str
@@ -127,8 +127,8 @@ def parsed_arguments(text: str) -> dict[str, JsonValue]:
     return arguments
 
 
-async def call_by_hand(
-    by_hand: ByHand,
+async def call_tool(
+    by_hand: ManualCall,
     listed: Sequence[tuple[SuiteFile, SuiteTools]],
     pool: ServerPool,
     program: Program,
@@ -189,7 +189,7 @@ def _warn_of_output(output: ServerOutput, program: Program) -> None:
         warn(line, program.secrets)
 
 
-def _arguments_fit(by_hand: ByHand, tool: ToolDefinition, program: Program) -> bool:
+def _arguments_fit(by_hand: ManualCall, tool: ToolDefinition, program: Program) -> bool:
     try:
         problems = argument_problems(by_hand.arguments, tool.parameters)
     except BrokenSchemaError as error:
@@ -209,7 +209,7 @@ def _progress_printer(tool: str, program: Program, clock: Callable[[], float] = 
     def tell(progress: float, total: float | None, message: str | None) -> None:
         nonlocal printed_s
         # A server may report its progress thousands of times a second.
-        if clock() - printed_s >= PROGRESS_EVERY_S:
+        if clock() - printed_s >= PROGRESS_INTERVAL_S:
             printed_s = clock()
             warn(f"{tool}: {progress_text(ExecutionProgress(CALL_ID, progress, total, message))}", program.secrets)
 
@@ -235,7 +235,7 @@ class ToolOptions:
 
 
 def list_or_call(options: ToolOptions) -> int:
-    program = begin_program()
+    program = create_program()
     output = sys.stdout
     try:
         by_hand = _by_hand(options)
@@ -245,7 +245,7 @@ def list_or_call(options: ToolOptions) -> int:
     except (NoSuitesError, RefusedError, ValueError) as error:
         warn(str(error), program.secrets)
         return USAGE
-    learn_suite_secrets(program, files)
+    register_suite_secrets(program, files)
     started = []
     for file in files:
         if file.suite is not None and file.suite.servers:
@@ -256,12 +256,12 @@ def list_or_call(options: ToolOptions) -> int:
     # A server in this process may print. That output must not corrupt the report.
     with printing_to(sys.stderr):
         pool = ServerPool(program, starting=announce_download)
-        code = asyncio.run(until_signalled(pool, _work(options, files, program, approval, pool, by_hand, output)))
-    name_broken(broken_suites_of(broken), program.secrets)
+        code = asyncio.run(run_until_signal(pool, _work(options, files, program, approval, pool, by_hand, output)))
+    print_broken_suites(broken_suites_of(broken), program.secrets)
     return USAGE if broken and code != INTERRUPTED else code
 
 
-async def until_signalled(pool: ServerPool, work: Coroutine[Any, Any, int]) -> int:
+async def run_until_signal(pool: ServerPool, work: Coroutine[Any, Any, int]) -> int:
     """Await work that uses a pool's servers, and close the servers; returns an exit code.
 
     The first signal cancels the work; further signals are ignored until the servers are closed.
@@ -293,7 +293,7 @@ async def _work(
     program: Program,
     approval: Approval,
     pool: ServerPool,
-    by_hand: ByHand | None,
+    by_hand: ManualCall | None,
     output: TextIO,
 ) -> int:
     suites = await asyncio.gather(*(tools_of(file, options.server, pool, approval) for file in files))
@@ -301,7 +301,7 @@ async def _work(
         for notice in source.notices:
             warn(notice, program.secrets)
     if by_hand is not None:
-        return await call_by_hand(by_hand, list(zip(files, suites, strict=True)), pool, program, approval, output)
+        return await call_tool(by_hand, list(zip(files, suites, strict=True)), pool, program, approval, output)
     if options.lint:
         suites = [linted(file, suite) for file, suite in zip(files, suites, strict=True)]
 
@@ -349,7 +349,7 @@ async def _work(
     return code
 
 
-def _by_hand(options: ToolOptions) -> ByHand | None:
+def _by_hand(options: ToolOptions) -> ManualCall | None:
     forms = {options.output.form, *(each.form for each in options.output.beside)}
     if not options.lint and forms & {"sarif", "codequality", "github"}:
         raise RefusedError("SARIF, Code Quality and annotations report findings of --lint: give --lint too")
@@ -364,7 +364,7 @@ def _by_hand(options: ToolOptions) -> ByHand | None:
     arguments = parsed_arguments("{}" if options.args is None else options.args)
     if options.output.form not in ("text", "json") or options.output.beside:
         raise RefusedError("--call prints text or json: leave out --report, and --format of another kind")
-    return ByHand(options.call, arguments, options.output.form)
+    return ManualCall(options.call, arguments, options.output.form)
 
 
 def _suites(options: ToolOptions) -> tuple[list[SuiteFile], list[SuiteFile]]:

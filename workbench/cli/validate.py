@@ -56,9 +56,9 @@ def execute(arguments: argparse.Namespace) -> int:
     """Check the files; returns 0 if none has an error, otherwise 2, and 1 for a finding that `--fail-on` names."""
     # Lazy import: `--help` answers at once.
     from workbench.cli.redaction import (
-        begin_program,
-        learn_suite_secrets,
+        create_program,
         lines_redacted,
+        register_suite_secrets,
         shown_search,
         warn,
         warn_of_problems,
@@ -82,8 +82,8 @@ def execute(arguments: argparse.Namespace) -> int:
         warn(str(error))
         return USAGE
     files = _with_known_tools(loaded)
-    program = begin_program()
-    learn_suite_secrets(program, files)
+    program = create_program()
+    register_suite_secrets(program, files)
     warn_of_problems(chain.from_iterable(file.problems for file in files))
     # The settings of every folder with a suite are checked, not only those of the given paths.
     settings = _settings_problems([*map(Path, arguments.paths), *(file.path for file in files)], program)
@@ -119,7 +119,7 @@ def execute(arguments: argparse.Namespace) -> int:
     def pieces(wanted: Output) -> Iterator[str]:
         if wanted.is_text:
             lines = chain.from_iterable(each.lines(wanted.paint) for each in audited)
-            return lines_redacted((*lines, *_unfreed(files), ", ".join(parts)))
+            return lines_redacted((*lines, *_default_surplus_rules(files), ", ".join(parts)))
         return pieces_of(str(wanted.form), "validate", findings())
 
     def findings() -> list[StaticFinding]:
@@ -148,9 +148,9 @@ def execute(arguments: argparse.Namespace) -> int:
 def _with_known_tools(files: Iterable[SuiteFile]) -> list[SuiteFile]:
     from workbench.analysis.audit.contradictions import with_contradictions
     from workbench.config.folders import user_folders
-    from workbench.tools.listings import Listings, with_listed_names
+    from workbench.tools.listings import StoredListings, with_listed_names
 
-    listings = Listings(user_folders().listings)
+    listings = StoredListings(user_folders().listings)
     return [with_contradictions(with_listed_names(file, listings), listings) for file in files]
 
 
@@ -168,9 +168,9 @@ class _Audited(NamedTuple):
 def _audited(files: Iterable[SuiteFile]) -> Iterator[_Audited]:
     from workbench.analysis.audit.audit import audit_suite, findings_without_warning
     from workbench.config.folders import user_folders
-    from workbench.tools.listings import Listings
+    from workbench.tools.listings import StoredListings
 
-    listings = Listings(user_folders().listings)
+    listings = StoredListings(user_folders().listings)
     for file in files:
         if file.suite is not None:
             audit = audit_suite(file.suite, listings.of(file.suite, file.path))
@@ -191,7 +191,7 @@ def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
     return tuple(unjudged_checks(cases, program.models))
 
 
-def _unfreed(files: Iterable[SuiteFile]) -> Iterator[str]:
+def _default_surplus_rules(files: Iterable[SuiteFile]) -> Iterator[str]:
     """Yield a line for each grader whose default rule for surplus calls applies because suites set none."""
     from workbench.numerals import counted
     from workbench.suite.grading_model import NEW_SUITES_FREE

@@ -112,7 +112,7 @@ _LABEL = late_pattern(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _AWS_REGION = late_pattern(r"[a-z]{2,8}(-[a-z0-9]+)+-\d{1,2}")
 _API_VERSION = late_pattern(r"v1|\d{4}-\d{2}-\d{2}(-preview)?")
 
-_OTHER_PARTITIONS = ("cn-", "eusc-", "us-iso", "eu-iso")
+_OTHER_PARTITION_PREFIXES = ("cn-", "eusc-", "us-iso", "eu-iso")
 """Prefixes of AWS regions whose hosts have other domains."""
 
 
@@ -184,11 +184,11 @@ def is_own_address(cloud: Cloud, url: str) -> bool:
     return _VERTEX_HOST.fullmatch(host) is not None
 
 
-class _Unlocated(Exception):  # noqa: N818 (its message becomes `CloudPlace.problem`)
+class _LocationError(Exception):
     """The address or the credentials of a model at a cloud cannot be found."""
 
 
-_PRINTED = " "
+_COMMAND_KEY = " "
 """Stands for the variable of a key that a command prints."""
 
 
@@ -208,25 +208,25 @@ def place_of(
     given = {name: value.strip() for name, value in environment.items() if name in _VARIABLES and value.strip()}
     key = written_key
     if has_command:
-        key = _PRINTED
+        key = _COMMAND_KEY
     try:
         for name in ("profile", "credentials"):
             if key is not None and getattr(settings, name) is not None:
-                raise _Unlocated(f"has both a key and {name}: omit one")
+                raise _LocationError(f"has both a key and {name}: omit one")
         if cloud == "azure":
             place = _azure(settings, written_url, key, given)
         elif cloud == "bedrock":
             place = _bedrock(settings, written_url, key, given)
         else:
             place = _vertex(settings, written_url, key, given)
-    except _Unlocated as error:
+    except _LocationError as error:
         place = CloudPlace(written_url, key_variable=key, problem=str(error))
-    if place.key_variable == _PRINTED:
+    if place.key_variable == _COMMAND_KEY:
         place = replace(place, key_variable=None)
     return place
 
 
-def why_not_there(
+def place_refusal(
     place: CloudPlace, settings: CloudSettings, environment: Mapping[str, str], own: Mapping[str, str]
 ) -> str:
     """Return why a model that needs no trust must not be asked at its place; empty if asking is allowed.
@@ -276,12 +276,14 @@ _VARIABLES = frozenset(
 
 def _azure(settings: CloudSettings, url: str, key: str | None, given: Mapping[str, str]) -> CloudPlace:
     if url and settings.resource:
-        raise _Unlocated("has both resource and base_url: omit one")
+        raise _LocationError("has both resource and base_url: omit one")
     root = url or _azure_root(settings, given)
     if not urlsplit(root).path:
         root += _azure_path(settings)
     if settings.api != "messages" and settings.api_version != V1 and urlsplit(root).path.endswith("/v1"):
-        raise _Unlocated(f"has api_version {settings.api_version}, and base_url is an address of the v1 API: omit one")
+        raise _LocationError(
+            f"has api_version {settings.api_version}, and base_url is an address of the v1 API: omit one"
+        )
     if key is None and settings.credentials is None:
         _must_be_own("azure", root, "api_key_env")
         key = next((name for name in _AZURE_KEYS[settings.api] if name in given), None)
@@ -302,13 +304,13 @@ def _azure_root(settings: CloudSettings, given: Mapping[str, str]) -> str:
     if not of_claude and (endpoint := given.get(_AZURE_ENDPOINT)):
         root = endpoint.rstrip("/")
         if not is_own_address("azure", root) or urlsplit(root).path or "?" in root or "#" in root or "@" in root:
-            raise _Unlocated(
+            raise _LocationError(
                 f"would be asked at the address in {_AZURE_ENDPOINT}, which is not https://RESOURCE.openai.azure.com:"
                 " write it as base_url into workbench.toml"
             )
         return root
     variable = _FOUNDRY_RESOURCE if of_claude else _AZURE_ENDPOINT
-    raise _Unlocated(f'has no address: write resource = "NAME" or base_url into workbench.toml, or set {variable}')
+    raise _LocationError(f'has no address: write resource = "NAME" or base_url into workbench.toml, or set {variable}')
 
 
 def _azure_path(settings: CloudSettings) -> str:
@@ -322,9 +324,9 @@ def _azure_path(settings: CloudSettings) -> str:
 def _bedrock(settings: CloudSettings, url: str, key: str | None, given: Mapping[str, str]) -> CloudPlace:
     if url and (found := _BEDROCK_HOST.fullmatch(urlsplit(url).hostname or "")):
         if found["endpoint"] != settings.endpoint:
-            raise _Unlocated(f'has base_url of another endpoint: write endpoint = "{found["endpoint"]}"')
+            raise _LocationError(f'has base_url of another endpoint: write endpoint = "{found["endpoint"]}"')
         if settings.region not in (None, found["region"]):
-            raise _Unlocated(f"has region {settings.region}, and base_url is in {found['region']}: omit one")
+            raise _LocationError(f"has region {settings.region}, and base_url is in {found['region']}: omit one")
     if key is None and settings.profile is None and settings.credentials is None:
         if url:
             _must_be_own("bedrock", url, "profile or api_key_env")
@@ -341,8 +343,10 @@ def _bedrock(settings: CloudSettings, url: str, key: str | None, given: Mapping[
     elif settings.endpoint == "mantle":
         path = "/anthropic"
     if not url:
-        if region.startswith(_OTHER_PARTITIONS):
-            raise _Unlocated(f"is in the region {region}, whose hosts have other names: write the address as base_url")
+        if region.startswith(_OTHER_PARTITION_PREFIXES):
+            raise _LocationError(
+                f"is in the region {region}, whose hosts have other names: write the address as base_url"
+            )
         url = f"https://bedrock-runtime.{region}.amazonaws.com"
         if settings.endpoint == "mantle":
             url = f"https://bedrock-mantle.{region}.api.aws"
@@ -373,14 +377,14 @@ def _aws_region(settings: CloudSettings, url: str, profile: str | None, given: M
             return _region_of(name, given[name])
     if region := _profile_region(profile or "default"):
         return _region_of(f"the AWS profile {profile or 'default'}", region)
-    raise _Unlocated(f'has no region: write region = "us-east-1" into workbench.toml, or set {_AWS_REGIONS[0]}')
+    raise _LocationError(f'has no region: write region = "us-east-1" into workbench.toml, or set {_AWS_REGIONS[0]}')
 
 
 def _region_of(where: str, text: str) -> str:
     try:
         return checked_aws_region(text)
     except ValueError as error:
-        raise _Unlocated(f"cannot be reached: the region in {where} {error}") from None
+        raise _LocationError(f"cannot be reached: the region in {where} {error}") from None
 
 
 def _profile_region(profile: str) -> str | None:
@@ -425,7 +429,7 @@ def _vertex(settings: CloudSettings, url: str, key: str | None, given: Mapping[s
     if key is not None:
         if not project:
             variables = " or ".join(_VERTEX_PROJECTS)
-            raise _Unlocated(f"has no project: write project into workbench.toml, or set {variables}")
+            raise _LocationError(f"has no project: write project into workbench.toml, or set {variables}")
         source = KEY
     else:
         source = _google_source(given)
@@ -454,13 +458,13 @@ def _label_of(variable: str, text: str) -> str:
     try:
         return checked_label(text)
     except ValueError as error:
-        raise _Unlocated(f"cannot be reached: {variable} {error}") from None
+        raise _LocationError(f"cannot be reached: {variable} {error}") from None
 
 
 def _must_be_own(cloud: Cloud, url: str, names: str) -> None:
     """Raise _Unlocated if an address is not the cloud's own and the user has not named credentials for it."""
     if not is_own_address(cloud, url):
-        raise _Unlocated(
+        raise _LocationError(
             f"is at an address that is not {CLOUD_TITLES[cloud]}'s own, which gets no credentials by itself: name them"
             f' with {names}, or write credentials = "default"'
         )

@@ -90,7 +90,7 @@ class Folders:
         return self.log / "servers"
 
 
-def home_in(environment: Mapping[str, str]) -> Path | None:
+def home_folder(environment: Mapping[str, str]) -> Path | None:
     named = environment.get("HOME") or environment.get("USERPROFILE")
     if named:
         return Path(named).resolve()
@@ -180,7 +180,7 @@ def history_option(file: Path) -> str:
     The option is empty if the command finds the history without it."""
     # In a current folder that no longer exists, a command needs the option.
     try:
-        found = history_file(user_folders(), Path(), home_in(os.environ)).resolve() == file.resolve()
+        found = history_file(user_folders(), Path(), home_folder(os.environ)).resolve() == file.resolve()
     except OSError:
         found = False
     if found:
@@ -193,12 +193,12 @@ def is_beside_project(file: Path) -> bool:
     return file.absolute().parent.name == PROJECT_HISTORY
 
 
-def is_named_as_ours(file: Path) -> bool:
+def has_usual_history_name(file: Path) -> bool:
     """Return whether a history has a usual name and place. Then even a damaged file belongs to this program."""
     return file.name == HISTORY_NAME and file.absolute().parent.name in (PROJECT_HISTORY, APP_NAME)
 
 
-_HERE = "./"
+_RELATIVE_PREFIX = "./"
 """The prefix of stored folders that are relative to the project of the history."""
 
 
@@ -210,7 +210,7 @@ def stored_folder(file: Path, folder: Path) -> str:
     beside = _project_beside(file)
     if beside is None or not folder.is_relative_to(beside):
         return str(folder)
-    return f"{_HERE}{folder.relative_to(beside).as_posix()}"
+    return f"{_RELATIVE_PREFIX}{folder.relative_to(beside).as_posix()}"
 
 
 def folder_of_stored(file: Path, stored: str) -> str:
@@ -218,9 +218,9 @@ def folder_of_stored(file: Path, stored: str) -> str:
 
     A relative path that leads out of the history's own project is returned unchanged."""
     beside = _project_beside(file)
-    if beside is None or not stored.startswith(_HERE) or ".." in PurePosixPath(stored).parts:
+    if beside is None or not stored.startswith(_RELATIVE_PREFIX) or ".." in PurePosixPath(stored).parts:
         return stored
-    return str(beside / stored.removeprefix(_HERE).lstrip("/"))
+    return str(beside / stored.removeprefix(_RELATIVE_PREFIX).lstrip("/"))
 
 
 def _project_beside(file: Path) -> Path | None:

@@ -19,7 +19,7 @@ from workbench.config.clouds import (
     default_api,
     is_own_address,
     place_of,
-    why_not_there,
+    place_refusal,
 )
 from workbench.config.folders import SETTINGS_NAME, project_file
 from workbench.config.models import (
@@ -35,7 +35,7 @@ from workbench.config.models import (
     checked_judge,
     checked_key_variable,
     checked_params,
-    checked_player,
+    checked_user_model,
     usual_key_variable,
 )
 from workbench.config.request_checks import checked_address
@@ -79,7 +79,7 @@ class ModelOptions:
             *_wrong("--api-key-env", checked_key_variable, self.api_key_env),
             *_wrong("--param", checked_params, self.params),
             *_wrong("--judge", checked_judge, self.judge),
-            *_wrong("--user-model", checked_player, self.user_model),
+            *_wrong("--user-model", checked_user_model, self.user_model),
             *_wrong("--user", _checked_recordings, self.users),
         ]
         if problems:
@@ -99,7 +99,7 @@ def _checked_recordings(name: str) -> None:
         raise ValueError(f"must name recordings, such as replay:runs, not {name!r}; --user-model names a model")
 
 
-NOTHING_SAID = ModelOptions()
+NO_MODEL_OPTIONS = ModelOptions()
 
 
 def _no_variables(_folder: Path) -> Mapping[str, str]:
@@ -119,7 +119,7 @@ class ModelBook:
         config_folder: Path,
         *,
         home: Path | None = None,
-        options: ModelOptions = NOTHING_SAID,
+        options: ModelOptions = NO_MODEL_OPTIONS,
         environment: Callable[[Path], Mapping[str, str]] = _no_variables,
         own_variables: Mapping[str, str] | None = None,
     ) -> None:
@@ -143,7 +143,7 @@ class ModelBook:
         address or the credentials of a model at a cloud are unknown."""
         if (problem := unknown_agent(name)) is not None:
             raise UnknownModelError(problem)
-        options = NOTHING_SAID
+        options = NO_MODEL_OPTIONS
         origin: Origin = "suite"
         if not by_suite:
             origin = "command line"
@@ -182,7 +182,7 @@ class ModelBook:
         if cloud == "azure" and not place.problem and spec.origin in ("user", "command line"):
             environment = self._environment(folder)
             own = environment if self._own_variables is None else self._own_variables
-            place = replace(place, problem=why_not_there(place, spec.cloud, environment, own))
+            place = replace(place, problem=place_refusal(place, spec.cloud, environment, own))
         return replace(spec, base_url=place.base_url, api_key_env=place.key_variable, place=place)
 
     def named(self, folder: Path) -> tuple[ModelSpec, ...]:

@@ -311,7 +311,7 @@ def checked_judge(name: str) -> str:
     return _language_model(name, "judge")
 
 
-def checked_player(name: str) -> str:
+def checked_user_model(name: str) -> str:
     """Return the name of a model that plays users.
 
     Raises ValueError for a built-in model, which is not a language model."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.config.folders import Folders, home_in, project_file
-from workbench.config.model_book import NOTHING_SAID, ModelBook, ModelOptions
+from workbench.config.folders import Folders, home_folder, project_file
+from workbench.config.model_book import NO_MODEL_OPTIONS, ModelBook, ModelOptions
 from workbench.config.models import ConfigError
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
@@ -122,10 +122,12 @@ class Program:
     models: ModelBook
 
 
-def program_in(folders: Folders, environment: Mapping[str, str], options: ModelOptions = NOTHING_SAID) -> Program:
+def create_program(
+    folders: Folders, environment: Mapping[str, str], options: ModelOptions = NO_MODEL_OPTIONS
+) -> Program:
     """Create the shared state of a program from the user's folders, the environment and the options for models."""
     secrets = Secrets()
-    home = home_in(environment)
+    home = home_folder(environment)
     variables = Environment(environment, secrets, home)
     models = ModelBook(
         folders.config, home=home, options=options, environment=variables.of, own_variables=dict(environment)

@@ -12,7 +12,7 @@ from pathlib import Path
 # audit events refuses every writing call that gets past the app, even by libraries. Nothing can remove the hook. SQLite
 # bypasses the hook, so the history itself opens its file for reading only.
 
-WHY_NOT = "this is a read-only view: nothing is run, edited or written here"
+READ_ONLY_REASON = "this is a read-only view: nothing is run, edited or written here"
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -35,9 +35,9 @@ class ReadOnlyError(PermissionError):
     """A read-only process tried to write, start or send something."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"{WHY_NOT} ({what})")
+        super().__init__(f"{READ_ONLY_REASON} ({what})")
         _log.warning("refused, because this process is read-only: %s", what)
-        self.strerror = WHY_NOT
+        self.strerror = READ_ONLY_REASON
 
 
 def is_read_only() -> bool:

@@ -32,7 +32,7 @@ _PATH = late_pattern(r"(?:~|\.{0,2})(?:/[^/]+){2,}/?|[A-Za-z]:\\.+")
 _UUID = late_pattern(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _PIECES = late_pattern(r"[\s=,;:]+")
 
-IN_A_VARIABLE = "put it into an environment variable or .env, and write $NAME in its place"
+VARIABLE_ADVICE = "put it into an environment variable or .env, and write $NAME in its place"
 
 
 def checked_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
@@ -56,7 +56,7 @@ def checked_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
         if not value.strip():
             raise ValueError(f"has no value for {_shown(name)}: give one, or leave the header out")
         if _is_secret_header(lower, value):
-            raise ValueError(f"holds what looks like a secret in {_shown(name)}: {IN_A_VARIABLE}")
+            raise ValueError(f"holds what looks like a secret in {_shown(name)}: {VARIABLE_ADVICE}")
     return headers
 
 
@@ -67,7 +67,7 @@ def checked_query(query: Mapping[str, str]) -> Mapping[str, str]:
             raise ValueError('has a name that no query can have: write { "api-version" = "2024-10-21" }')
         _check_value(name, value)
         if _looks_secret(name, value):
-            raise ValueError(f"holds what looks like a secret in {_shown(name)}: {IN_A_VARIABLE}")
+            raise ValueError(f"holds what looks like a secret in {_shown(name)}: {VARIABLE_ADVICE}")
     return query
 
 

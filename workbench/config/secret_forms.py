@@ -15,7 +15,7 @@ from workbench.startup import late_pattern
 # also match inside JSON texts, which escape line ends, quotes and slashes.
 
 BEFORE_WORD = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2})|(?<=\[m)|(?<=[0-9]m))"
-LOOKS_BACK = 6
+LOOK_BACK_CHARS = 6
 """The number of characters that `BEFORE_WORD` reads before a position."""
 
 _ALNUM, _BASE64 = "[A-Za-z0-9]", "[A-Za-z0-9_-]"

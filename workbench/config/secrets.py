@@ -14,7 +14,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 from urllib.parse import quote, quote_plus, unquote
 
-from workbench.config.secret_forms import BEFORE_WORD, LOOKS_BACK, FormPlace, forms_in, open_form_from
+from workbench.config.secret_forms import BEFORE_WORD, LOOK_BACK_CHARS, FormPlace, forms_in, open_form_from
 from workbench.startup import late_pattern
 
 # A value is secret by its use, its place or its look, in decreasing certainty. A used key or header is secret unless it
@@ -46,7 +46,7 @@ _SECRET_WORDS = late_pattern(
 )
 _PASSWORD = late_pattern(r".*(TOKEN|SECRETS?|PWD|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL)
 _NO_KEYS = frozenset({"MONKEY", "TURKEY", "HOTKEY", "DONKEY", "KEYBOARD", "BYPASS", "COMPASS"})
-_EVERYDAY = late_pattern(
+_ORDINARY_NAME_WORDS = late_pattern(
     "BASE|DIR|DOMAIN|EMAIL|ENDPOINT|ENV|ENVIRONMENT|FILE|FOLDER|HOST|LANG|LEVEL|LOCALE|MODE|MODEL|NAME|ORG|PATH|PORT|"
     "PROJECT|REGION|STAGE|TIMEOUT|TZ|URI|URL|USER|USERNAME|VERSION|ZONE"
 )
@@ -100,10 +100,10 @@ def is_secret_of_file(name: str, value: str) -> bool:
         return value.upper() not in words
     if _SHORT_NUMBER.fullmatch(value) or _ADDRESS.fullmatch(value) or _IDENTIFIER.fullmatch(value):
         return False
-    return _marks_secret(name) or (len(value) >= MIN_KEY_CHARS and not any(map(_EVERYDAY.fullmatch, words)))
+    return _marks_secret(name) or (len(value) >= MIN_KEY_CHARS and not any(map(_ORDINARY_NAME_WORDS.fullmatch, words)))
 
 
-def is_secret_by_look(name: str, value: str) -> bool:
+def looks_secret(name: str, value: str) -> bool:
     """Return whether an unused value of the environment is secret: its name suggests that, and it looks like a key."""
     return _marks_secret(name) and looks_like_key(value)
 
@@ -235,11 +235,11 @@ def _is_path(value: str) -> bool:
 _LONG_TEXT = 2_048
 """The length from which a text is first searched for a few plain strings, the fastest way to find nothing."""
 
-_AS_WORD_BELOW = 8
+_WHOLE_WORD_BELOW = 8
 """Below this length, a value of letters and digits counts only as a whole word."""
 
 _AFTER_WORD = r"(?![A-Za-z0-9])"
-_FINDING_NOTHING = "(?!)"
+_NEVER_MATCHES = "(?!)"
 _LONE_SURROGATE = late_pattern("[\ud800-\udfff]")
 
 Place = tuple[int, int, str]
@@ -250,8 +250,8 @@ Place = tuple[int, int, str]
 # finds all secrets. Most texts hold no secret. So every search begins with a fast test for a few plain strings (in JSON
 # also with escapes). Every secret contains at least one of these strings. Short values count only as whole words;
 # otherwise the password "test" would blank out half a report. A text that comes in pieces is redacted up to the first
-# possible beginning of an incomplete secret (`open_from`). Only the rest is held back, so streamed text appears without
-# delay.
+# possible beginning of an incomplete secret (`undecided_from`). Only the rest is held back, so streamed text appears
+# without delay.
 class Finder:
     """A search for secret values and for secrets of known forms.
 
@@ -269,9 +269,9 @@ class Finder:
         for value in self.values:
             self._by_first.setdefault(value[0], []).append(value)
         begins = "|".join(_beginning(first, values) for first, values in self._by_first.items())
-        self._begins = re.compile(begins or _FINDING_NOTHING)
+        self._begins = re.compile(begins or _NEVER_MATCHES)
 
-    def may_be_in(self, text: str) -> bool:
+    def may_contain(self, text: str) -> bool:
         """Return whether a text may hold a value or a secret of a known form.
 
         In a long text, this is also true for a short value inside a longer word."""
@@ -289,7 +289,7 @@ class Finder:
     def replaced(self, text: str) -> str:
         """Return a text with each value replaced; the same object if it holds none."""
         if len(text) > _LONG_TEXT:
-            if not self.may_be_in(text):
+            if not self.may_contain(text):
                 return text
             # A pattern of the few values in this text is faster than a pattern of all values.
             here = [value for value in self.values if value in text]
@@ -304,7 +304,7 @@ class Finder:
             return text
         return "".join((*shown, text[at:]))
 
-    def open_from(self, text: str) -> int:
+    def undecided_from(self, text: str) -> int:
         """Return the first position at which an incomplete value may begin; the text's length without one."""
         form = open_form_from(text)
         for begin in self._begins.finditer(text, len(text) - min(self.longest, len(text)), form):
@@ -320,7 +320,7 @@ class Finder:
         Unless it is `over`, the text may continue. The part before `begin` was decided earlier."""
         until = len(text)
         if not over:
-            until = max(self.open_from(text), begin)
+            until = max(self.undecided_from(text), begin)
         places = self._places(text, begin)
         # A value across the end of the decided part may be the beginning of a longer value.
         for first, end, _ in places:
@@ -397,7 +397,7 @@ class Pieces:
             shown += (text[at:first], replacement)
             at = last
         # A few decided characters stay: they determine whether a word begins after them.
-        self._held, self._before = text[until:], text[max(until - LOOKS_BACK, 0) : until]
+        self._held, self._before = text[until:], text[max(until - LOOK_BACK_CHARS, 0) : until]
         return "".join((*shown, text[at:until]))
 
 
@@ -432,7 +432,7 @@ def _pattern_of(values: Iterable[str]) -> re.Pattern[str]:
         alternatives.append(_alternatives(others))
     if words:
         alternatives.append(f"{BEFORE_WORD}{_alternatives(words)}{_AFTER_WORD}")
-    return re.compile("|".join(alternatives) or _FINDING_NOTHING)
+    return re.compile("|".join(alternatives) or _NEVER_MATCHES)
 
 
 def _beginning(first: str, values: Iterable[str]) -> str:
@@ -444,7 +444,7 @@ def _beginning(first: str, values: Iterable[str]) -> str:
 
 
 def _is_word(value: str) -> bool:
-    return len(value) < _AS_WORD_BELOW and value.isascii() and value.isalnum()
+    return len(value) < _WHOLE_WORD_BELOW and value.isascii() and value.isalnum()
 
 
 def _alternatives(values: Iterable[str]) -> str:
@@ -456,7 +456,7 @@ def _alternatives(values: Iterable[str]) -> str:
     return f"(?:{'|'.join(groups)})"
 
 
-_OURS = frozenset(
+_OWN_FIELDS = frozenset(
     {"by", "decided_by", "grader", "hash", "program", "role", "run", "run_id", "started_at", "status", "suite_hash"}
     | {"verdict", "workbench"}
 )
@@ -496,7 +496,7 @@ class Secrets:
 
     def guess(self, name: str, value: str) -> None:
         """Add an unused value of the environment if its name and its look are those of a secret."""
-        if is_secret_by_look(name, value):
+        if looks_secret(name, value):
             self._add(name, value)
         self.add_passwords(name, value)
 
@@ -567,7 +567,7 @@ class Secrets:
         finder = self.finder
         if not _may_hold(value, finder):
             return value
-        redacted: _Value = _Walk(finder).redacted(value)
+        redacted: _Value = _ValueRedaction(finder).redacted(value)
         return redacted
 
     def may_be_in_json(self, text: str) -> bool:
@@ -582,7 +582,7 @@ def _like(replacements: Mapping[str, str], own: frozenset[str]) -> Secrets:
     return secrets
 
 
-class _Walk:
+class _ValueRedaction:
     """The redaction of one value. A list or an object that occurs several times is searched once."""
 
     def __init__(self, finder: Finder) -> None:
@@ -660,7 +660,7 @@ class _Walk:
 def _may_hold(value: Any, finder: Finder) -> bool:
     """Return whether a value may hold a secret; true for a value that JSON cannot express."""
     if type(value) is str:
-        return finder.may_be_in(value)
+        return finder.may_contain(value)
     try:
         text = _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError):
@@ -707,7 +707,7 @@ def _text_fields(kind: Any) -> tuple[str, ...] | None:
         hints = get_type_hints(kind)
     except NameError:
         hints = {}
-    return tuple(name for name in names if not _is_our_own(hints.get(name, str), ours=name in _OURS))
+    return tuple(name for name in names if not _is_our_own(hints.get(name, str), ours=name in _OWN_FIELDS))
 
 
 def _is_our_own(hint: Any, *, ours: bool = False) -> bool:

@@ -12,7 +12,7 @@ HIDDEN = "(hidden: it looks like a key)"
 KEY_OPTION = late_pattern(r"--?(api[-_]?key|key|token|secret|password)(=.*)?", re.DOTALL | re.IGNORECASE)
 """An option that takes a key in other programs; Workbench does not have it."""
 
-NO_KEYS_HERE = (
+NO_KEYS_ADVICE = (
     "a key is never given on the command line, where others can read it: put it into an environment variable or .env, "
     "and name that variable with --api-key-env"
 )

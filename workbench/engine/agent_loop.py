@@ -15,13 +15,13 @@ from workbench.engine.conversation import Conversation
 from workbench.engine.executor import READ_ONLY, Executor, Permission
 from workbench.engine.fork import Fork, fork_refusal, replayed, system_prompt
 from workbench.engine.media_store import MediaStore
-from workbench.engine.own_calls import OwnCalls, unseen_changes
+from workbench.engine.own_calls import OwnCalls, unseen_change_notices
 from workbench.engine.recorder import Recorder, TimeLimit
 from workbench.engine.turns import (
     Turn,
     answer_message,
+    assign_to_steps,
     conversation_after,
-    in_steps,
     messages_before,
     opening_messages,
     result_messages,
@@ -31,15 +31,15 @@ from workbench.engine.turns import (
 from workbench.numerals import seconds_text
 from workbench.providers.model import (
     DEFAULT_RETRIES,
-    FIRST_TOKENS,
+    FIRST_TOKEN_EVENTS,
     AnswerFinished,
     AnswerSize,
+    AnswerTooLargeError,
     HttpRequest,
     Model,
     ModelError,
     ModelRequest,
     RetryPolicy,
-    TooMuchError,
     http_request_of,
     takes,
     takes_media,
@@ -81,7 +81,7 @@ async def ask(
 
     An agent that has its own loop answers with a whole run. In this case, only the request is emitted here.
 
-    Raises ModelError when no permitted attempt succeeds, and TooMuchError when an answer exceeds a limit.
+    Raises ModelError when no permitted attempt succeeds, and AnswerTooLargeError when an answer exceeds a limit.
     """
     attempt = 1
     while True:
@@ -91,7 +91,7 @@ async def ask(
                 async with limit.suspended():
                     await held.enter_async_context(model.turn())
                 return await _ask_once(model, request, recorder)
-        except TooMuchError:
+        except AnswerTooLargeError:
             raise  # a ModelError too, but the next answer would be as long
         except ModelError as error:
             wait_s: float | None = None
@@ -120,7 +120,7 @@ async def _ask_once(model: Model, request: ModelRequest, recorder: Recorder) -> 
                     end = event
                     break
                 size.add(event)
-                if first_token_ms is None and isinstance(event, FIRST_TOKENS):
+                if first_token_ms is None and isinstance(event, FIRST_TOKEN_EVENTS):
                     first_token_ms = recorder.ms_since(began)
                 if isinstance(event, CallFinished):
                     event = usable(event)
@@ -242,16 +242,16 @@ class AgentLoop:
         turn = self._turns.next(self._rounds, self._last)
         assert isinstance(turn, Turn)
         self._messages += messages_before(under_way.user_message, under_way.added)
-        return await self._go_on_from(turn, under_way, fork.at.answered or 0, to_result=fork.back_to == "result")
+        return await self._finish_turn(turn, under_way, fork.at.answered or 0, to_result=fork.back_to == "result")
 
     async def _take(self, turn: Turn) -> RunFinished | None:
         if turn.step is not None:
             self._recorder.emit(StepStarted(turn.step, self._system(turn), turn.user))
         await self._checkpoint.reach("request", self._rounds + 1, request=lambda: self._pending_request(turn))
-        self._messages += messages_before(turn.user, self._checkpoint.take_added())
-        return await self._go_on_from(turn, await self._ask(turn))
+        self._messages += messages_before(turn.user, self._checkpoint.pop_added())
+        return await self._finish_turn(turn, await self._ask(turn))
 
-    async def _go_on_from(
+    async def _finish_turn(
         self, turn: Turn, answer: Round | ExternalRun, answered: int = 0, *, to_result: bool = False
     ) -> RunFinished | None:
         """Answer the calls of a round, and return the reason if the run ends with them.
@@ -265,12 +265,12 @@ class AgentLoop:
                 return RunFinished("refused")
             if answer.stop_reason == "truncated":
                 return RunFinished("truncated")
-            if not turn.makes_calls or await self._answer_calls(turn, answer, answered, to_result):
+            if not turn.executes_calls or await self._answer_calls(turn, answer, answered, to_result):
                 break
-            self._messages += messages_before(None, self._checkpoint.take_added())
+            self._messages += messages_before(None, self._checkpoint.pop_added())
             answer, answered, to_result = await self._ask(turn), 0, False
         done = self._recorder.last_round
-        self._grow(done)
+        self._append_round(done)
         return await self._stopped_by(done)
 
     async def _add_run(self, turn: Turn, run: ExternalRun) -> RunFinished | None:
@@ -283,7 +283,7 @@ class AgentLoop:
         rounds, steps = run.rounds, range(0)
         if turn.step is not None:
             steps = steps_at(self._case, turn.step)
-            rounds = in_steps(rounds, len(steps))
+            rounds = assign_to_steps(rounds, len(steps))
         first, size = self._rounds + 1, AnswerSize()
         taken = {call.id for message in self._messages for call in message.tool_calls}
         for payload in external_payloads(rounds, first, taken, self._calls):
@@ -297,7 +297,7 @@ class AgentLoop:
             self._recorder.emit(payload)
         done = self._recorder.trajectory.rounds[self._rounds :]
         for each in done:
-            self._grow(each)
+            self._append_round(each)
         if turn.step is not None:
             self._beside_steps += max(len(done) - len(steps), 0)
         if run.error is not None:
@@ -385,7 +385,7 @@ class AgentLoop:
             self._messages = conversation_after(self._messages, (done,))
             self._count(done)
 
-    def _grow(self, done: Round) -> None:
+    def _append_round(self, done: Round) -> None:
         self._messages += (answer_message(done), *result_messages(done))
         self._count(done)
 
@@ -460,7 +460,7 @@ async def run_case(
     notices = (*model.notices, *tools.notices, *_not_offered(model, tools))
     if any(not takes_media(model, image) for image in request.images):
         notices += (f"{model.name} reads placeholders of the case's images: set images = true if the model takes them",)
-    notices += unseen_changes(request.fork, tools)
+    notices += unseen_change_notices(request.fork, tools)
     started = start(request, tools, recorder, model.seed, notices, definitions)
     try:
         async with TimeLimit(limits.timeout_s) as limit:
@@ -488,7 +488,7 @@ async def run_case(
             finish = await loop.run()
             if own_calls is not None and finish.reason not in ("error", "user error"):
                 async with limit.suspended():
-                    await own_calls.ask_final()
+                    await own_calls.run_final()
     except TimeoutError:
         finish = RunFinished(
             "timed out",
@@ -497,8 +497,8 @@ async def run_case(
         )
     except asyncio.CancelledError:
         finish = RunFinished("stopped")
-    # The order matters: TooMuchError is a ModelError, and ServerError a ToolsError.
-    except TooMuchError as error:
+    # The order matters: AnswerTooLargeError is a ModelError, and ServerError a ToolsError.
+    except AnswerTooLargeError as error:
         finish = RunFinished("sent too much", str(error))
     except ServerError as error:
         finish = RunFinished("error", str(error), error.output)

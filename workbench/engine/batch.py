@@ -13,7 +13,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.events import BatchDone, BatchStarted, RunDone
 from workbench.engine.model_specs import cost_of
 from workbench.engine.plan import PlannedRun
-from workbench.engine.planned_run import RunContext, make_run, result_of
+from workbench.engine.planned_run import RunContext, result_of, run_planned
 from workbench.grading.status import Status
 from workbench.trajectory.trajectory import Trajectory
 
@@ -29,14 +29,14 @@ class Lane:
 
 
 @dataclass(frozen=True)
-class LaneOf:
+class QueueKey:
     """The lane to which a run belongs: `key` is the model with its endpoint, `concurrency` the limit of its runs."""
 
     key: str
     concurrency: int
 
 
-def lanes_of(runs: Iterable[PlannedRun], lane_of: Callable[[PlannedRun], LaneOf]) -> tuple[Lane, ...]:
+def model_queues(runs: Iterable[PlannedRun], lane_of: Callable[[PlannedRun], QueueKey]) -> tuple[Lane, ...]:
     """Sort runs into lanes, in the order of the runs.
 
     If the runs of a lane have different concurrency limits, the smallest limit applies."""
@@ -49,7 +49,7 @@ def lanes_of(runs: Iterable[PlannedRun], lane_of: Callable[[PlannedRun], LaneOf]
     return tuple(lanes.values())
 
 
-class Spares(Protocol):
+class SkipRule(Protocol):
     """A rule that skips runs while a batch is running."""
 
     @property
@@ -71,15 +71,15 @@ class Batch:
         self,
         name: str,
         runs: Sequence[PlannedRun],
-        lane_of: Callable[[PlannedRun], LaneOf],
+        lane_of: Callable[[PlannedRun], QueueKey],
         context: RunContext,
-        spares: Sequence[Spares] = (),
+        spares: Sequence[SkipRule] = (),
     ) -> None:
         self.name = name
         self.runs = tuple(runs)
         self._context = context
         self._spares = spares
-        self._lanes = lanes_of(runs, lane_of)
+        self._lanes = model_queues(runs, lane_of)
         self._running: dict[str, asyncio.Future[None]] = {}
 
     async def run(self) -> None:
@@ -124,7 +124,7 @@ class Batch:
 
         The run ends with exactly one `RunDone`, even if it is stopped or fails unexpectedly."""
         # The run is its own task: `stop` cancels the run, and the worker continues with the next one.
-        task = asyncio.ensure_future(self._make_if_needed(planned))
+        task = asyncio.ensure_future(self._run_unless_skipped(planned))
         self._running[planned.run_id] = task
         # `wait` does not raise the task's errors. They are handled below.
         await asyncio.wait([task])
@@ -136,12 +136,12 @@ class Batch:
             broken = f"unexpected {type(error).__name__}: {error}; the log holds the details"
             self._without_trajectory(planned, Status.ERROR, broken)
 
-    async def _make_if_needed(self, planned: PlannedRun) -> None:
+    async def _run_unless_skipped(self, planned: PlannedRun) -> None:
         for spares in self._spares:
             if (why_not := await spares.why_not(planned)) is not None:
                 self._without_trajectory(planned, spares.status, why_not)
                 return
-        await make_run(planned, self._context)
+        await run_planned(planned, self._context)
 
     def _without_trajectory(self, planned: PlannedRun, status: Status, error: str | None = None) -> None:
         trajectory = Trajectory(planned.run_id)

@@ -20,7 +20,7 @@ from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import type_names
 
 if TYPE_CHECKING:
-    from workbench.engine.checkpoint import At, HoldPoint
+    from workbench.engine.checkpoint import HoldPlace, HoldPoint
 
 BreakOn = Literal["tool", "error", "failed-check", "round", "not-read-only"]
 """The kinds of breakpoints, in their notation."""
@@ -214,13 +214,13 @@ def _with_hint(message: str, hint: str) -> str:
     return f"{message} ({hint})" if hint else message
 
 
-_AT: Mapping[str, At] = {"error": "result", "round": "request"}
+_AT: Mapping[str, HoldPlace] = {"error": "result", "round": "request"}
 """The point at which each kind of breakpoint holds a run; kinds without an entry hold it before a call."""
 
-Holds = Callable[[Checks, Mapping[str, JsonValue]], Awaitable[bool]]
+EvaluateCondition = Callable[[Checks, Mapping[str, JsonValue]], Awaitable[bool]]
 """Returns whether the checks of a condition hold for a call's arguments. Raises ConditionError."""
 
-Failing: TypeAlias = "Callable[[HoldPoint], Awaitable[str | None]]"
+FindFailedCheck: TypeAlias = "Callable[[HoldPoint], Awaitable[str | None]]"
 """Returns a short description of the check that the next call fails; `None` if the call fails none. Raises
 ConditionError."""
 
@@ -231,7 +231,9 @@ class ConditionError(Exception):
     The message is the reason."""
 
 
-async def why_break(breakpoints: Iterable[Breakpoint], point: HoldPoint, holds: Holds, failing: Failing) -> str | None:
+async def why_break(
+    breakpoints: Iterable[Breakpoint], point: HoldPoint, holds: EvaluateCondition, failing: FindFailedCheck
+) -> str | None:
     """Return the reason why a run is held at a point, from the first matching breakpoint; `None` if none matches.
 
     A condition that cannot be evaluated also holds the run, with the error as the reason."""
@@ -267,7 +269,7 @@ def _cost(each: Breakpoint) -> int:
     return 2 if each.on == "failed-check" else int(each.when is not None)
 
 
-async def _why(each: Breakpoint, point: HoldPoint, holds: Holds, failing: Failing) -> str | None:
+async def _why(each: Breakpoint, point: HoldPoint, holds: EvaluateCondition, failing: FindFailedCheck) -> str | None:
     if each.on == "round":
         return f"round {point.round}"
     assert point.call is not None
@@ -287,7 +289,7 @@ async def _why(each: Breakpoint, point: HoldPoint, holds: Holds, failing: Failin
             return ", ".join((f"tool {tool}", *values))
 
 
-def doubt_about(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | None:
+def breakpoint_warning(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | None:
     """Return the reason why a breakpoint may never hold a run; `None` if there is none.
 
     Reasons are an unknown tool, an unknown argument or a misspelt check. `tools` are the tools of the open suites.

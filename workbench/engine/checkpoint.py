@@ -33,7 +33,7 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 PendingRequest = Callable[[], Awaitable[HttpRequest | None]]
 """Returns the next request of a held run as it would be sent; `None` for a model without HTTP. Raises ModelError."""
 
-At = Literal["user", "request", "call", "question", "result"]
+HoldPlace = Literal["user", "request", "call", "question", "result"]
 """The place of a checkpoint: before a conversation user's message, a model request, a tool call or a reply to the
 call's server, or after the call's result."""
 
@@ -44,7 +44,7 @@ class HoldPoint:
 
     At a tool call, `call` is the call, and `tool` is the definition of the called tool if one exists."""
 
-    at: At
+    at: HoldPlace
     round: int
     so_far: Callable[[], Trajectory]
     """Returns the trajectory up to the point; each call copies all of its rounds."""
@@ -138,13 +138,13 @@ class Regenerate:
     Before a message of a played user: ask the player for another message."""
 
 
-OfUser = EditMessage | SayMessage
-Edit = EditArguments | AnswerCall | AnswerQuestion | SkipCall | EditResult | OfUser | AddMessage | Regenerate
+UserMessageEdit = EditMessage | SayMessage
+Edit = EditArguments | AnswerCall | AnswerQuestion | SkipCall | EditResult | UserMessageEdit | AddMessage | Regenerate
 Command = Continue | Edit
 
 # Messages can be added at every place. A result exists only after its call, and arguments can change only before the
 # call is sent.
-_ALLOWED: Mapping[At, tuple[type[Command], ...]] = {
+_ALLOWED: Mapping[HoldPlace, tuple[type[Command], ...]] = {
     "user": (Continue, AddMessage, EditMessage, SayMessage, Regenerate),
     "request": (Continue, AddMessage),
     "call": (Continue, AddMessage, EditArguments, AnswerCall, SkipCall, Regenerate),
@@ -164,7 +164,7 @@ _WHEN: Mapping[type[Command], str] = {
 }
 
 
-_WHERE: Mapping[At, str] = {
+_WHERE: Mapping[HoldPlace, str] = {
     "user": "before a message of the user",
     "request": "before a request",
     "call": "before a call",
@@ -177,11 +177,11 @@ def refusal(command: Command, point: HoldPoint) -> str | None:
     """Return the reason why a command is not allowed at a hold; `None` if it is allowed."""
     question = point.question
     if point.of_agent and isinstance(command, Regenerate) and point.at != "user":
-        return NOT_ASKED_AGAIN
+        return AGENT_NOT_REPEATABLE
     if not isinstance(command, _ALLOWED[point.at]):
         where = _WHERE[point.at]
         return f"the run is held {where}: {_WHEN[type(command)]}"
-    if isinstance(command, AddMessage | OfUser) and not command.text.strip():
+    if isinstance(command, AddMessage | UserMessageEdit) and not command.text.strip():
         return "a message to the model needs a text"
     if isinstance(command, Regenerate) and point.at == "user" and not point.may_differ:
         return "no model plays this user, so its words would be the same"
@@ -192,7 +192,7 @@ def refusal(command: Command, point: HoldPoint) -> str | None:
     return None
 
 
-NOT_ASKED_AGAIN = "an agent cannot be asked again for an answer: it has acted on it; run the case again instead"
+AGENT_NOT_REPEATABLE = "an agent cannot be asked again for an answer: it has acted on it; run the case again instead"
 
 
 class RunControl(Protocol):
@@ -207,7 +207,7 @@ class RunControl(Protocol):
         ...
 
 
-def asked_event(call: ToolCall, question: Question, reply: Reply) -> ServerAsked:
+def question_event(call: ToolCall, question: Question, reply: Reply) -> ServerAsked:
     """Return the event of a server's request and the reply to it."""
     return ServerAsked(
         *(call.id, call.tool, question.server, question.kind, question.message, question.request),
@@ -223,7 +223,7 @@ def by_person(said: UserSaid, text: str) -> UserSaid:
 SKIPPED = "This call was not made: the person who watches this run skipped it."
 """The text that the model reads in place of the result of a skipped call."""
 
-After = Literal["continue", "answered", "regenerate"]
+AfterHold = Literal["continue", "answered", "regenerate"]
 """How a run continues after a checkpoint: normally, with an answered call, or by regenerating its round."""
 
 
@@ -242,7 +242,7 @@ class Checkpoint:
         self._limit = limit
         self.added: list[str] = []
 
-    def take_added(self) -> tuple[str, ...]:
+    def pop_added(self) -> tuple[str, ...]:
         """Remove and return the messages added since the last request."""
         added = tuple(self.added)
         self.added.clear()
@@ -250,12 +250,12 @@ class Checkpoint:
 
     async def reach(
         self,
-        at: At,
+        at: HoldPlace,
         round_number: int,
         call: CallRecord | None = None,
         tool: ToolDefinition | None = None,
         request: PendingRequest | None = None,
-    ) -> tuple[After, CallRecord | None]:
+    ) -> tuple[AfterHold, CallRecord | None]:
         """Reach a checkpoint, and wait as long as the run is held there.
 
         Returns how the run continues, and the call with a person's edits.
@@ -278,7 +278,7 @@ class Checkpoint:
             # A command names its hold, so a late command cannot change the run at the next hold.
             point = replace(point, hold=self._recorder.last)
             began = self._recorder.clock()
-            after: After | None = None
+            after: AfterHold | None = None
             # `Resumed` is emitted even if the run is stopped during the hold, because held time never counts as time of
             # the run.
             try:
@@ -309,7 +309,7 @@ class Checkpoint:
             why = await control.why_hold(point)
             if why is None:
                 return reply
-            asked = asked_event(call.call, question, reply)
+            asked = question_event(call.call, question, reply)
             self._recorder.emit(Paused(why, call.call.id, "question", round_number, asked))
             point = replace(point, hold=self._recorder.last)
             began = self._recorder.clock()
@@ -360,7 +360,7 @@ class Checkpoint:
 
     def _do(
         self, command: Command, round_number: int, call: CallRecord | None
-    ) -> tuple[After | None, CallRecord | None]:
+    ) -> tuple[AfterHold | None, CallRecord | None]:
         """Apply a command to the held run.
 
         Returns how the run continues (`None` while it stays held) and the call with a person's edits."""

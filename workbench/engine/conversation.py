@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from workbench.checks.check import CheckContext
 from workbench.engine.recorder import Recorder
-from workbench.engine.script import Departure, next_scripted, said_in, stops
+from workbench.engine.script import Departure, is_stop_reached, next_scripted_message, said_in
 from workbench.suite.user_model import UserTable
 from workbench.trajectory.events import FinishReason, RunFinished, UserEnd, UserEnded, UserRefused, UserSaid
 from workbench.trajectory.trajectory import Trajectory
@@ -20,7 +20,7 @@ ENDINGS: dict[UserEnd, FinishReason] = {"done": "user done", "gave up": "user ga
 """The reason why a run ends, for each way in which its user leaves."""
 
 
-class Decisions(Protocol):
+class ConditionEvaluator(Protocol):
     """Evaluates the conditions of a conversation, as `RunGrading` evaluates checks."""
 
     async def attempted(self, grade: Callable[[CheckContext], _Decided], trajectory: Trajectory) -> _Decided | str:
@@ -32,7 +32,7 @@ class UserError(Exception):
     """The simulated user broke its rules or could not be asked. The message gives the reason."""
 
 
-class Speaker(Protocol):
+class ConversationUser(Protocol):
     """A user other than a script. With `may_differ`, another attempt may give another message."""
 
     may_differ: bool
@@ -56,13 +56,13 @@ class Conversation:
         self,
         table: UserTable,
         recorder: Recorder,
-        decisions: Decisions,
-        speaker: Speaker | None = None,
+        decisions: ConditionEvaluator,
+        speaker: ConversationUser | None = None,
     ) -> None:
         self._table = table
         self._recorder = recorder
         self._decisions = decisions
-        self._reply = self._scripted if speaker is None else speaker.reply
+        self._reply = self._scripted_reply if speaker is None else speaker.reply
         self._may_differ = speaker is not None and speaker.may_differ
 
     async def next_message(self, review: ReviewMessage) -> UserSaid | RunFinished:
@@ -102,7 +102,9 @@ class Conversation:
             return None
         trajectory = self._recorder.trajectory
         try:
-            found = await decided(self._decisions, trajectory, lambda context: stops(self._table, trajectory, context))
+            found = await decided(
+                self._decisions, trajectory, lambda context: is_stop_reached(self._table, trajectory, context)
+            )
         except ConditionError as error:
             return RunFinished("error", str(error))
         return RunFinished("stopped by rule") if found else None
@@ -111,9 +113,9 @@ class Conversation:
         self._recorder.emit(ended)
         return RunFinished(ENDINGS[ended.end])
 
-    async def _scripted(self, trajectory: Trajectory, turn: int) -> UserSaid | UserEnded:
+    async def _scripted_reply(self, trajectory: Trajectory, turn: int) -> UserSaid | UserEnded:
         def decide(context: CheckContext) -> UserSaid | Departure:
-            return next_scripted(self._table, trajectory, context)
+            return next_scripted_message(self._table, trajectory, context)
 
         found = await decided(self._decisions, trajectory, decide)
         if isinstance(found, Departure):
@@ -168,7 +170,9 @@ class ConditionError(Exception):
     """A condition of the user cannot be evaluated. The message gives the reason."""
 
 
-async def decided(decisions: Decisions, trajectory: Trajectory, decide: Callable[[CheckContext], _Decided]) -> _Decided:
+async def decided(
+    decisions: ConditionEvaluator, trajectory: Trajectory, decide: Callable[[CheckContext], _Decided]
+) -> _Decided:
     """Return a decision about a conversation.
 
     Raises ConditionError if a check cannot be evaluated."""

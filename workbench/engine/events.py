@@ -16,7 +16,7 @@ from workbench.engine.plan import PlannedRun
 from workbench.trajectory.events import Event, RetryScheduled
 
 if TYPE_CHECKING:
-    from workbench.engine.executor import ExecutionQuestion
+    from workbench.engine.executor import PermissionQuestion
     from workbench.grading.grade import RunResult
     from workbench.history.packing import PackedRun
     from workbench.providers.model import HttpRequest
@@ -87,12 +87,12 @@ class ToolsListed:
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutionAsked:
+class PermissionRequested:
     """A run waits for a person's permission to execute a call on its server.
 
     `Runtime.allow` gives the answer; stopping the run ends the wait."""
 
-    question: ExecutionQuestion
+    question: PermissionQuestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class JudgeAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestPutOff:
+class RequestDelayed:
     """A run waits at least `wait_s` seconds before its next request, because the endpoint told another run to wait.
 
     The next event of the run ends the wait. Recordings leave these events out."""
@@ -160,7 +160,7 @@ class BatchDone:
 
 
 @dataclass(frozen=True, slots=True)
-class HistorySaid:
+class HistoryProblem:
     """The history has a problem. It does not stop the runs.
 
     The history's own thread sends this event."""
@@ -169,7 +169,7 @@ class HistorySaid:
 
 
 @dataclass(frozen=True, slots=True)
-class EndpointSaid:
+class EndpointNotice:
     """An endpoint gets fewer concurrent requests than the settings allow; `text` gives the reason.
 
     This event is sent once per endpoint."""
@@ -178,7 +178,7 @@ class EndpointSaid:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSaid:
+class ClusterNotice:
     """A message about the workers of a cluster. With `ends`, the batch cannot continue."""
 
     text: str
@@ -190,21 +190,21 @@ BatchEvent = (
     | StartUp
     | ToolsListed
     | RunEvent
-    | ExecutionAsked
+    | PermissionRequested
     | CostLimitReached
     | JudgeAsked
-    | RequestPutOff
+    | RequestDelayed
     | RequestHeld
     | RunDone
     | BatchDone
-    | HistorySaid
-    | ClusterSaid
-    | EndpointSaid
+    | HistoryProblem
+    | ClusterNotice
+    | EndpointNotice
 )
 BatchListener = Callable[[BatchEvent], None]
 
 
-class StartUps:
+class StartUpReporter:
     """Reports the beginning and the end of start-ups to a listener."""
 
     def __init__(self, listener: BatchListener, clock: Callable[[], float] = time.monotonic) -> None:

@@ -74,7 +74,7 @@ class ProgressReports:
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutionQuestion:
+class PermissionQuestion:
     """Asks whether a call may be executed on its server.
 
     The call's arguments and the tool's texts are untrusted data."""
@@ -87,7 +87,7 @@ class ExecutionQuestion:
 Leave = Literal["no", "call", "run"]
 """A person's permission: none, this call only, or all further calls of this tool in the run."""
 
-AskExecution = Callable[[ExecutionQuestion], Awaitable[Leave]]
+AskPermission = Callable[[PermissionQuestion], Awaitable[Leave]]
 
 
 class ExecutionRefusedError(ToolsError):
@@ -104,7 +104,7 @@ class Permission:
     person; without `ask`, they are refused."""
 
     all_tools: bool = False
-    ask: AskExecution | None = None
+    ask: AskPermission | None = None
     exempt: bool = False
 
     def unasked(self, tool: ToolDefinition) -> Allowed | None:
@@ -243,7 +243,7 @@ class Executor:
         self._recorder.emit(Paused(f"may {tool.name} be executed on server {tool.server!r}?", call.id))
         began = self._recorder.clock()
         async with self._limit.suspended():
-            leave = await self._permission.ask(ExecutionQuestion(self._recorder.run_id, call, tool))
+            leave = await self._permission.ask(PermissionQuestion(self._recorder.run_id, call, tool))
         self._recorder.emit(Resumed(self._recorder.ms_since(began)))
         if leave == "no":
             raise ExecutionRefusedError(f"{tool.name} of server {tool.server!r} was not allowed to execute")

@@ -60,7 +60,7 @@ def external_run(
     return ExternalRun((*rounds, last), error, latency_ms)
 
 
-def started_elsewhere(
+def external_run_started(
     suite: Suite,
     case: Case,
     model: str,
@@ -236,7 +236,7 @@ def _text_of(result: JsonValue) -> str:
     return result if isinstance(result, str) else json_text(result)
 
 
-def run_document(value: object) -> RunDocument:
+def parse_run_document(value: object) -> RunDocument:
     """Read the document of an agent's run from a JSON value, which may also be a run of the AI SDK.
 
     Raises RunDocumentError, also for an empty document."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count, zip_longest
 
 from workbench.dataclasses import dataclass
-from workbench.engine.checkpoint import At, EditResult, by_person
+from workbench.engine.checkpoint import EditResult, HoldPlace, by_person
 from workbench.engine.turns import Turn, Turns
 from workbench.suite.model import Case
 from workbench.suite.settings import CaseSettings
@@ -111,7 +111,7 @@ class Fork:
     system: str | None = None
     result: EditResult | None = None
     user: str | None = None
-    back_to: At | None = None
+    back_to: HoldPlace | None = None
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ class Fork:
         """The message of a conversation's user just before the fork's first request."""
         if self.at.answered is not None or self.back_to == "user":
             return None
-        said = _said_before(self.origin, self.at.round)
+        said = _user_message_before(self.origin, self.at.round)
         if self.user is None:
             return said
         if said is None:
@@ -138,7 +138,7 @@ class Fork:
         return by_person(said, self.user)
 
 
-def _said_before(origin: Trajectory, round_number: int) -> UserSaid | None:
+def _user_message_before(origin: Trajectory, round_number: int) -> UserSaid | None:
     """Return the user message before a request. The request may not have been made yet."""
     if round_number <= len(origin.rounds):
         return origin.rounds[round_number - 1].said

@@ -17,11 +17,11 @@ from workbench.config.folders import path_in, project_folder
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent, steady_clock_ms
-from workbench.engine.model_specs import Specs
-from workbench.engine.plan import Execution, PlannedRun
+from workbench.engine.model_specs import ModelSpecs
+from workbench.engine.plan import ExecutionRules, PlannedRun
 from workbench.engine.redaction import RunRedaction, SuiteParts, redacted_suite_text
-from workbench.history.records import CONFIRMS, DoneRun, Kind, NewBatch, NewRun, NewShard, what_is_asked
-from workbench.history.writer import MAX_AT_ONCE, BatchHandle, HistoryWriter
+from workbench.history.records import CONFIRMS, FinishedRun, Kind, NewBatch, NewRun, NewShard, settings_of_answers
+from workbench.history.writer import MAX_RUNS_PER_COMMIT, BatchHandle, HistoryWriter
 from workbench.suite.case_images import images_hash
 from workbench.suite.model import Case, Subject
 from workbench.suite.settings import judged_checks
@@ -90,7 +90,7 @@ class HistoryRecorder:
         """Wait while more runs are unwritten than fit into one commit, but at most one second."""
         while self._given and self._given[0].done():
             self._given.popleft()
-        if len(self._given) > MAX_AT_ONCE:
+        if len(self._given) > MAX_RUNS_PER_COMMIT:
             import asyncio  # on use: commands that only read a history start faster without it
 
             with suppress(TimeoutError):
@@ -100,10 +100,10 @@ class HistoryRecorder:
         return datetime.fromtimestamp(self._now_ms() / 1000, UTC).isoformat(timespec="milliseconds")
 
 
-def done_run(done: RunDone, events: tuple[Event, ...]) -> DoneRun:
+def done_run(done: RunDone, events: tuple[Event, ...]) -> FinishedRun:
     """Return a finished run with its events and times, in the form that the history stores."""
     assert done.began_ms is not None and done.ended_ms is not None
-    return DoneRun(done.result.run_id, done.result, events, done.began_ms, done.ended_ms)
+    return FinishedRun(done.result.run_id, done.result, events, done.began_ms, done.ended_ms)
 
 
 def redaction_of(runs: Iterable[PlannedRun], secrets: Secrets) -> RunRedaction:
@@ -112,8 +112,8 @@ def redaction_of(runs: Iterable[PlannedRun], secrets: Secrets) -> RunRedaction:
 
 def settings_of_batch(
     runs: Iterable[PlannedRun],
-    specs: Specs,
-    execution: Execution,
+    specs: ModelSpecs,
+    execution: ExecutionRules,
     concurrency: int,
     *,
     compares: bool = False,
@@ -134,7 +134,7 @@ def settings_of_batch(
     models: dict[str, JsonValue] = {}
     for run in runs:
         if run.model not in models:
-            models[run.model] = brought_settings(run) or model_settings(partial(specs.of, run))
+            models[run.model] = external_model_settings(run) or model_settings(partial(specs.of, run))
     settings: dict[str, JsonValue] = {
         "concurrency": concurrency,
         "execute": execution.wanted,
@@ -172,7 +172,7 @@ def images_of_suites(files: Iterable[SuiteFile]) -> dict[str, JsonValue]:
     return found
 
 
-def judges_of(runs: Iterable[PlannedRun], specs: Specs) -> dict[str, JsonValue]:
+def judges_of(runs: Iterable[PlannedRun], specs: ModelSpecs) -> dict[str, JsonValue]:
     """Return the settings of all judges that the runs may need, by the judge's name.
 
     If a check has no usable judge, its entry describes the problem. The key is then the model that the check names, or
@@ -194,7 +194,7 @@ OWN_MODEL_SETTINGS: dict[str, JsonValue] = {"provider": "python"}
 """The settings of a model that the caller of the Python API supplies."""
 
 
-def brought_settings(run: PlannedRun) -> dict[str, JsonValue]:
+def external_model_settings(run: PlannedRun) -> dict[str, JsonValue]:
     """Return the settings of a caller's own model or of a suite's subject; empty for other models."""
     if run.subject is not None:
         return {"provider": "subject", **_agent_settings(run.subject)}
@@ -310,7 +310,7 @@ def _new_batch(
         suites = [(path_in(projects[path], path), file.hash) for path, file in files.items()]
         outline = Outline.of(outlined, suites)
         # The id of a plan is equal on every computer, so that shards can be matched.
-        uid = outline.uid(what_is_asked(settings), shard.ref.plan_id if shard is not None else None)
+        uid = outline.uid(settings_of_answers(settings), shard.ref.plan_id if shard is not None else None)
     new_shard: NewShard | None = None
     if shard is not None and outline:
         new_shard = NewShard(shard.places, outline, tuple(files.values()))
@@ -334,7 +334,7 @@ def _kind_of(runs: Iterable[PlannedRun], settings: Mapping[str, JsonValue]) -> K
     return "runs"
 
 
-def cases_as_stored(file: SuiteFile, secrets: Secrets) -> dict[str, Case]:
+def stored_cases(file: SuiteFile, secrets: Secrets) -> dict[str, Case]:
     """Return the cases of a suite, keyed by the redacted ids that the history stores."""
     cases = {}
     for stored, case in zip(_cases(_without_secrets(file, secrets)), _cases(file), strict=True):

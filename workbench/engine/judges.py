@@ -270,7 +270,7 @@ def _verdict_in(answer: Round, mark: str, written: _WrittenArguments, scale: Sca
         if not answer.text.strip():
             raise _NoVerdictError("its answer is empty: choose a model that calls tools")
         try:
-            return _verdict_of(json_alone(answer.text), mark, scale)
+            return _verdict_of(parse_json_alone(answer.text), mark, scale)
         except ValueError as error:
             raise _NoVerdictError(
                 f"its answer is not a verdict ({_quoted(answer.text)}): {error}; choose a model that calls tools"
@@ -359,7 +359,7 @@ def _number_in(found: Mapping[str, object], scale: Scale) -> float | None:
     return None
 
 
-def json_alone(text: str) -> object:
+def parse_json_alone(text: str) -> object:
     """Return the JSON value that is a whole text, apart from a leading thought and an enclosing code fence.
 
     JSON among other words does not count, because it may be a quotation from the value. Raises ValueError."""
@@ -377,23 +377,23 @@ def _parsed(text: str) -> object:
 
     Raises ValueError for invalid JSON, and for an object that repeats a key."""
     try:
-        return json.loads(text, object_pairs_hook=_without_doubles)
-    except _DoubleKeyError:
+        return json.loads(text, object_pairs_hook=_reject_duplicate_keys)
+    except _DuplicateKeyError:
         raise
     except (ValueError, RecursionError):
         raise ValueError("it is not JSON") from None
 
 
-class _DoubleKeyError(ValueError):
+class _DuplicateKeyError(ValueError):
     pass
 
 
-def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _reject_duplicate_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = Counter(key for key, _ in pairs)
         [(twice, _)] = keys.most_common(1)
-        raise _DoubleKeyError(f"the key {twice!r} occurs twice")
+        raise _DuplicateKeyError(f"the key {twice!r} occurs twice")
     return found
 
 
@@ -431,7 +431,7 @@ class JudgementCache:
         key = self.key(judge, criteria, value, scale)
         with self._lock:
             if key not in self._known and self._reads:
-                self._read_on()
+                self._read_new_lines()
             return self._known.get(key)
 
     def keep(
@@ -469,7 +469,7 @@ class JudgementCache:
         asked = f"{judge.provider}:{judge.model}@{judge.endpoint}{params}"
         return asked, criteria, value, scale
 
-    def _read_on(self) -> None:
+    def _read_new_lines(self) -> None:
         """Read the complete lines added since the last reading."""
         try:
             size = self._file.stat().st_size
@@ -728,7 +728,7 @@ async def judged(attempt: Callable[[Judge], Awaitable[_Graded]], judge: RunJudge
     # the judge is asked about all of them at once. The assumption may cause errors in an attempt, so these errors are
     # ignored.
     while True:
-        supposing = _Supposing(judge.known)
+        supposing = _PendingJudge(judge.known)
         try:
             graded = await attempt(supposing)
         except (CheckError, GradingError):
@@ -740,7 +740,7 @@ async def judged(attempt: Callable[[Judge], Awaitable[_Graded]], judge: RunJudge
         await judge.ask(tuple(supposing.needed))
 
 
-class _Supposing:
+class _PendingJudge:
     """Accepts values without a judgement during one attempt of grading, and lists them in `needed`."""
 
     def __init__(self, known: Judge) -> None:

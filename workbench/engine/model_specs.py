@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from workbench.checks.combined_kinds import Judged
 from workbench.config.agents import agent_named
 from workbench.config.model_book import ModelBook
-from workbench.config.models import ConfigError, JudgeChoice, ModelSpec, Price, checked_judge, checked_player
+from workbench.config.models import ConfigError, JudgeChoice, ModelSpec, Price, checked_judge, checked_user_model
 from workbench.config.passed_variables import passed_variables
 from workbench.config.program import Environment
 from workbench.providers.built_in import is_built_in
@@ -81,7 +81,7 @@ class _Found(Generic[_Key, _Value]):
         return answer
 
 
-class Specs:
+class ModelSpecs:
     """The models, judges and environment variables of suites, each read once.
 
     Suites are identified by their paths."""
@@ -95,14 +95,14 @@ class Specs:
         self._users = _Found[tuple[Path, str], ModelSpec | None]()
         self._sealed = False
 
-    def take(self, other: Specs) -> None:
+    def take(self, other: ModelSpecs) -> None:
         """Add all settings that another object has read."""
         self._environments.answers |= other._environments.answers
         self._specs.answers |= other._specs.answers
         self._judges.answers |= other._judges.answers
         self._users.answers |= other._users.answers
 
-    def seal(self) -> None:
+    def freeze(self) -> None:
         """Read no further settings. From now on, a setting that was not read raises ConfigError."""
         # The user has approved the settings read so far, and a file may change between approval and run.
         self._sealed = True
@@ -116,7 +116,7 @@ class Specs:
             with suppress(ConfigError):
                 self.of(run)
         for run in {(run.file.path, run.case.id): run for run in runs}.values():
-            self.find_judges(run.file.path, judged_checks(run.suite, run.case))
+            self.load_judges(run.file.path, judged_checks(run.suite, run.case))
             with suppress(ConfigError):
                 self.user_of(run.file.path, run.case)
 
@@ -124,7 +124,7 @@ class Specs:
         """Return the names of shell variables that every command of a trusted suite gets."""
         return passed_variables(self._environment.own)
 
-    def find_judges(self, suite: Path, checks: Iterable[Judged]) -> None:
+    def load_judges(self, suite: Path, checks: Iterable[Judged]) -> None:
         """Read the environment of a suite and the judge settings of some checks."""
         with suppress(ConfigError):
             self.environment_at(suite)
@@ -190,7 +190,7 @@ class Specs:
             if name is None:
                 raise ConfigError(NO_USER_MODEL)
             try:
-                checked_player(name)
+                checked_user_model(name)
             except ValueError as error:
                 raise ConfigError(f"the user's model {error}") from None
             return self._models.resolve(name, suite.parent, by_suite=table.model is not None, judges=True)
@@ -247,7 +247,7 @@ def judge_of(
     """Return the model that judges a check: the model that the check names, or the chosen judge.
 
     `resolve` returns the settings of a model, given its name and whether the suite's files name it. Raises ConfigError
-    like `Specs.judge_of`."""
+    like `ModelSpecs.judge_of`."""
     if check.model is not None:
         chosen: JudgeChoice | None = JudgeChoice(check.model, by_suite=True)
     else:

@@ -20,7 +20,7 @@ from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import JsonValue, OwnCallAnswered, OwnCallStage, ToolCall
 
 
-def unseen_changes(fork: Fork | None, tools: Toolbox) -> tuple[str, ...]:
+def unseen_change_notices(fork: Fork | None, tools: Toolbox) -> tuple[str, ...]:
     """Return a notice if a fork replays changes that its fresh tools have not seen. Other runs get no notice."""
     if fork is None or not tools.owns_state:
         return ()
@@ -66,7 +66,7 @@ class OwnCalls:
         Raises ToolsError, naming the call, if a call fails."""
         await self._make_all("setup", "setup", self._case.setup)
 
-    async def ask_final(self) -> None:
+    async def run_final(self) -> None:
         """Make the calls of `final.state`, unless the run replays changes that never reached its tools.
 
         A tool error is a valid answer. Raises ToolsError, naming the call, if a call fails in another way or gets only

@@ -113,9 +113,9 @@ class Selection:
     tags: frozenset[str] = frozenset()
 
     def takes(self, suite: Suite, case: Case) -> bool:
-        return self.takes_one(case.id, (*suite.tags, *case.tags))
+        return self.includes_case(case.id, (*suite.tags, *case.tags))
 
-    def takes_one(self, case_id: str, tags: Iterable[str]) -> bool:
+    def includes_case(self, case_id: str, tags: Iterable[str]) -> bool:
         """Return whether a case is selected; `tags` are the tags of the case and of its suite."""
         wanted_id = not self.case_ids or case_id in self.case_ids
         wanted_tag = not self.tags or not self.tags.isdisjoint(tags)
@@ -132,7 +132,7 @@ NO_OWN_MODELS: OwnModels = MappingProxyType({})
 
 EVERYTHING = Selection()
 
-InstructionsThen = Mapping[Path, Mapping[str, str]]
+EarlierInstructions = Mapping[Path, Mapping[str, str]]
 """The instructions sent to earlier runs of a resumed batch, by suite and server; "" means no instructions.
 
 Unknown instructions are left out."""
@@ -142,7 +142,7 @@ CellKey = tuple[Path, str, str]
 
 
 @dataclass(frozen=True)
-class Execution:
+class ExecutionRules:
     """The rules for executing tools on their servers in a batch.
 
     A call that the rules do not allow needs a person's permission. Without a person, it is refused."""
@@ -155,13 +155,17 @@ class Execution:
     """A function that returns whether a suite's servers are known to be harmless. The servers of bundled suites are."""
 
 
-NOT_STEPPED = "a subject makes a whole run by itself, which cannot be stepped, held or forked; choose a model for that"
+SUBJECT_NOT_STEPPED = (
+    "a subject makes a whole run by itself, which cannot be stepped, held or forked; choose a model for that"
+)
 """The message that refuses to hold or fork the run of a subject."""
 
-NOT_FORKED = "the conversation of an agent cannot be replayed, so its run cannot be forked; run the case again instead"
+AGENT_NOT_FORKED = (
+    "the conversation of an agent cannot be replayed, so its run cannot be forked; run the case again instead"
+)
 """The message that refuses to fork the run of an agent."""
 
-AS_CASES_SAY = Execution()
+DEFAULT_EXECUTION = ExecutionRules()
 
 _numbers = count(1)
 
@@ -170,12 +174,12 @@ def next_run_id() -> str:
     return f"run-{next(_numbers)}"
 
 
-def grader_named(name: str | None) -> GraderName | None:
+def parse_grader(name: str | None) -> GraderName | None:
     """Return the grader with a stored name; `None` without a name, or if this version does not know the grader."""
     return next((grader for grader in GRADERS if grader == name), None)
 
 
-def rule_named(name: object) -> RepeatRule | None:
+def parse_repeat_rule(name: object) -> RepeatRule | None:
     """Return the repeat rule with a stored name; `None` for any other value."""
     return next((rule for rule in REPEAT_RULES if rule == name), None)
 
@@ -243,7 +247,7 @@ def plan_runs(
                 continue
             case = with_grader(written, by, repeat_rule)
             chosen = _variants_of_case(case, variants)
-            for model in contenders(file.suite, models or settings_of(file.suite, case).models, chosen):
+            for model in model_and_variant_names(file.suite, models or settings_of(file.suite, case).models, chosen):
                 if cells is not None and (absolute(file.path), case.id, model) not in cells:
                     continue
                 by_suite = model_of(model) not in models
@@ -268,7 +272,7 @@ def _variants_of_case(case: Case, variants: Variants) -> Variants:
     return Variants(own & variants.names, plain=False)
 
 
-def contenders(suite: Suite, models: Iterable[str], variants: Variants) -> tuple[str, ...]:
+def model_and_variant_names(suite: Suite, models: Iterable[str], variants: Variants) -> tuple[str, ...]:
     """Return the distinct names of the models and variants that run the cases of a suite.
 
     Each model runs the suite with each selected variant and, if the plan includes it, the suite as written. A variant
@@ -291,7 +295,7 @@ _ASKED_BY_SUITE = ("servers", "tools", "provider_tools", "mocks", "answers")
 _ASKED_BY_CASE = ("each", "user", "messages", "setup", "tools", "offer", "mocks", "answers", "stop_on_failure")
 
 
-def same_question(run: PlannedRun, suite: Suite, case: Case) -> bool:
+def sends_same_requests(run: PlannedRun, suite: Suite, case: Case) -> bool:
     """Return whether a new run of the case would send the same requests: texts, tools, mocks and limits."""
     if run.case is case and run.suite is suite:
         return True

@@ -16,16 +16,23 @@ from workbench.checks.check import CallPython, CheckContext, Judge, VerdictCache
 from workbench.checks.clock import Clock, clock_at, fixed_clock
 from workbench.checks.patterns import CheckError, SpentTime
 from workbench.config.models import ConfigError, Price
-from workbench.dataclasses import ByIdentity, dataclass
+from workbench.dataclasses import CachedByIdentity, dataclass
 from workbench.engine.agent_loop import RunRequest, StepNotJudgedError, fail, run_case
 from workbench.engine.checkpoint import RunControl
-from workbench.engine.conversation import Conversation, Decisions, Speaker
+from workbench.engine.conversation import ConditionEvaluator, Conversation, ConversationUser
 from workbench.engine.events import BatchListener, RunDone, RunEvent
-from workbench.engine.executor import AskExecution, Permission
+from workbench.engine.executor import AskPermission, Permission
 from workbench.engine.judges import RunJudge, judged
 from workbench.engine.model_specs import cost_of
 from workbench.engine.own_calls import OwnCalls
-from workbench.engine.plan import AS_CASES_SAY, NOT_FORKED, NOT_STEPPED, Execution, InstructionsThen, PlannedRun
+from workbench.engine.plan import (
+    AGENT_NOT_FORKED,
+    DEFAULT_EXECUTION,
+    SUBJECT_NOT_STEPPED,
+    EarlierInstructions,
+    ExecutionRules,
+    PlannedRun,
+)
 from workbench.engine.recorder import Recorder
 from workbench.grading.deferred_result import DeferredResult, GradesCallback, changed
 from workbench.grading.grade import NOT_GRADED_REASON, Grade, GradingError, RunResult, StepGrade
@@ -62,7 +69,7 @@ QUICK_CALLS = 10
 """The number of calls up to which a run is graded without a thread. Pairing them takes well under a millisecond."""
 
 
-async def nothing_to_await() -> None:
+async def no_wait() -> None:
     pass
 
 
@@ -76,8 +83,8 @@ class RunContext:
     """Opens the model of a run; raises ModelError."""
     grant_of: Callable[[Path], Grant | None]
     """Returns the grant of the suite at a path; `None` for an untrusted suite."""
-    execution: Execution = AS_CASES_SAY
-    ask: AskExecution | None = None
+    execution: ExecutionRules = DEFAULT_EXECUTION
+    ask: AskPermission | None = None
     """Asks a person about executions that `execution` does not allow. Without it, they are refused."""
     audit: AuditLog | None = None
     """The log of executions. Without it, nothing is executed."""
@@ -85,11 +92,11 @@ class RunContext:
     price_of: Callable[[PlannedRun], Price | None] = lambda _planned: None
     """Returns the price of a run's model; `None` if it is unknown."""
     judge_of: Callable[[PlannedRun], RunJudge | None] = lambda _planned: None
-    speaker_of: Callable[[PlannedRun, Recorder, Decisions], Speaker | None] = lambda *_run: None
+    speaker_of: Callable[[PlannedRun, Recorder, ConditionEvaluator], ConversationUser | None] = lambda *_run: None
     """Returns the user of a conversation without a script: a played user or a recorded user."""
     control_of: Callable[[PlannedRun, RunGrading], RunControl | None] = lambda _planned, _grading: None
     """Returns the control that may hold a run."""
-    instructions: InstructionsThen = field(default_factory=dict)
+    instructions: EarlierInstructions = field(default_factory=dict)
     """The server instructions sent to earlier runs of a resumed batch. New runs get the same instructions."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     """Returns the current time, for runs whose clock has no fixed time."""
@@ -97,13 +104,13 @@ class RunContext:
     """Returns the environment variables for a suite. Agents chosen by the user get their keys from these variables."""
     passed_variables: Callable[[], tuple[str, ...]] = tuple
     """Returns the names of variables that every started command gets."""
-    ready: Callable[[], Awaitable[None]] = nothing_to_await
+    ready: Callable[[], Awaitable[None]] = no_wait
     """Awaited before the first run begins."""
-    stored: Callable[[], Awaitable[None]] = nothing_to_await
+    stored: Callable[[], Awaitable[None]] = no_wait
     """Awaited after each run, before the next run starts in its place."""
 
 
-async def make_run(planned: PlannedRun, context: RunContext) -> None:
+async def run_planned(planned: PlannedRun, context: RunContext) -> None:
     """Make one run, and send its events and its result to the listener.
 
     Cancelling the task stops the run."""
@@ -143,7 +150,7 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
             tools = await _open_tools(planned, context, clock)
         elif (model := context.open_model(planned)) and planned.suite.servers:
             # Servers and models may take seconds to start, so they start at the same time.
-            tools = await _opened_together(planned, context, model, clock)
+            tools = await _open_tools_and_model(planned, context, model, clock)
         else:
             await model.start()
             tools = await _open_tools(planned, context, clock)
@@ -187,7 +194,7 @@ async def _images_of(planned: PlannedRun) -> tuple[Media, ...]:
         raise ToolsError(str(error)) from error
 
 
-async def _opened_together(planned: PlannedRun, context: RunContext, model: Model, clock: Clock | None) -> Toolbox:
+async def _open_tools_and_model(planned: PlannedRun, context: RunContext, model: Model, clock: Clock | None) -> Toolbox:
     opening = asyncio.ensure_future(_open_tools(planned, context, clock))
     try:
         await asyncio.gather(opening, model.start())
@@ -260,13 +267,13 @@ def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> 
 
     # A fork cannot replay another run to a subject, which keeps its own conversation.
     if planned.fork is not None:
-        raise ToolsError(NOT_STEPPED)
+        raise ToolsError(SUBJECT_NOT_STEPPED)
     if planned.case.conversation is not None:
         raise ToolsError(
             f"the subject {subject.name!r} cannot hold a conversation: a program gets one request; "
             "write the subject in Python, or run a model"
         )
-    environment, passed = _given_to(planned, subject, context)
+    environment, passed = _subject_environment(planned, subject, context)
     folder = planned.file.path.absolute().parent
     return SubjectRun(
         planned.suite,
@@ -279,7 +286,9 @@ def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> 
     )
 
 
-def _given_to(planned: PlannedRun, subject: Subject, context: RunContext) -> tuple[Mapping[str, str], tuple[str, ...]]:
+def _subject_environment(
+    planned: PlannedRun, subject: Subject, context: RunContext
+) -> tuple[Mapping[str, str], tuple[str, ...]]:
     """Return the environment for a subject, and the names of variables passed without its request.
 
     Raises ToolsError if the subject may not be started."""
@@ -305,13 +314,13 @@ def _agent(planned: PlannedRun, subject: Subject, context: RunContext, request: 
     from workbench.engine.agents.agent_model import AgentModel  # on use, as above
 
     if planned.fork is not None:
-        raise ToolsError(NOT_FORKED)
+        raise ToolsError(AGENT_NOT_FORKED)
     if planned.case.messages:
         raise ToolsError(f"the agent {subject.called} cannot be given an earlier conversation: the case has `messages`")
     if any(step.system is not None for step in planned.case.steps[1:]):
         why = "cannot change its system prompt between steps: remove `system` from the later steps"
         raise ToolsError(f"the agent {subject.called} {why}")
-    environment, passed = _given_to(planned, subject, context)
+    environment, passed = _subject_environment(planned, subject, context)
     system = request.settings.system
     if request.clock is not None:
         system = "\n\n".join(filter(None, (system, time_text(request.clock))))
@@ -353,7 +362,7 @@ async def _python_subject(
     from workbench.engine.python_subject import open_python_subject  # on use, as above
 
     if planned.fork is not None:
-        raise ToolsError(NOT_STEPPED)
+        raise ToolsError(SUBJECT_NOT_STEPPED)
     grant = context.grant_of(planned.file.path)
     functions = context.servers.functions(None if grant is None else grant.code)
     model = await open_python_subject(planned, subject, functions)
@@ -379,7 +388,7 @@ def _audit(planned: PlannedRun, context: RunContext) -> Audit | None:
     return Audit(context.audit, Caller(_absolute_path(planned.file), planned.case.id, planned.model, planned.run_id))
 
 
-_absolute_path: ByIdentity[SuiteFile, str] = ByIdentity(lambda file: str(file.path.absolute()))
+_absolute_path: CachedByIdentity[SuiteFile, str] = CachedByIdentity(lambda file: str(file.path.absolute()))
 
 
 async def _open_tools(planned: PlannedRun, context: RunContext, clock: Clock | None) -> Toolbox:
@@ -534,7 +543,7 @@ def _is_quick(case: Case, trajectory: Trajectory) -> bool:
 
 
 # Python checks, patterns and judged values have no bound on their time. Judged values are looked up in a file.
-_has_quick_checks: ByIdentity[Case, bool] = ByIdentity(
+_has_quick_checks: CachedByIdentity[Case, bool] = CachedByIdentity(
     lambda case: all(check.cost != "unbounded" for check in case.written_checks())
 )
 

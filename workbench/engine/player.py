@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.dataclasses import dataclass, json_text
 from workbench.engine.agent_loop import ask
-from workbench.engine.conversation import Decisions, UserError, decided
-from workbench.engine.judges import json_alone
+from workbench.engine.conversation import ConditionEvaluator, UserError, decided
+from workbench.engine.judges import parse_json_alone
 from workbench.engine.model_specs import cost_of
 from workbench.engine.player_cache import PlayerCache
 from workbench.engine.recorder import Recorder, TimeLimit
-from workbench.engine.script import heard_in, released_facts, said_in
+from workbench.engine.script import heard_answers, released_facts, said_in
 from workbench.numerals import seconds_text
 from workbench.providers.model import Model, ModelError, ModelRequest, RetryPolicy
 from workbench.startup import late_pattern
@@ -62,7 +62,7 @@ with `end`. If you cannot call tools, answer with one JSON object and nothing el
 _ENDS = ("done", "gave up")
 _END: JsonValue = {"type": "string", "enum": ["done", "gave up"]}
 
-SAY = ToolDefinition(
+SAY_TOOL = ToolDefinition(
     "say",
     "Say the next message of the user.",
     {
@@ -72,7 +72,7 @@ SAY = ToolDefinition(
         "additionalProperties": False,
     },
 )
-LEAVE = ToolDefinition(
+LEAVE_TOOL = ToolDefinition(
     "leave",
     "End the conversation without a further message.",
     {
@@ -123,7 +123,7 @@ class Player:
         table: UserTable,
         model: PlayerModel,
         recorder: Recorder,
-        decisions: Decisions,
+        decisions: ConditionEvaluator,
         repeat: int,
     ) -> None:
         self._table = table
@@ -148,7 +148,7 @@ class Player:
             answer, cost = await self._asked(turn, question_of(table, released, trajectory, refused), tuple(released))
             fault, detail = answer.fault, ""
             if fault is None:
-                fault, detail = fault_of(answer, table, released, trajectory)
+                fault, detail = find_fault(answer, table, released, trajectory)
             if fault is None:
                 return _reply(turn, answer, cost)
             text = answer.text or ""
@@ -190,7 +190,7 @@ def _reply(turn: int, answer: PlayerAnswer, cost: Cost) -> UserSaid | UserEnded:
 async def _ask(model: PlayerModel, system: str, question: str) -> tuple[PlayerAnswer, Cost]:
     opened = model.open()
     recorder = Recorder("user", time.monotonic, lambda _event: None)
-    messages, tools = (Message("user", question),), (SAY, LEAVE)
+    messages, tools = (Message("user", question),), (SAY_TOOL, LEAVE_TOOL)
     recorder.emit(RunStarted("", "", "", opened.name, system, messages, tools, opened.seed, opened.notices))
     async with TimeLimit(PLAYER_TIMEOUT_S) as limit:
         try:
@@ -209,12 +209,12 @@ def answer_in(answer: Round) -> PlayerAnswer:
     """Return the message or the departure in the player's answer."""
     for record in answer.calls:
         given = record.arguments
-        if record.call.problem is None and record.tool == SAY.name:
+        if record.call.problem is None and record.tool == SAY_TOOL.name:
             return _read(given.get("text"), None, given)
-        if record.call.problem is None and record.tool == LEAVE.name:
+        if record.call.problem is None and record.tool == LEAVE_TOOL.name:
             return _read(None, given.get("end"), given)
     try:
-        found = json_alone(answer.text)
+        found = parse_json_alone(answer.text)
     except ValueError:
         return PlayerAnswer(answer.text or None, fault="no message" if answer.text.strip() else "empty")
     if not isinstance(found, Mapping):
@@ -276,7 +276,7 @@ _FAULTS: dict[UserFault, str] = {
 
 # Matches e-mail addresses, and words of three or more characters with a digit, such as ids and numbers.
 _FACT = late_pattern(r"[\w.+-]+@[\w-]+\.\w+|\b(?=[\w-]*\d)[A-Za-z0-9][\w-]{2,}\b")
-_FOR_AGENT = late_pattern(r"how (can|may) i (help|assist) you|as an ai\b", re.IGNORECASE)
+_AGENT_PHRASES = late_pattern(r"how (can|may) i (help|assist) you|as an ai\b", re.IGNORECASE)
 _ORDINALS_AND_COMMAS = late_pattern(r"(?<=\d),(?=\d{3})|(?<=\d)(st|nd|rd|th)\b")
 
 
@@ -289,7 +289,7 @@ def plain_text(text: str) -> str:
     return _ORDINALS_AND_COMMAS.sub("", text.lower())
 
 
-def fault_of(
+def find_fault(
     answer: PlayerAnswer, table: UserTable, released: Mapping[str, str], trajectory: Trajectory
 ) -> tuple[UserFault | None, str]:
     """Return the rule that a message breaks, with the offending text; `None` for a message that may be sent."""
@@ -305,14 +305,14 @@ def fault_of(
         table.opening or "",
         table.style or "",
         *released.values(),
-        *heard_in(trajectory),
+        *heard_answers(trajectory),
         *by_person,
     ]
     material = plain_text("\n".join(known))
     for match in _FACT.finditer(plain_text(text)):
         if match[0] not in material:
             return "invented", _as_written(match[0], text)
-    if _FOR_AGENT.search(text):
+    if _AGENT_PHRASES.search(text):
         return "spoke as the assistant", ""
     if any(text == said.text for said in said_in(trajectory)):
         return "twice word for word", ""

@@ -8,7 +8,7 @@ from functools import cache
 from workbench.engine.plan import PlannedRun
 from workbench.engine.thread import EngineThread
 from workbench.providers.function import CallerLoop, FunctionModel
-from workbench.providers.own_agent import checked_agent
+from workbench.providers.own_agent import as_agent
 from workbench.suite.model import Subject
 from workbench.tools.answer import PythonReferenceError
 from workbench.tools.python_code import PythonFunctions, in_thread
@@ -24,7 +24,7 @@ async def open_python_subject(planned: PlannedRun, subject: Subject, functions: 
     if value is None:
         raise PythonReferenceError(f"{subject.python} cannot be loaded: {module} has no {name!r}")
     try:
-        function = checked_agent(value).function
+        function = as_agent(value).function
     except TypeError as error:
         raise PythonReferenceError(f"{subject.python} cannot be used: {error}") from None
     # An agent's clients stay bound to the event loop of their first run. So all runs share one loop, apart from the

@@ -19,7 +19,7 @@ from pathlib import Path
 from workbench.config.secrets import Secrets
 from workbench.engine.events import BatchEvent, BatchListener, RunDone, RunEvent
 from workbench.engine.model_specs import FREE, cost_of
-from workbench.engine.plan import PlannedRun, grader_named, with_grader
+from workbench.engine.plan import PlannedRun, parse_grader, with_grader
 from workbench.engine.redaction import EventRedaction, SuiteParts, redacted_result, redacted_run, redacted_suite_text
 from workbench.grading.grade import NO_JUDGE_USAGE, JudgeUsage, RunResult
 from workbench.grading.result_json import Outcome, outcome_from_json, outcome_of, outcome_to_json
@@ -58,19 +58,19 @@ from workbench.version import __version__
 
 _logger = logging.getLogger(__name__)
 
-UNFINISHED = ".part"
+UNFINISHED_SUFFIX = ".part"
 """The suffix of a recording while its run is in progress. A file of a killed program keeps it."""
 
-_WORTH_A_WRITE = (
+_FLUSHED_EVENTS = (
     *(RunStarted, ResponseFinished, ResultReceived, RunFinished),
     *(Paused, CallEdited, ResultEdited, MessageAdded, Regenerated),
 )
 """Events after which a recording is flushed: they are rare, and the next event may take long."""
 
-_FLUSHED_EVERY_S = 1.0
+_FLUSH_INTERVAL_S = 1.0
 """The maximum number of seconds between two flushes of an arriving answer. A killed program loses no more than that."""
 
-_NUMBERED = re.compile(rf"(.+)\.(\d{{1,9}}){re.escape(SUFFIX)}(?:{re.escape(UNFINISHED)})?")
+_NUMBERED = re.compile(rf"(.+)\.(\d{{1,9}}){re.escape(SUFFIX)}(?:{re.escape(UNFINISHED_SUFFIX)})?")
 
 _NAME_PARTS_BYTES = (30, 50, 36)
 """The maximum length of each part (suite, case, model) of a file's name. Every file system accepts the sum."""
@@ -180,7 +180,7 @@ class Recordings:
                 for shown in self._redactions[run_id].take(event):
                     file.write(event_to_line(shown))
                 now_s = self._clock()
-                if isinstance(event.payload, _WORTH_A_WRITE) or now_s - file.flushed_s > _FLUSHED_EVERY_S:
+                if isinstance(event.payload, _FLUSHED_EVENTS) or now_s - file.flushed_s > _FLUSH_INTERVAL_S:
                     file.flush(now_s)
         except (OSError, ValueError, TypeError, RecursionError) as error:
             self._give_up(run_id, error)
@@ -294,7 +294,7 @@ class _RunFile:
     def __init__(self, folder: Path, stem: str, first: int) -> None:
         for number in count(first):
             self._path = folder / f"{stem}.{number}{SUFFIX}"
-            self._unfinished = folder / f"{stem}.{number}{SUFFIX}{UNFINISHED}"
+            self._unfinished = folder / f"{stem}.{number}{SUFFIX}{UNFINISHED_SUFFIX}"
             try:
                 descriptor = os.open(self._unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             except FileExistsError:
@@ -364,7 +364,7 @@ def suite_of_recording(recording: Recording) -> SuiteFile:
     file = parse_suite(header.suite.text, recording.path)
     if header.by is None or file.suite is None:
         return file
-    by = grader_named(header.by)
+    by = parse_grader(header.by)
     if by is None:
         raise RecordingError(f"{recording.path} was graded by {header.by!r}, which is not one of {', '.join(GRADERS)}")
     cases = list(file.suite.cases)
@@ -421,7 +421,7 @@ def run_of_recording(recording: Recording, file: SuiteFile) -> tuple[PlannedRun,
         return None
     assert file.suite is not None
     _must_have_variant(recording, file.suite)
-    planned = PlannedRun(header.run, file, case, header.model, header.repeat, by=grader_named(header.by))
+    planned = PlannedRun(header.run, file, case, header.model, header.repeat, by=parse_grader(header.by))
     return planned, replace(result_of_recording(recording), grading=planned.settings.grading)
 
 

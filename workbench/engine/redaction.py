@@ -4,7 +4,7 @@ Data is redacted when it leaves the program. Inside the program data stays unred
 model need the true values. `tests/test_doors.py` finds every call that writes data, and plants secrets before each.
 
 A secret is replaced by the name of its variable. A check would grade that name, so a stored run lists its redacted
-places. If the case checks one of these places, `why_not_regraded` refuses to regrade the run, which keeps its verdict.
+places. If the case checks one of these places, `regrade_refusal` refuses to regrade the run, which keeps its verdict.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from workbench.checks.check import asks_for_run
-from workbench.config.secret_forms import LOOKS_BACK
+from workbench.config.secret_forms import LOOK_BACK_CHARS
 from workbench.config.secrets import Finder, Secrets
 from workbench.dataclasses import dataclass
 from workbench.encoding import toml_of
 from workbench.grading.grade import RedactedPlace, RunResult
 from workbench.history.packing import Search
-from workbench.history.records import DoneRun
+from workbench.history.records import FinishedRun
 from workbench.suite.expected_calls import ANY_TOOL, same_tool
 from workbench.suite.model import Case
 from workbench.trajectory.events import (
@@ -64,7 +64,7 @@ def redacted_places(
     return places
 
 
-def why_not_regraded(result: RunResult, case: Case, *, as_stored: bool) -> str | None:
+def regrade_refusal(result: RunResult, case: Case, *, as_stored: bool) -> str | None:
     """Return the reason why a stored run cannot be regraded by a case; `None` if it can.
 
     The reason is a check that needs a redacted place. `as_stored` is whether the case is the one stored with the
@@ -215,7 +215,7 @@ class RunRedaction:
         self._parts = parts
         self._cases = cases
 
-    def search(self, run: DoneRun) -> Search | None:
+    def search(self, run: FinishedRun) -> Search | None:
         """Return a search for secrets in the JSON of a run; `None` if the run must be redacted in any case.
 
         A run in which the search finds nothing may be stored unchanged."""
@@ -229,11 +229,11 @@ class RunRedaction:
             and all(self._parts.tool(tool) is tool for tool in tools)
             and self._parts.secrets.redacted(run.result.grading) is run.result.grading
         )
-        if shared_are_clean and not finder.may_be_in(_texts_in_pieces(run.events)):
+        if shared_are_clean and not finder.may_contain(_texts_in_pieces(run.events)):
             return finder.may_be_in_json
         return None
 
-    def redacted(self, run: DoneRun) -> DoneRun:
+    def redacted(self, run: FinishedRun) -> FinishedRun:
         events, result = redacted_run(run.events, run.result, self._parts, self._cases[run.run_id])
         return replace(run, events=events, result=result)
 
@@ -307,16 +307,16 @@ class EventRedaction:
 
     def __init__(self, parts: SuiteParts) -> None:
         self._parts = parts
-        self._waiting: deque[_Slot] = deque()
+        self._waiting: deque[_HeldEvent] = deque()
         self._texts: dict[tuple[type[_Delta], str], _Text] = {}
 
     def take(self, event: Event) -> list[Event]:
         """Add the next event, and return the redacted events that are decided now."""
         finder = self._parts.secrets.finder
         what = event.payload
-        if not self._waiting and isinstance(what, _Delta) and self._is_as_it_is(what, finder):
+        if not self._waiting and isinstance(what, _Delta) and self._passes_unchanged(what, finder):
             return [event]
-        slot = _Slot(event)
+        slot = _HeldEvent(event)
         self._waiting.append(slot)
         match what:
             case TextDelta(text=text) | ReasoningDelta(text=text):
@@ -340,7 +340,7 @@ class EventRedaction:
             yield from self.take(event)
         yield from self.rest()
 
-    def _is_as_it_is(self, what: _Delta, finder: Finder) -> bool:
+    def _passes_unchanged(self, what: _Delta, finder: Finder) -> bool:
         """Return whether a piece can pass unchanged, because no secret may end or begin in it. Most pieces can."""
         if isinstance(what, CallArgumentsDelta):
             text, piece = self._text(what, what.call_id), what.fragment
@@ -390,14 +390,14 @@ class EventRedaction:
 
 
 @dataclass(slots=True)
-class _Slot:
+class _HeldEvent:
     """An event that is held back. `shown` is the redacted event once it is decided."""
 
     event: Event
     shown: Event | None = None
     text: str = ""
 
-    def decided_text(self, secrets: Secrets) -> None:
+    def decide(self, secrets: Secrets) -> None:
         """Set `shown`. All text of the piece must be decided."""
         what = self.event.payload
         if isinstance(what, CallArgumentsDelta):
@@ -421,9 +421,9 @@ class _Text:
     secrets: Secrets
     before: str = ""
     undecided: str = ""
-    pieces: deque[tuple[_Slot, int]] = field(default_factory=deque)
+    pieces: deque[tuple[_HeldEvent, int]] = field(default_factory=deque)
 
-    def add(self, slot: _Slot, piece: str, finder: Finder) -> None:
+    def add(self, slot: _HeldEvent, piece: str, finder: Finder) -> None:
         self.undecided += piece
         self.pieces.append((slot, len(piece)))
         self._decide(finder, over=False)
@@ -431,9 +431,9 @@ class _Text:
     def passes(self, piece: str, finder: Finder) -> bool:
         """Return whether a piece can be sent unchanged, and add such a piece to the text."""
         text = self.before + piece
-        if self.pieces or finder.open_from(text) < len(text) or finder.may_be_in(text):
+        if self.pieces or finder.undecided_from(text) < len(text) or finder.may_contain(text):
             return False
-        self.before = text[-LOOKS_BACK:]
+        self.before = text[-LOOK_BACK_CHARS:]
         return True
 
     def end(self, finder: Finder) -> None:
@@ -443,7 +443,7 @@ class _Text:
         text, begin = self.before + self.undecided, len(self.before)
         until, places = finder.decided(text, begin, over=over)
         if not places and until == len(text):
-            self._all_as_it_is(text)
+            self._release_unchanged(text)
             return
         # Pieces and secrets are processed together. A replacement goes into the piece in which its secret begins; later
         # pieces lose their part of the secret.
@@ -468,17 +468,17 @@ class _Text:
                 self.pieces[0] = (slot, end - at)
                 break
             self.pieces.popleft()
-            slot.decided_text(self.secrets)
+            slot.decide(self.secrets)
         self.undecided = text[until:]
-        self.before = text[max(until - LOOKS_BACK, 0) : until]
+        self.before = text[max(until - LOOK_BACK_CHARS, 0) : until]
 
-    def _all_as_it_is(self, text: str) -> None:
+    def _release_unchanged(self, text: str) -> None:
         """Release all pieces unchanged, because they contain no secret."""
         at = len(text)
         for slot, size in reversed(self.pieces):
             slot.text += text[at - size : at]
             at -= size
-            slot.decided_text(self.secrets)
+            slot.decide(self.secrets)
         self.pieces.clear()
         self.undecided = ""
-        self.before = text[-LOOKS_BACK:]
+        self.before = text[-LOOK_BACK_CHARS:]

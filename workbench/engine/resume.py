@@ -21,28 +21,28 @@ from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.engine.history_recorder import (
-    brought_settings,
-    cases_as_stored,
+    external_model_settings,
     images_of_suites,
     judges_of,
     model_settings,
+    stored_cases,
 )
-from workbench.engine.model_specs import Specs
+from workbench.engine.model_specs import ModelSpecs
 from workbench.engine.plan import (
     NO_OWN_MODELS,
-    InstructionsThen,
+    EarlierInstructions,
     OwnModels,
     PlannedRun,
-    grader_named,
     next_run_id,
-    rule_named,
+    parse_grader,
+    parse_repeat_rule,
     run_id_at,
     with_grader,
 )
-from workbench.engine.suite_secrets import learn_secrets_of_runs
+from workbench.engine.suite_secrets import register_run_secrets
 from workbench.history.claims import claim
 from workbench.history.history import History
-from workbench.history.records import REACHED_BY, BatchRow, HistoryError, ModelUse, RunRow, SuiteRef
+from workbench.history.records import ANSWER_SETTINGS, BatchRow, HistoryError, ModelUse, RunRow, SuiteRef
 from workbench.history.writer import BatchHandle
 from workbench.numerals import count_text
 from workbench.providers.built_in import is_built_in
@@ -59,14 +59,14 @@ class Resumption:
     """A batch that can be resumed.
 
     `runs` are the missing runs in the order of the plan, and `files` are their suites. `execute` and `execute_all` come
-    from the batch's `Execution`; the user must give `execute_all` again."""
+    from the batch's `ExecutionRules`; the user must give `execute_all` again."""
 
     batch: BatchRow
     runs: tuple[PlannedRun, ...]
     files: tuple[SuiteFile, ...]
     handle: BatchHandle = field(repr=False)
     """The handle of the batch in the history. It has the place of each run in the plan."""
-    specs: Specs = field(repr=False)
+    specs: ModelSpecs = field(repr=False)
     """The present settings of the models and judges."""
     history: Path
     """The file of the history."""
@@ -74,7 +74,7 @@ class Resumption:
     """Messages for the user about suites that are run and graded by their stored text."""
     differences: tuple[str, ...]
     """Messages for the user about models and judges whose settings have changed since the batch."""
-    instructions: InstructionsThen
+    instructions: EarlierInstructions
     execute: bool | None
     execute_all: bool
     concurrency: int
@@ -133,7 +133,7 @@ def resumable(
     if history.file.resolve() != program.folders.history.resolve():
         missing = [replace(row, model_of_suite=_of_suite(row.model, row.model_of_suite, named)) for row in missing]
         used = [use._replace(of_suite=_of_suite(use.model, use.of_suite, named)) for use in used]
-    specs = Specs(program.models, program.environment)
+    specs = ModelSpecs(program.models, program.environment)
     files: dict[SuiteRef, SuiteFile] = {}
     as_then: list[str] = []
     for suite in dict.fromkeys(row.suite for row in missing):
@@ -142,18 +142,18 @@ def resumable(
         # The history stores redacted ids and models. They can be compared with the present ones only once all secrets
         # are known.
         uses = [use for use in used if use.suite == suite]
-        learn_secrets_of_models(program, files[suite], uses, specs)
+        register_model_secrets(program, files[suite], uses, specs)
         as_then += problem
     if history.gradings(batch.number):
         as_then.append(
             f"batch {batch.number} was regraded after it ran: new runs are graded by what its suites "
             "expected then, until the batch is regraded"
         )
-    cases = {suite: cases_as_stored(file, program.secrets) for suite, file in files.items()}
+    cases = {suite: stored_cases(file, program.secrets) for suite, file in files.items()}
     taken = history.run_ids(batch.number)
     runs: list[PlannedRun] = []
     places: dict[str, int] = {}
-    rule = rule_named(batch.settings.get("repeat_rule"))
+    rule = parse_repeat_rule(batch.settings.get("repeat_rule"))
     for row in missing:
         run_id = _new_id(next_run_id, row, batch)
         while run_id in taken:
@@ -177,14 +177,16 @@ def resumable(
         history=history.file,
         as_then=tuple(as_then),
         differences=tuple(_differences(batch, used, runs, program, specs)),
-        instructions=_instructions_then(history, batch, files),
+        instructions=_earlier_instructions(history, batch, files),
         execute=execute if isinstance(execute, bool) else None,
         execute_all=settings.get("execute_all") is True,
         concurrency=concurrency,
     )
 
 
-def _instructions_then(history: History, batch: BatchRow, files: Mapping[SuiteRef, SuiteFile]) -> InstructionsThen:
+def _earlier_instructions(
+    history: History, batch: BatchRow, files: Mapping[SuiteRef, SuiteFile]
+) -> EarlierInstructions:
     found: dict[Path, dict[str, str]] = {}
     waiting = {ref: file.suite for ref, file in files.items() if file.suite is not None and file.suite.servers}
     for row in history.each_run(batch.number):
@@ -228,7 +230,7 @@ def _check_path(batch: BatchRow, suite: SuiteRef, others: Collection[SuiteRef]) 
         raise HistoryError(f"batch {batch.number} is damaged: it has two suites at {suite.file}")
 
 
-def learn_secrets_of_models(program: Program, file: SuiteFile, models: Sequence[ModelUse], specs: Specs) -> None:
+def register_model_secrets(program: Program, file: SuiteFile, models: Sequence[ModelUse], specs: ModelSpecs) -> None:
     """Register the secrets of a stored suite's runs on some models."""
     if file.suite is None:
         return
@@ -236,7 +238,7 @@ def learn_secrets_of_models(program: Program, file: SuiteFile, models: Sequence[
     for case in file.suite.cases:
         for use in models:
             runs.append(PlannedRun("", file, case, use.model, 0, use.of_suite))
-    learn_secrets_of_runs(program, runs, specs)
+    register_run_secrets(program, runs, specs)
 
 
 def suite_of(history: History, batch: BatchRow, suite: SuiteRef) -> tuple[SuiteFile, list[str]]:
@@ -272,7 +274,7 @@ def _planned(run_id: str, row: RunRow, file: SuiteFile, case: Case | None, rule:
         variant_of(file.suite, row.model)
     except UnknownVariantError as error:
         raise HistoryError(f"run {row.place + 1} of batch {row.batch} is of a variant, but {error}") from None
-    by = grader_named(row.by)
+    by = parse_grader(row.by)
     if row.by is not None and by is None:
         raise HistoryError(f"batch {row.batch} was graded by {row.by!r}, which is not one of {', '.join(GRADERS)}")
     case = with_grader(case, by, rule)
@@ -280,10 +282,10 @@ def _planned(run_id: str, row: RunRow, file: SuiteFile, case: Case | None, rule:
 
 
 def _differences(
-    batch: BatchRow, used: Sequence[ModelUse], runs: Sequence[PlannedRun], program: Program, specs: Specs
+    batch: BatchRow, used: Sequence[ModelUse], runs: Sequence[PlannedRun], program: Program, specs: ModelSpecs
 ) -> Iterator[str]:
     asked_now = {run.model for run in runs}
-    brought = {run.model: brought_settings(run) for run in runs}
+    brought = {run.model: external_model_settings(run) for run in runs}
     # The batch stores a model's settings under the suite of the model's first run. Look there, even if that suite has
     # no missing run.
     models: dict[str, JsonValue] = {}
@@ -317,7 +319,7 @@ def _difference(which: str, batch: int, then: JsonValue, now: JsonValue) -> Iter
         yield f"{which} of batch {batch} can no longer be reached: {now['problem']}"
     else:
         changed = []
-        for name in REACHED_BY:
+        for name in ANSWER_SETTINGS:
             if then.get(name) != now.get(name):
                 changed.append(f"{name} was {then.get(name)} and is now {now.get(name)}")
         if changed:

@@ -28,14 +28,14 @@ def said_in(trajectory: Trajectory) -> tuple[UserSaid, ...]:
     return tuple([turn.said for turn in trajectory.user_turns if turn.said is not None])
 
 
-def is_in_words(answer: Round) -> bool:
+def is_text_answer(answer: Round) -> bool:
     """Return whether the user reads an answer. Text beside a call is not read."""
     return answer.stop_reason is not None and not answer.calls_to_answer
 
 
-def heard_in(trajectory: Trajectory) -> tuple[str, ...]:
+def heard_answers(trajectory: Trajectory) -> tuple[str, ...]:
     """Return the answers that the user has read so far."""
-    return tuple([each.text for each in trajectory.rounds if is_in_words(each)])
+    return tuple([each.text for each in trajectory.rounds if is_text_answer(each)])
 
 
 def holds(condition: TurnCondition, answer: str | None, called: Iterable[str], context: CheckContext) -> bool:
@@ -52,7 +52,7 @@ def holds(condition: TurnCondition, answer: str | None, called: Iterable[str], c
     return answer is not None and evaluate(condition.answer, answer, context=context).holds
 
 
-def next_scripted(user: UserTable, trajectory: Trajectory, context: CheckContext) -> UserSaid | Departure:
+def next_scripted_message(user: UserTable, trajectory: Trajectory, context: CheckContext) -> UserSaid | Departure:
     """Return the next message of a script: the first unsaid one whose condition holds, in the order of the file.
 
     Raises CheckError."""
@@ -61,7 +61,7 @@ def next_scripted(user: UserTable, trajectory: Trajectory, context: CheckContext
     turn = len(said) + 1
     if not left:
         return Departure(True)
-    heard, called = heard_in(trajectory), tools_of(trajectory.calls)
+    heard, called = heard_answers(trajectory), tools_of(trajectory.calls)
     answer = heard[-1] if heard else None
     for message in left:
         if holds(message.when, answer, called, context):
@@ -93,7 +93,7 @@ def released_facts(user: UserTable, trajectory: Trajectory, context: CheckContex
     called: list[str] = []
     for each in trajectory.rounds:
         called += tools_of(each.calls)
-        if not is_in_words(each):
+        if not is_text_answer(each):
             continue
         for name, fact in user.withheld.items():
             if name not in released and holds(fact.when, each.text, called, context):
@@ -101,14 +101,14 @@ def released_facts(user: UserTable, trajectory: Trajectory, context: CheckContex
     return {name: released[name] for name in user.facts if name in released}
 
 
-def stops(user: UserTable, trajectory: Trajectory, context: CheckContext) -> bool:
+def is_stop_reached(user: UserTable, trajectory: Trajectory, context: CheckContext) -> bool:
     """Return whether the `stop` condition of a conversation holds after its last round.
 
     Raises CheckError."""
     if user.stop is None:
         return False
     last = trajectory.rounds[-1] if trajectory.rounds else None
-    answer = last.text if last is not None and is_in_words(last) else None
+    answer = last.text if last is not None and is_text_answer(last) else None
     return holds(user.stop, answer, tools_of(trajectory.calls), context)
 
 

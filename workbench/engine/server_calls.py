@@ -25,7 +25,7 @@ CALL_ID = "by hand"
 
 
 @dataclass(frozen=True, slots=True)
-class Executed:
+class ToolExecution:
     """A tool's answer, and its latency in milliseconds."""
 
     answer: ToolAnswer
@@ -42,7 +42,7 @@ async def execute_by_hand(
     program: Program,
     on_progress: OnProgress | None = None,
     clock: Callable[[], float] = time.monotonic,
-) -> Executed:
+) -> ToolExecution:
     """Call a tool of a suite's server once. The server is started if necessary, as far as the grant allows.
 
     Raises UntrustedError when the grant does not cover the server. Raises ServerError when the server cannot be
@@ -67,21 +67,21 @@ async def execute_by_hand(
     finally:
         duration_ms = round((clock() - began_s) * 1000, 3)
         audited.end(outcome, duration_ms)
-    return Executed(answer, duration_ms)
+    return ToolExecution(answer, duration_ms)
 
 
 def _caller(suite_file: Path) -> Caller:
     return Caller(str(suite_file.absolute()))
 
 
-class ServerOf(NamedTuple):
+class SuiteServer(NamedTuple):
     """A server, with the suite file that defines it."""
 
     suite_file: Path
     server: Server
 
 
-class Serving:
+class ServerControl:
     """The servers of a runtime, which its runs share.
 
     The suites' grants decide which servers may be started and called. The work is done on the engine's thread. Any
@@ -92,7 +92,7 @@ class Serving:
         self._engine = engine
         self._program = program
 
-    def status(self, servers: Sequence[ServerOf]) -> Future[tuple[ServerStatus, ...]]:
+    def status(self, servers: Sequence[SuiteServer]) -> Future[tuple[ServerStatus, ...]]:
         """Return the current status of servers."""
 
         async def look() -> tuple[ServerStatus, ...]:
@@ -100,11 +100,11 @@ class Serving:
 
         return self._engine.submit(look())
 
-    def start(self, server: ServerOf, grant: Grant) -> Future[ServerStatus]:
+    def start(self, server: SuiteServer, grant: Grant) -> Future[ServerStatus]:
         """Start a server that is not running, and return its new status."""
         return self._engine.submit(self._start(server, grant))
 
-    def stop(self, server: ServerOf) -> Future[ServerStatus]:
+    def stop(self, server: SuiteServer) -> Future[ServerStatus]:
         """Close a server. The next run that needs the server starts it again."""
 
         async def stop() -> ServerStatus:
@@ -113,7 +113,7 @@ class Serving:
 
         return self._engine.submit(stop())
 
-    def changed(self, server: ServerOf, seen: ServerStatus) -> Future[ServerStatus]:
+    def changed(self, server: SuiteServer, seen: ServerStatus) -> Future[ServerStatus]:
         """Wait until the status of a server differs from `seen`, and return the new status."""
 
         async def wait() -> ServerStatus:
@@ -123,7 +123,7 @@ class Serving:
         return self._engine.submit(wait())
 
     def list_once(
-        self, servers: Sequence[ServerOf], grant: Grant, program: Program
+        self, servers: Sequence[SuiteServer], grant: Grant, program: Program
     ) -> Future[tuple[tuple[ToolDefinition, ...], ...]]:
         """Start servers in a program's environment, list each server's tools, redacted, and close the servers.
 
@@ -142,18 +142,20 @@ class Serving:
 
         return self._engine.submit(listed())
 
-    def call(self, server: ServerOf, grant: Grant, tool: str, arguments: Mapping[str, JsonValue]) -> Future[Executed]:
+    def call(
+        self, server: SuiteServer, grant: Grant, tool: str, arguments: Mapping[str, JsonValue]
+    ) -> Future[ToolExecution]:
         """Execute a tool once, starting its server if necessary, and record the execution in the audit log.
 
         The future raises the errors of `execute_by_hand`."""
 
-        async def call() -> Executed:
+        async def call() -> ToolExecution:
             await self._stop_if_down(server)
             return await execute_by_hand(self._pool, *server, grant, tool, arguments, self._program)
 
         return self._engine.submit(call())
 
-    async def _start(self, server: ServerOf, grant: Grant) -> ServerStatus:
+    async def _start(self, server: SuiteServer, grant: Grant) -> ServerStatus:
         await self._stop_if_down(server)
         try:
             await self._pool.started(*server, grant)
@@ -163,7 +165,7 @@ class Serving:
             return ServerStatus("down", reason=str(error))
         return self._pool.status(*server)
 
-    async def _stop_if_down(self, server: ServerOf) -> None:
+    async def _stop_if_down(self, server: SuiteServer) -> None:
         # The pool restarts no server within a batch. Otherwise a server that dies on every call would be restarted for
         # ever.
         if self._pool.status(*server).state == "down":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from workbench.engine.checkpoint import asked_event
+from workbench.engine.checkpoint import question_event
 from workbench.engine.recorder import Recorder
 from workbench.tools.answer import ToolsError
 from workbench.tools.case_answers import Answers
@@ -56,7 +56,7 @@ class CallQuestions:
                 f"server {question.server!r} asked in a call of {self._call.tool}, and the answer does not fit, so it "
                 f"was not sent: {reply.problem}"
             )
-        self._recorder.emit(asked_event(self._call, question, reply))
+        self._recorder.emit(question_event(self._call, question, reply))
         return reply
 
     def check(self) -> None:

@@ -26,7 +26,7 @@ Until = Literal["stop", "round", "end"]
 """The point up to which a run continues: the next checkpoint, the next model request, or the run's end. A breakpoint
 may hold it earlier."""
 
-WhyBreak = Callable[[HoldPoint], Awaitable[str | None]]
+BreakReason = Callable[[HoldPoint], Awaitable[str | None]]
 """Returns why a breakpoint holds a run at a point; `None` when none does."""
 
 
@@ -34,7 +34,7 @@ OnHeld = Callable[[HoldPoint], Awaitable[object]]
 """Called when a run is held, and again after each change of the held run."""
 
 
-async def not_told(point: HoldPoint) -> None:
+async def ignore_hold(point: HoldPoint) -> None:
     pass
 
 
@@ -47,7 +47,9 @@ class Stepper:
 
     `until` is the first point up to which the run continues. `why_break` evaluates the breakpoints."""
 
-    def __init__(self, until: Until = "end", why_break: WhyBreak = no_breakpoint, on_held: OnHeld = not_told) -> None:
+    def __init__(
+        self, until: Until = "end", why_break: BreakReason = no_breakpoint, on_held: OnHeld = ignore_hold
+    ) -> None:
         self._until: Until = until
         self._why_break = why_break
         self._on_held = on_held
@@ -134,7 +136,7 @@ class Steppers:
 
     def begin(self, planned: PlannedRun, grading: RunGrading) -> Stepper:
         """Create the stepper of a run that begins now."""
-        conditions = _Conditions(planned, grading)
+        conditions = _BreakpointConditions(planned, grading)
 
         async def why(point: HoldPoint) -> str | None:
             return await why_break(self.breakpoints, point, conditions.hold, conditions.failing)
@@ -185,7 +187,7 @@ class Steppers:
         self._of_runs.pop(run_id, None)
 
 
-class _Conditions:
+class _BreakpointConditions:
     """Evaluates the conditions of breakpoints for one run.
 
     The conditions share the judge of the run's grading, so that no value is judged twice."""

@@ -15,7 +15,7 @@ from typing import Any
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.engine.agent_loop import RunRequest, start
-from workbench.engine.external_run import RunDocumentError, external_payloads, run_document
+from workbench.engine.external_run import RunDocumentError, external_payloads, parse_run_document
 from workbench.engine.own_calls import OwnCalls
 from workbench.engine.recorder import Recorder, TimeLimit
 from workbench.engine.turns import opening_messages
@@ -84,7 +84,7 @@ async def run_program(
         program = sys.executable
     words = (program, *command[1:])
     process, watcher = await started_process(words, folder=folder, environment=environment, limit=_CHUNK, mark=mark)
-    output, errors = _Collected(MAX_OUTPUT_BYTES), _Collected(MAX_ERROR_BYTES, keeps_end=True)
+    output, errors = _OutputCollector(MAX_OUTPUT_BYTES), _OutputCollector(MAX_ERROR_BYTES, keeps_end=True)
     code: int | None = None
     writing = asyncio.create_task(_write(process, text.encode("utf-8", "replace")))
     reading = {asyncio.create_task(output.read(process.stdout)), asyncio.create_task(errors.read(process.stderr))}
@@ -112,7 +112,7 @@ async def run_program(
     return Ended(code, bytes(output.kept), bytes(errors.kept), output.too_much)
 
 
-class _Collected:
+class _OutputCollector:
     """Collects the first `most` bytes of a pipe or, with `keeps_end`, the last `most` bytes."""
 
     def __init__(self, most: int, *, keeps_end: bool = False) -> None:
@@ -187,7 +187,7 @@ async def run_subject(
             answered = await _ask(request, run, tools, recorder.run_id)
         finish = _tell(answered, request, recorder, recorder.ms_since(began))
         if own_calls is not None and finish.reason != "error":
-            await own_calls.ask_final()
+            await own_calls.run_final()
     except TimeoutError:
         key = "subject" if run.subject.timeout_s else "limits"
         ended = f"the subject {run.subject.name!r} was ended after {seconds_text(seconds)}"
@@ -252,7 +252,7 @@ def _read(ended: Ended, who: str) -> ExternalRun:
         wanted = '{"calls": […], "answer": "…"}'
         raise SubjectError(f"{who} wrote nothing to standard output, where {wanted} belongs{error_text}")
     try:
-        return run_document(parsed_json(text)).external_run
+        return parse_run_document(parsed_json(text)).external_run
     except RunDocumentError as error:
         raise SubjectError(f"{who} wrote an answer that cannot be used: {error}") from error
     except ValueError as error:

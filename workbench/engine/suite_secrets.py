@@ -20,10 +20,10 @@ from workbench.suite.model import agents_of, started_by
 from workbench.suite.problems import Place, written
 from workbench.suite.server_model import secret_texts
 from workbench.suite.settings import judged_checks
-from workbench.tools.connection import learn_written
+from workbench.tools.connection import register_server_secrets
 
 if TYPE_CHECKING:
-    from workbench.engine.model_specs import Specs
+    from workbench.engine.model_specs import ModelSpecs
     from workbench.engine.plan import PlannedRun
     from workbench.history.history import History
     from workbench.history.records import BatchRow
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _NAMED = re.compile(r"\$([\w-]+)")
 
 
-def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, text: str = "") -> None:
+def register_secrets(program: Program, folder: Path, suite: Suite | None = None, text: str = "") -> None:
     """Register the secrets of the suites in a folder.
 
     The secrets are the values in `.env`, the keys of the folder's models, and the server settings of `suite`. Tokens in
@@ -50,7 +50,7 @@ def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, te
     if suite is not None:
         servers = (*started_by(suite), *(agent.as_server for agent in agents_of(suite)))
     for server in servers:
-        learn_written(server, program.secrets)
+        register_server_secrets(server, program.secrets)
         for value in secret_texts(server):
             names.update(environment_names(value))
     _learn(program, names, environment)
@@ -59,7 +59,7 @@ def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, te
         add_passed(passed_variables(own), own, program.secrets)
 
 
-def keep_stored(program: Program, history: History, batch: BatchRow) -> None:
+def exempt_stored_suites(program: Program, history: History, batch: BatchRow) -> None:
     """Exempt tokens in a batch's stored suites from redaction, because these suites are shown unchanged."""
     from workbench.history.records import HistoryError  # on use: most commands open no history
 
@@ -68,14 +68,14 @@ def keep_stored(program: Program, history: History, batch: BatchRow) -> None:
             program.secrets.keep(history.suite_text(suite))
 
 
-def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: Specs) -> None:
-    """Register the secrets of runs: those that `learn_secrets` finds, and the keys of the models and judges.
+def register_run_secrets(program: Program, runs: Iterable[PlannedRun], specs: ModelSpecs) -> None:
+    """Register the secrets of runs: those that `register_secrets` finds, and the keys of the models and judges.
 
     Errors in settings are ignored here, because the runs report them."""
     runs = tuple(runs)
     for run in {run.file.path: run for run in runs}.values():
         with suppress(ConfigError):
-            learn_secrets(program, run.file.path.parent, run.suite, run.file.text)
+            register_secrets(program, run.file.path.parent, run.suite, run.file.text)
     for run in {(run.file.path, run.model, run.model_of_suite): run for run in runs}.values():
         with suppress(ConfigError):
             if (spec := specs.of(run)) is not None:
@@ -137,7 +137,7 @@ def _leaves(value: object, place: Place = ()) -> Iterator[tuple[Place, object]]:
         yield place, value
 
 
-def _environment(program: Program, run: PlannedRun, specs: Specs) -> Mapping[str, str]:
+def _environment(program: Program, run: PlannedRun, specs: ModelSpecs) -> Mapping[str, str]:
     try:
         return specs.environment_at(run.file.path)
     except ConfigError:

@@ -25,7 +25,7 @@ class Turn:
 
     step: int | None = None
     user: str | None = None
-    makes_calls: bool = True
+    executes_calls: bool = True
     asks_user: bool = False
     continues: bool = False
 
@@ -55,7 +55,7 @@ class RoundTurns:
                 return "decided"
             return "rounds exhausted"
         # No request would send the last round's call results, but the calls may change a state that the case checks.
-        return Turn(makes_calls=rounds + 1 < self.max_rounds or self.checks_state)
+        return Turn(executes_calls=rounds + 1 < self.max_rounds or self.checks_state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class StepTurns:
             return Turn(rounds + 1, self._message(steps[rounds], last))
         # The last step ended with calls. If the case checks an answer, one more request gives the model their results.
         if rounds == len(steps) and self.case.checks_answer and last is not None and last.calls_to_answer:
-            return Turn(makes_calls=False)
+            return Turn(executes_calls=False)
         return "steps done"
 
     def _message(self, step: Step, last: Round | None) -> str | None:
@@ -134,7 +134,7 @@ def steps_at(case: Case, step: int) -> range:
     return range(step, end)
 
 
-def in_steps(rounds: Sequence[ExternalRound], steps: int) -> tuple[ExternalRound, ...]:
+def assign_to_steps(rounds: Sequence[ExternalRound], steps: int) -> tuple[ExternalRound, ...]:
     """Assign the rounds of an agent with its own loop to steps: one round to each of the first `steps` steps.
 
     Calls in later rounds join the last of these steps. A later answer without calls belongs to no step."""

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Literal
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.engine.model_specs import Specs
+from workbench.engine.model_specs import ModelSpecs
 from workbench.engine.plan import PlannedRun
-from workbench.engine.suite_secrets import learn_secrets_of_runs
+from workbench.engine.suite_secrets import register_run_secrets
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import judged_checks, models_named_by
 from workbench.suite.suite_file import SuiteFile
@@ -33,8 +33,8 @@ from workbench.suite.trust import (
     split_by_typing,
 )
 from workbench.tools.grant import Grant
-from workbench.tools.listings import Listings
-from workbench.tools.python_code import find_code
+from workbench.tools.listings import StoredListings
+from workbench.tools.python_code import hash_code
 
 if TYPE_CHECKING:
     from workbench.checks.combined_kinds import Judged
@@ -81,7 +81,7 @@ class Request:
     typed: TypedPart | None = None
 
     @property
-    def in_question(self) -> SuiteNeeds:
+    def needs_to_ask(self) -> SuiteNeeds:
         """The needs to ask about: all needs except those of servers that the user typed."""
         if self.typed is None:
             return self.needs
@@ -95,7 +95,7 @@ class Approval:
     A suite without a grant starts nothing, imports nothing, and asks only the user's own models.
     """
 
-    specs: Specs = field(repr=False)
+    specs: ModelSpecs = field(repr=False)
     grants: Mapping[Path, Grant]
 
     def grant(self, suite: Path) -> Grant | None:
@@ -119,17 +119,22 @@ class Needs:
     """The needs of runs, servers or gradings when they were read: one request for each suite."""
 
     requests: tuple[Request, ...]
-    specs: Specs = field(repr=False)
+    specs: ModelSpecs = field(repr=False)
 
     @classmethod
     def of_runs(
-        cls, runs: Iterable[PlannedRun], program: Program, known: Specs | None = None, *, typed: Typed = _NOTHING_TYPED
+        cls,
+        runs: Iterable[PlannedRun],
+        program: Program,
+        known: ModelSpecs | None = None,
+        *,
+        typed: Typed = _NOTHING_TYPED,
     ) -> Needs:
         """Read the needs of runs; models in `known` are not resolved again."""
         runs = tuple(runs)
         specs = _specs(program, known)
         specs.find(runs)
-        listings = Listings(program.folders.listings)
+        listings = StoredListings(program.folders.listings)
         by_suite: dict[Path, list[PlannedRun]] = {}
         for run in runs:
             by_suite.setdefault(run.file.path, []).append(run)
@@ -146,14 +151,14 @@ class Needs:
                 # A suite whose cases are all skipped starts nothing and therefore needs nothing.
                 must_ask=runs_any
                 and (whole.beside_models or bool(asked) or _lets_providers_run_tools(whole, of_suite, specs)),
-                mocks=can_do_with_mocks(file, asked, listings),
+                mocks=can_run_on_mocks(file, asked, listings),
                 of_history=file.as_then or whole != stated,
             )
             requests.append(request)
         # A run reads its key only when it opens its model. Secrets must be known before anything about the runs is
         # written or shown.
-        learn_secrets_of_runs(program, runs, specs)
-        specs.seal()
+        register_run_secrets(program, runs, specs)
+        specs.freeze()
         return cls(tuple(requests), specs)
 
     @classmethod
@@ -162,13 +167,13 @@ class Needs:
         specs = _specs(program)
         requests = []
         for file in files:
-            specs.find_judges(file.path, ())
+            specs.load_judges(file.path, ())
             whole = needs_of(file, specs)
             needs = replace(whole, models=(), provider_tools=())
             request = _request(file, needs, whole, specs, typed)
             starts = bool(needs.commands or needs.urls or needs.modules)
             requests.append(replace(request, must_ask=starts, of_history=file.as_then))
-        specs.seal()
+        specs.freeze()
         return cls(tuple(requests), specs)
 
     @classmethod
@@ -185,7 +190,7 @@ class Needs:
         for path, (file, by_id) in by_suite.items():
             assert file.suite is not None
             for case in by_id.values():
-                specs.find_judges(path, judged_checks(file.suite, case, mocks=False))
+                specs.load_judges(path, judged_checks(file.suite, case, mocks=False))
             asked = frozenset[ModelNeed]()
             if judges:
                 asked = judges_asked(file, by_id.values(), specs, mocks=False)
@@ -194,7 +199,7 @@ class Needs:
                 continue
             request = _request(file, needs, needs_of(file, specs), specs)
             requests.append(replace(request, asked=asked, of_history=file.as_then))
-        specs.seal()
+        specs.freeze()
         return cls(tuple(requests), specs)
 
     def approved(self, suites: Collection[Path] | None = None) -> Approval:
@@ -355,8 +360,8 @@ class Trust:
 
     def lines(self, request: Request) -> tuple[str, ...]:
         """Return the consequences of granting a request, one line each."""
-        lines = tuple(request.in_question.lines(request.asked))
-        if changed := self.store.changed_files(request.file.path, request.in_question):
+        lines = tuple(request.needs_to_ask.lines(request.asked))
+        if changed := self.store.changed_files(request.file.path, request.needs_to_ask):
             lines += (f"the code has changed since it was trusted: {', '.join(changed)}",)
         return lines
 
@@ -366,24 +371,24 @@ class Trust:
         Raises TrustError if a permanent grant cannot be stored. The request is granted until the program ends in any
         case.
         """
-        self._once |= {(request.file.path, request.needs), (request.file.path, request.in_question)}
+        self._once |= {(request.file.path, request.needs), (request.file.path, request.needs_to_ask)}
         if always:
             self.store.trust(request.file.path, request.needs)
 
 
-def _specs(program: Program, known: Specs | None = None) -> Specs:
-    specs = Specs(program.models, program.environment)
+def _specs(program: Program, known: ModelSpecs | None = None) -> ModelSpecs:
+    specs = ModelSpecs(program.models, program.environment)
     if known is not None:
         specs.take(known)
     return specs
 
 
 def _request(
-    file: SuiteFile, needs: SuiteNeeds, whole: SuiteNeeds, specs: Specs, typed: Typed = _NOTHING_TYPED
+    file: SuiteFile, needs: SuiteNeeds, whole: SuiteNeeds, specs: ModelSpecs, typed: Typed = _NOTHING_TYPED
 ) -> Request:
-    code = find_code(needs.folder, needs.code)
+    code = hash_code(needs.folder, needs.code)
     needs = replace(needs, files=code.files, passed=_passed(needs, specs))
-    whole = replace(whole, files=find_code(whole.folder, whole.code).files, passed=_passed(whole, specs))
+    whole = replace(whole, files=hash_code(whole.folder, whole.code).files, passed=_passed(whole, specs))
     environment: Mapping[str, str] | ConfigError
     try:
         environment = specs.environment_at(file.path)
@@ -404,7 +409,7 @@ def _typed_part(request: Request, typed: Collection[TypedServer]) -> TypedPart |
         for part in split_by_typing(needs, request.file.suite, typed):
             files = needs.files
             if part.code != needs.code:
-                files = find_code(part.folder, part.code).files
+                files = hash_code(part.folder, part.code).files
             # The grant holds the code as it was read earlier. If code has changed since, the user must answer.
             if not set(files) <= set(needs.files):
                 return None
@@ -415,13 +420,13 @@ def _typed_part(request: Request, typed: Collection[TypedServer]) -> TypedPart |
     return TypedPart(before, whole_before, others)
 
 
-def _passed(needs: SuiteNeeds, specs: Specs) -> tuple[str, ...]:
+def _passed(needs: SuiteNeeds, specs: ModelSpecs) -> tuple[str, ...]:
     if not needs.commands:
         return ()
     return specs.passed_variables()
 
 
-def needs_of(file: SuiteFile, specs: Specs) -> SuiteNeeds:
+def needs_of(file: SuiteFile, specs: ModelSpecs) -> SuiteNeeds:
     """Return all needs of a valid suite, without the files of its code.
 
     The needs are programs, modules, files and functions of the suite, and the models defined by the suite and by the
@@ -467,7 +472,7 @@ def with_agents(needs: SuiteNeeds, runs: Iterable[PlannedRun]) -> SuiteNeeds:
     return replace(needs, commands=tuple(sorted(commands, key=str)))
 
 
-def models_asked(runs: Iterable[PlannedRun], specs: Specs) -> frozenset[ModelNeed]:
+def models_asked(runs: Iterable[PlannedRun], specs: ModelSpecs) -> frozenset[ModelNeed]:
     """Return the models that some runs would ask and that need trust, including judges."""
     found: set[ModelNeed] = set()
     cases: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
@@ -483,7 +488,7 @@ def models_asked(runs: Iterable[PlannedRun], specs: Specs) -> frozenset[ModelNee
     return frozenset(found)
 
 
-def _lets_providers_run_tools(needs: SuiteNeeds, runs: Iterable[PlannedRun], specs: Specs) -> bool:
+def _lets_providers_run_tools(needs: SuiteNeeds, runs: Iterable[PlannedRun], specs: ModelSpecs) -> bool:
     if not needs.provider_tools:
         return False
     asking = [run for run in runs if run.own_model is None and run.subject is None]
@@ -491,7 +496,9 @@ def _lets_providers_run_tools(needs: SuiteNeeds, runs: Iterable[PlannedRun], spe
     return any(spec is not None for spec in found)
 
 
-def judges_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs, *, mocks: bool = True) -> frozenset[ModelNeed]:
+def judges_asked(
+    file: SuiteFile, cases: Iterable[Case], specs: ModelSpecs, *, mocks: bool = True
+) -> frozenset[ModelNeed]:
     """Return the judges that the checks of cases or mocks in a valid suite would need."""
     assert file.suite is not None
     by_model: dict[str | None, Judged] = {}
@@ -509,7 +516,7 @@ def judges_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs, *, mocks:
     return frozenset(found)
 
 
-def players_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs) -> frozenset[ModelNeed]:
+def players_asked(file: SuiteFile, cases: Iterable[Case], specs: ModelSpecs) -> frozenset[ModelNeed]:
     """Return the models that need trust and would play the users of cases in a valid suite."""
     found = set()
     for case in cases:
@@ -522,7 +529,7 @@ def players_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs) -> froze
     return frozenset(found)
 
 
-def can_do_with_mocks(file: SuiteFile, asked: Collection[ModelNeed], listings: Listings) -> bool:
+def can_run_on_mocks(file: SuiteFile, asked: Collection[ModelNeed], listings: StoredListings) -> bool:
     """Return whether an untrusted suite can run without its servers because their tools are remembered.
 
     `asked` holds the models that the runs would ask and that need trust.
@@ -551,7 +558,7 @@ def needs_asking(spec: ModelSpec) -> bool:
     return spec.origin in ("suite", "project")
 
 
-def spec_of(name: str, suite: Path, specs: Specs, *, by_suite: bool) -> ModelSpec | None:
+def spec_of(name: str, suite: Path, specs: ModelSpecs, *, by_suite: bool) -> ModelSpec | None:
     """Return the address and settings of a model; `None` if it needs no endpoint or cannot be resolved."""
     try:
         return specs.of_model(name, suite, by_suite=by_suite)

@@ -119,11 +119,11 @@ def _differences(before: Suite, after: Suite, urgent: Collection[str]) -> Iterat
 _MAX_COMPARED_CASES = 50
 """The most cases whose tools are compared. Reading the tools of a case from the history takes some milliseconds."""
 
-Offered = Callable[[CellKey], Sequence[ToolDefinition]]
+OfferedTools = Callable[[CellKey], Sequence[ToolDefinition]]
 """The tools offered to the first run of a case, by the case's key in the later batch; empty if unknown."""
 
 
-def notes_on_tools(diff: BatchDiff, before: Offered, after: Offered) -> Iterator[str]:
+def notes_on_tools(diff: BatchDiff, before: OfferedTools, after: OfferedTools) -> Iterator[str]:
     """Yield a sentence on the changed tool definitions in broken cases; nothing without a change."""
     broke = compared_cases(diff)
     found: Counter[str] = Counter()
@@ -150,7 +150,7 @@ def compared_cases(diff: BatchDiff) -> dict[CellKey, None]:
     return compared
 
 
-def offered_in(history: History, runs: RunTable, diff: BatchDiff, earlier: SameSuites | None = None) -> Offered:
+def offered_tools(history: History, runs: RunTable, diff: BatchDiff, earlier: SameSuites | None = None) -> OfferedTools:
     """Return a function that returns the offered tools of compared cases in a batch.
 
     For the earlier batch, `earlier` maps its suites to the suites of the later batch.
@@ -282,7 +282,7 @@ class Baseline:
             if (key := (self.suites[result.suite].key, result.case_id, result.model)) in wanted:
                 now.setdefault(key, result)
         with History(self.file) as history:
-            earlier = offered_in(history, self.runs, diff, self.same)
+            earlier = offered_tools(history, self.runs, diff, self.same)
 
             def later(key: CellKey) -> Sequence[ToolDefinition]:
                 if key not in now:

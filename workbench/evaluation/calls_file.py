@@ -27,7 +27,7 @@ from workbench.engine.external_run import (
     document,
     external_payloads,
     external_run_of,
-    started_elsewhere,
+    external_run_started,
 )
 from workbench.engine.model_specs import cost_of
 from workbench.engine.plan import PlannedRun, next_run_id, with_grader
@@ -188,7 +188,7 @@ def _parsed(text: str, of_lines: bool) -> object:
     if not of_lines:
         try:
             value = parsed_json(text)
-            _no_key_twice(text)
+            _refuse_repeated_keys(text)
             return value
         except json.JSONDecodeError as error:
             # If text follows a complete value, the file has JSON lines despite its name.
@@ -205,11 +205,11 @@ def _parsed(text: str, of_lines: bool) -> object:
                 lines.append((number, parsed_json(line)))
             except ValueError as error:
                 raise RunDocumentError(f"line {number} is not JSON: {error}") from None
-            _no_key_twice(line, number)
+            _refuse_repeated_keys(line, number)
     return tuple(lines)
 
 
-def _no_key_twice(text: str, first_line: int = 1) -> None:
+def _refuse_repeated_keys(text: str, first_line: int = 1) -> None:
     """Raise RunDocumentError for duplicate keys, such as case ids or arguments; JSON would use only the last value."""
     if found := "; ".join(islice(repeated_keys(text, first_line), _MAX_REPEATED)):
         raise RunDocumentError(found)
@@ -367,7 +367,7 @@ def run_given(
 def payloads_given(run: ExternalRun, planned: PlannedRun) -> Iterator[EventPayload]:
     """Yield the events of a run that happened elsewhere."""
     suite, case = planned.suite, planned.case
-    yield started_elsewhere(suite, case, planned.model, planned.file.hash, definitions_for(suite, case))
+    yield external_run_started(suite, case, planned.model, planned.file.hash, definitions_for(suite, case))
     yield from external_payloads(run.rounds)
     if run.error is not None:
         yield RunFinished("error", run.error)

@@ -19,7 +19,7 @@ from workbench.config.models import Price
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass, json_text
-from workbench.engine.judges import json_alone
+from workbench.engine.judges import parse_json_alone
 from workbench.engine.model_specs import FREE
 from workbench.evaluation.options import RunOptions
 from workbench.evaluation.plan import Plan
@@ -237,10 +237,10 @@ def draftable(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
         if tool.name not in ("", ANY_TOOL):
             named[tool.name] = tool
     # Of several tools with one name, only the last counts. Only this tool must be writable in a suite.
-    return {name: tool for name, tool in named.items() if _can_be_held(tool)}
+    return {name: tool for name, tool in named.items() if _fits_suite(tool)}
 
 
-def _can_be_held(tool: ToolDefinition) -> bool:
+def _fits_suite(tool: ToolDefinition) -> bool:
     try:
         _suite({"tools": [_written(tool)]}, Path("drafts.toml"))
     except (ValueError, RecursionError):
@@ -446,7 +446,7 @@ def _requests_in(result: RunResult | None) -> Sequence[object]:
         # Models without tool calling answer in text, as the instructions allow.
         text = "".join(each.text for each in trajectory.rounds)
         try:
-            found = json_alone(text)
+            found = parse_json_alone(text)
         except ValueError as error:
             raise ValueError(f"the answer holds no drafts (“{shortened(one_line(text), 80)}”): {error}") from None
     requests: object = found
@@ -545,7 +545,7 @@ def _why(result: RunResult) -> str:
     return grade.reason or result.status
 
 
-def dropped_lines(drafts: Drafts) -> Iterator[str]:
+def rejection_lines(drafts: Drafts) -> Iterator[str]:
     """Yield a line for each failed question, then the number of dropped drafts and a line for each."""
     for failed in drafts.failed:
         yield f"not drafted: {failed}"

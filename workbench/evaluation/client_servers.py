@@ -30,7 +30,7 @@ from workbench.suite.render import Table
 # Servers that the user types: a command as in a shell, or an address.
 
 _STARTER = re.compile(r"uvx?|pipx|npx|npm|pnpm|bunx?|deno|node|python[\d.]*|docker|podman|tool|run|exec|dlx|env|sudo")
-_SAYS_NOTHING = re.compile(
+_GENERIC_NAME = re.compile(
     r"\.{0,2}|index|main|__main__|server|mcp|mcp-server|app|cli|start|dist|build|out|src|lib|bin", re.IGNORECASE
 )
 """Matches the names of files and folders that any server may have."""
@@ -82,7 +82,7 @@ def server_name(command: Sequence[str]) -> str:
     names = [re.sub(r"\.(py|js|mjs|ts|exe)$|(?<=.)@[\w.^~]+$", "", part) for part in program]
     name = names[-1]
     for each in reversed(names):
-        if not _SAYS_NOTHING.fullmatch(each):
+        if not _GENERIC_NAME.fullmatch(each):
             name = each
             break
     return _OF_SERVERS.sub("", name).lstrip("@") or name

@@ -20,37 +20,37 @@ from itertools import count, islice
 
 from workbench.config.folders import user_folders
 from workbench.config.logs import log_to
-from workbench.config.program import program_in
+from workbench.config.program import create_program
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.engine.batch import Batch
 from workbench.engine.events import BatchEvent, RunDone, ToolsListed
 from workbench.engine.history_recorder import done_run
-from workbench.engine.plan import Execution, PlannedRun
+from workbench.engine.plan import ExecutionRules, PlannedRun
 from workbench.engine.redaction import RunRedaction, SuiteParts
 from workbench.evaluation.approval import Needs
 from workbench.evaluation.cluster.dask import (
-    FOR_THE_PROGRAM,
+    PROGRAM_SIGNALS,
     SILENCE_S,
-    Errand,
     FromWorker,
-    GiveBack,
-    GivenBack,
-    Over,
+    LeasesReturned,
     Portion,
+    PortionDone,
+    ReturnLeases,
     RunRef,
     StopRuns,
     SuiteText,
     ToWorker,
+    WorkerSetup,
     quiet_logs,
 )
-from workbench.evaluation.cluster.endpoint_limits import approved_things, lacking, unresolved
+from workbench.evaluation.cluster.endpoint_limits import approval_hashes, lacking, unreachable_models
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.runtime import Runtime
 from workbench.evaluation.trust import trust_store
-from workbench.evaluation.worker_messages import OBJECTS_BETWEEN_COLLECTIONS, Hold, RunSender
+from workbench.evaluation.worker_messages import OBJECTS_BETWEEN_COLLECTIONS, PauseMessage, RunSender
 from workbench.grading.packed import fast_pickle
 from workbench.history.packing import PackedRun, RunPacker, Search
-from workbench.history.records import DoneRun
+from workbench.history.records import FinishedRun
 from workbench.providers.http.rate_limits import Lease, Leases
 from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile, cases_by_id, parse_suite
@@ -58,9 +58,9 @@ from workbench.trajectory.events import Event
 
 _logger = logging.getLogger(__name__)
 
-FIRST_SILENCE_S = 600.0
+FIRST_SILENCE_TIMEOUT_S = 600.0
 """The longest wait, in seconds, for the program's first request. Later, the limit is `SILENCE_S`."""
-ANSWER_WITHIN_S = 1.0
+LONG_POLL_S = 1.0
 """The time, in seconds, that a request from the program waits for a message."""
 LOOK_S = 0.02
 MAX_MESSAGES = 200
@@ -76,10 +76,10 @@ later node."""
 async def enlist(errand: bytes) -> tuple[str, ...]:
     """Prepare for the runs of an errand; return the reasons if this is impossible."""
     try:
-        unpickled: Errand = pickle.loads(errand)
+        unpickled: WorkerSetup = pickle.loads(errand)
         if unpickled.is_ours:
-            _become_ours()
-        return await asyncio.to_thread(_enlisted, unpickled)
+            _set_up_own_process()
+        return await asyncio.to_thread(_prepared, unpickled)
     except Exception as error:  # noqa: BLE001 (dask would log it together with the errand, in which the suites are)
         return (NO_SECRETS.redact(f"{type(error).__name__}: {error}"),)
 
@@ -94,11 +94,11 @@ async def exchange(token: str, seen: int, sent: bytes) -> bytes | None:
         return None
     messages: tuple[ToWorker, ...] = pickle.loads(sent)
     for message in messages:
-        node.hear(message)
+        node.handle_message(message)
     return await node.news(seen)
 
 
-def make_portion(token: str, portion: bytes) -> bool:
+def run_portion(token: str, portion: bytes) -> bool:
     """Execute a portion of the runs to its end, as a task of dask.
 
     Returns whether this worker still works for the errand.
@@ -126,22 +126,22 @@ async def dismiss(token: str) -> None:
         await asyncio.to_thread(node.close)
 
 
-def _become_ours() -> None:
+def _set_up_own_process() -> None:
     """Set up a process that was started for one batch.
 
     The process leaves Ctrl+C to the program and keeps standard output free for reports.
     """
     if threading.current_thread() is threading.main_thread():
-        for number in FOR_THE_PROGRAM:
+        for number in PROGRAM_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, FOR_THE_PROGRAM)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, PROGRAM_SIGNALS)
     # Otherwise, a server or a module that prints would write into the command's report.
     os.dup2(2, 1)
     quiet_logs()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
 
 
-def _enlisted(errand: Errand) -> tuple[str, ...]:
+def _prepared(errand: WorkerSetup) -> tuple[str, ...]:
     # After a lost connection, the program enlists a worker again.
     before = _NODES.pop(errand.token, None)
     if before is not None:
@@ -163,7 +163,7 @@ class RequestWatch:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._until_s = clock() + FIRST_SILENCE_S
+        self._until_s = clock() + FIRST_SILENCE_TIMEOUT_S
 
     @property
     def is_silent(self) -> bool:
@@ -181,9 +181,9 @@ class RequestWatch:
 class Node:
     """Executes runs of one batch on a worker."""
 
-    def __init__(self, errand: Errand) -> None:
+    def __init__(self, errand: WorkerSetup) -> None:
         self._errand = errand
-        program = program_in(user_folders(), os.environ, errand.models)
+        program = create_program(user_folders(), os.environ, errand.models)
         log_to(program.folders.log, program.secrets, own_alone=not errand.is_ours)
         self._secrets = program.secrets
         self._files = tuple(map(_suite_of, errand.suites))
@@ -200,7 +200,7 @@ class Node:
             runs=(),
             program=program,
             files=self._files,
-            execution=Execution(errand.execute, errand.execute_all, trust_store(program.folders).is_exempt),
+            execution=ExecutionRules(errand.execute, errand.execute_all, trust_store(program.folders).is_exempt),
             concurrency=errand.concurrency,
             own_pace=errand.own_pace,
             judge_anew=errand.judge_anew,
@@ -226,10 +226,10 @@ class Node:
 
     def _refused(self) -> list[str]:
         refused = []
-        for hashed, message in approved_things(self._approval, self._samples).items():
+        for hashed, message in approval_hashes(self._approval, self._samples).items():
             if hashed not in self._errand.approved:
                 refused.append(f"refused, because it differs from the approval: {message}")
-        problems = (*unresolved(self._approval, self._samples), *lacking(self._approval, self._samples))
+        problems = (*unreachable_models(self._approval, self._samples), *lacking(self._approval, self._samples))
         return refused or list(dict.fromkeys(problems))
 
     def begin(self) -> None:
@@ -237,7 +237,7 @@ class Node:
         errand = self._errand
 
         def on_hold(url: str, model: str, seconds: float) -> None:
-            self._say(Hold(url, model, seconds))
+            self._say(PauseMessage(url, model, seconds))
 
         self._leases = Leases(on_hold, lambda: not self.requests.is_silent)
         redaction = _PackingRedaction(RunRedaction(SuiteParts(self._secrets), self._redacted_cases))
@@ -252,23 +252,23 @@ class Node:
         )
         threading.Thread(target=self._watch, name="cluster watch", daemon=True).start()
 
-    def hear(self, message: ToWorker) -> None:
+    def handle_message(self, message: ToWorker) -> None:
         match message:
             case StopRuns(run_id=run_id):
                 self._stopped.add(run_id)
                 for batch in tuple(self._batches.values()):
                     self._runtime.stop_run(batch, run_id)
-            case Hold(endpoint=endpoint, model=model, seconds=seconds):
-                self._runtime.hold_endpoint(endpoint, model, seconds)
-            case GiveBack(lent=number):
-                self._runtime.on_engine(self._give_back(number))
+            case PauseMessage(endpoint=endpoint, model=model, seconds=seconds):
+                self._runtime.pause_endpoint(endpoint, model, seconds)
+            case ReturnLeases(lent=number):
+                self._runtime.run_on_engine(self._give_back(number))
 
     async def news(self, seen: int) -> bytes | None:
         """Return the messages after `seen` and drop confirmed messages; `None` if the request came too late."""
         with self._saying:
             while self._outbox and self._outbox[0][0] <= seen:
                 self._outbox.popleft()
-        for _ in range(int(ANSWER_WITHIN_S / LOOK_S)):
+        for _ in range(int(LONG_POLL_S / LOOK_S)):
             if self._outbox:
                 break
             await asyncio.sleep(LOOK_S)
@@ -279,7 +279,7 @@ class Node:
 
     def make(self, portion: Portion) -> None:
         """Execute the runs of a portion; block until all of them are reported."""
-        self._runtime.on_engine(self._make(portion)).result()
+        self._runtime.run_on_engine(self._make(portion)).result()
 
     async def _make(self, portion: Portion) -> None:
         runs = tuple(map(self._run, portion.runs))
@@ -299,12 +299,12 @@ class Node:
             del self._batches[portion.number]
             for run in runs:
                 self._redacted_cases.pop(run.run_id, None)
-            self._say(Over(portion.number))
+            self._say(PortionDone(portion.number))
 
     async def _give_back(self, number: int) -> None:
         leases = self._lent.pop(number, None)
         if leases is not None:
-            self._say(GivenBack(number, await self._leases.give_back(number, leases)))
+            self._say(LeasesReturned(number, await self._leases.give_back(number, leases)))
 
     def close(self) -> None:
         """Stop the remaining runs, and close servers and connections; blocks for some seconds."""
@@ -339,17 +339,17 @@ def _suite_of(text: SuiteText) -> SuiteFile:
 class _PackingRedaction:
     def __init__(self, redaction: RunRedaction) -> None:
         self._redaction = redaction
-        self._passed: DoneRun | None = None
+        self._passed: FinishedRun | None = None
         self._packer = RunPacker(self)
 
-    def search(self, run: DoneRun) -> Search | None:
+    def search(self, run: FinishedRun) -> Search | None:
         return self._redaction.search(run)
 
-    def redacted(self, run: DoneRun) -> DoneRun:
+    def redacted(self, run: FinishedRun) -> FinishedRun:
         self._passed = self._redaction.redacted(run)
         return self._passed
 
-    def through(self, run: DoneRun) -> tuple[DoneRun, PackedRun | None]:
+    def through(self, run: FinishedRun) -> tuple[FinishedRun, PackedRun | None]:
         self._passed = row = None
         try:
             row = self._packer.packed(run)
@@ -362,7 +362,7 @@ class _RedactingSender(RunSender):
     """Sends redacted events of runs to another machine without revealing which secrets exist."""
 
     def __init__(
-        self, send: Callable[..., object], secrets: Secrets, redaction: _PackingRedaction, errand: Errand
+        self, send: Callable[..., object], secrets: Secrets, redaction: _PackingRedaction, errand: WorkerSetup
     ) -> None:
         super().__init__(send, secrets, None, hears_events=errand.events)
         self._redaction = redaction

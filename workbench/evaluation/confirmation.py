@@ -25,7 +25,7 @@ from workbench.evaluation.plan import Plan
 from workbench.evaluation.reruns import Rerun, Reruns, executed_write
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
-from workbench.history.history import Contents, History
+from workbench.history.history import CaseContents, History
 from workbench.history.records import HistoryError
 from workbench.numerals import counted, of_text
 from workbench.providers.built_in import REPLAY, is_built_in
@@ -36,12 +36,12 @@ from workbench.trajectory.trajectory import Trajectory
 
 _NO_MORE = "a batch gets at most as many reruns as it has runs: --repeats N allows for more"
 
-MAX_EARLIER = 200
+MAX_EARLIER_RUNS = 200
 """The most earlier runs of a case that are read for its typical pass rate."""
 
 
 @dataclass(frozen=True)
-class Confirming:
+class CaseConfirmation:
     """The cases that broke: the cases decided without reruns, and the plan of reruns for the others, if any."""
 
     against: AgainstBaseline
@@ -69,7 +69,7 @@ class Confirming:
         if self.plan is not None and self.plan.reruns is not None:
             course, in_error = self.plan.reruns.course(), Counter[int]()
             for result in results:
-                course.take_result(result)
+                course.add_result(result)
                 made += result.status.graded or result.status == Status.ERROR
                 if result.status == Status.ERROR:
                     in_error[self.plan.reruns.place_of[result.run_id]] += 1
@@ -102,7 +102,7 @@ class Confirming:
         return replace(self.against, confirmed=known)
 
 
-def confirming(
+def confirmation_of(
     baseline: Baseline,
     against: AgainstBaseline,
     results: Sequence[RunResult],
@@ -110,7 +110,7 @@ def confirming(
     *,
     batch: int | None = None,
     interrupted: bool = False,
-) -> Confirming | None:
+) -> CaseConfirmation | None:
     """Return the cases that broke and how to confirm them; `None` if no confirmation is needed.
 
     No confirmation is needed if it was not requested, or if the test over all cases has decided. `results` are the
@@ -141,7 +141,7 @@ def confirming(
         elif planned is not None:
             again.append((change, planned))
     if not again or plan is None:
-        return Confirming(against, tuple(settled))
+        return CaseConfirmation(against, tuple(settled))
     typical = _typical_shares(plan, again, baseline, batch)
     exempt = baseline.confirm_writes
     cases = []
@@ -169,7 +169,7 @@ def confirming(
         history=history,
         notices=(),
     )
-    return Confirming(against, tuple(settled), rerun_plan, tuple(change for change, _ in again))
+    return CaseConfirmation(against, tuple(settled), rerun_plan, tuple(change for change, _ in again))
 
 
 def _key(change: CaseChange) -> CellKey:
@@ -292,11 +292,11 @@ def _typical_shares(
         return [TYPICAL_PASS_RATE] * len(again)
     shares = []
     with History(plan.history) as history:
-        contents = Contents(history)
+        contents = CaseContents(history)
         for change, run in again:
             statuses, content = [], None
             suite = baseline.suites[str(run.file.path)]
-            for row in history.runs_of_case(suite.key, change.case_id, MAX_EARLIER, lambda _why: None):
+            for row in history.runs_of_case(suite.key, change.case_id, MAX_EARLIER_RUNS, lambda _why: None):
                 if row.model != change.model or row.is_fork or row.figures is None:
                     continue
                 # The newest row comes first. It belongs to this batch and has the current content. Older rows count

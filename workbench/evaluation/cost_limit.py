@@ -15,7 +15,7 @@ from workbench.config.models import ConfigError, Price
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass, json_text
 from workbench.engine.events import BatchDone, BatchEvent, RunDone
-from workbench.engine.model_specs import FREE, Specs
+from workbench.engine.model_specs import FREE, ModelSpecs
 from workbench.engine.plan import PlannedRun
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import COST_LIMIT_PREFIX
@@ -25,7 +25,7 @@ from workbench.history.history import History
 from workbench.numerals import cost_text, counted
 from workbench.suite.settings import judged_checks
 from workbench.suite.variants import model_of
-from workbench.tools.listings import Listings, definitions_for
+from workbench.tools.listings import StoredListings, definitions_for
 from workbench.trajectory.system_prompt import cut_instructions
 
 Cell = tuple[str, str, str]
@@ -74,7 +74,7 @@ class Expected:
 
 
 @dataclass
-class Spent:
+class SpentCost:
     """The US dollars spent, including judges. Derived plans, such as reruns, share this object."""
 
     usd: float = 0.0
@@ -86,7 +86,7 @@ class CostLimit:
 
     usd: float
     expected: Mapping[Cell, Expected] = field(repr=False)
-    spent: Spent = field(default_factory=Spent)
+    spent: SpentCost = field(default_factory=SpentCost)
 
     def expected_of(self, run: PlannedRun) -> Expected:
         """Return the expected cost of a run.
@@ -116,7 +116,12 @@ class CostLimit:
 
 
 def cost_limit(
-    usd: float, runs: Sequence[PlannedRun], specs: Specs, program: Program, history: Path | None, spent_usd: float = 0.0
+    usd: float,
+    runs: Sequence[PlannedRun],
+    specs: ModelSpecs,
+    program: Program,
+    history: Path | None,
+    spent_usd: float = 0.0,
 ) -> CostLimit:
     """Return the limit of `usd` on the cost of runs, with costs expected from earlier runs in `history`.
 
@@ -133,7 +138,7 @@ def cost_limit(
     for (_, _, model), each in means.items():
         of_model.setdefault(model, []).append(each)
     expected: dict[Cell, Expected] = {}
-    listings = Listings(program.folders.listings)
+    listings = StoredListings(program.folders.listings)
     for cell, run in cells.items():
         judging = 0.0
         for check in _judged(run, specs):
@@ -153,7 +158,7 @@ def cost_limit(
             rounds = _ROUNDS * max(len(run.case.steps), 1)
             guess = rounds * (request_usd + _dollars(0, _ANSWER_TOKENS, price))
             expected[cell] = Expected(guess + judging, request_usd)
-    return CostLimit(usd, expected, Spent(spent_usd))
+    return CostLimit(usd, expected, SpentCost(spent_usd))
 
 
 def _cell(run: PlannedRun) -> Cell:
@@ -167,7 +172,7 @@ def _means(history: Path | None) -> Mapping[Cell, float]:
         return stored.mean_costs()
 
 
-def _price_of(run: PlannedRun, specs: Specs) -> Price | None:
+def _price_of(run: PlannedRun, specs: ModelSpecs) -> Price | None:
     """Return the price of a run: `FREE` if it calls no model, `None` if its model cannot be reached."""
     try:
         spec = specs.of(run)
@@ -178,7 +183,7 @@ def _price_of(run: PlannedRun, specs: Specs) -> Price | None:
     return spec.price
 
 
-def _judged(run: PlannedRun, specs: Specs) -> Iterator[Judged]:
+def _judged(run: PlannedRun, specs: ModelSpecs) -> Iterator[Judged]:
     for check in judged_checks(run.suite, run.case):
         try:
             specs.judge_of(run.file.path, check)
@@ -188,7 +193,7 @@ def _judged(run: PlannedRun, specs: Specs) -> Iterator[Judged]:
         yield check
 
 
-def _unpriced(runs: Iterable[PlannedRun], specs: Specs) -> Iterator[str]:
+def _unpriced(runs: Iterable[PlannedRun], specs: ModelSpecs) -> Iterator[str]:
     for run in runs:
         if run.case.skip is not None:
             continue
@@ -220,7 +225,7 @@ def _no_price(kind: str, name: str) -> str:
     )
 
 
-def _sent(run: PlannedRun, listings: Listings) -> int:
+def _sent(run: PlannedRun, listings: StoredListings) -> int:
     case = run.case
     texts = [run.settings.system, case.first_words, *(message.content for message in case.messages)]
     tools = list(definitions_for(run.suite, case))
@@ -252,7 +257,7 @@ def cost_with_judges(result: RunResult) -> float | None:
     return result.cost_usd + result.judging.cost_usd + user_usd
 
 
-class Spending:
+class CostGuard:
     """A listener of a batch that lets runs begin while they fit the limit.
 
     Runs in progress count with their expected cost. If a model's cost is only guessed, one of its runs goes first,

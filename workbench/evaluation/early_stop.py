@@ -28,7 +28,7 @@ class StopError(ValueError):
     """A batch cannot stop early by the user's rule; the message has the reason and the remedy."""
 
 
-def until_of(stop: Stop, runs: Sequence[PlannedRun], files: Iterable[SuiteFile], *, compares: bool) -> Until:
+def stopping_rule(stop: Stop, runs: Sequence[PlannedRun], files: Iterable[SuiteFile], *, compares: bool) -> Until:
     """Return the stopping rule for a batch of these runs.
 
     Without a seed, a seed is derived from the plan, so the same runs have the same order every time. Raises StopError.
@@ -139,7 +139,7 @@ def _place_of_figures(run: RunSummary) -> PlannedRunPlace:
     return PlannedRunPlace(run.suite, run.case_id, run.model, run.grading.cluster)
 
 
-class Sparing:
+class EarlyStopper:
     """A listener of a batch that skips runs once they can no longer decide anything.
 
     No run begins more than `ahead` places after the first unfinished run. Otherwise, a fast model would finish all its

@@ -11,7 +11,7 @@ USAGE = 2
 INFRASTRUCTURE = 3
 """A run ended in an infrastructure error, or such an error prevented all runs; takes precedence over
 `QUALITY_MISSED`."""
-READER_GONE = 141
+BROKEN_PIPE = 141
 """The reader closed the output, as `| head` does. A program ended by SIGPIPE has this exit code."""
 INTERRUPTED = 130
 """Stopped by Ctrl+C, SIGTERM or SIGHUP; finished runs are reported."""

@@ -344,7 +344,7 @@ def _comment(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class ServersToAsk:
+class ServersToList:
     """Servers that will start to list their tools.
 
     `file` is the suite with only the servers; trust is requested for it. `program` temporarily has the values of
@@ -389,7 +389,7 @@ def _with_login(server: Table, logins: Path) -> Table:
     return {**server, "auth": "oauth"}
 
 
-def servers_to_ask(found: FoundServers, name: str, path: Path, folder: Path, program: Program) -> ServersToAsk:
+def servers_to_list(found: FoundServers, name: str, path: Path, folder: Path, program: Program) -> ServersToList:
     """Return servers that are ready to list their tools for a suite at `path`; `folder` need not exist.
 
     Raises ClientConfigError for a server that a suite cannot hold, ConfigError for a `.env` that cannot be read.
@@ -408,7 +408,7 @@ def servers_to_ask(found: FoundServers, name: str, path: Path, folder: Path, pro
     if file.suite is None:
         why = "; ".join(map(str, file.errors))
         raise ClientConfigError(f"nothing was started: these servers cannot be written into a suite: {why}")
-    return ServersToAsk(
+    return ServersToList(
         found,
         file,
         replace(program, environment=Environment(own, program.secrets, program.environment.home)),

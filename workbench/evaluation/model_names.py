@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
-from workbench.config.folders import folder_of, home_in, user_folders
+from workbench.config.folders import folder_of, home_folder, user_folders
 from workbench.config.model_book import ModelBook
 from workbench.config.model_list import are_full, full_names
 from workbench.providers.built_in import is_built_in
@@ -35,7 +35,7 @@ def full_model_names(
 
 
 def _names_at(paths: Sequence[Path], search: Search | None) -> set[str]:
-    book = ModelBook(user_folders().config, home=home_in(os.environ))
+    book = ModelBook(user_folders().config, home=home_folder(os.environ))
     folders = {folder_of(path).absolute() for path in paths}
     names: set[str] = set()
     for file in map(load_suite, find_suites([path for path in paths if path.exists()], search)):

@@ -12,8 +12,8 @@ from workbench.config.folders import Folders
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.engine.model_specs import Specs
-from workbench.engine.plan import AS_CASES_SAY, Execution, InstructionsThen, PlannedRun
+from workbench.engine.model_specs import ModelSpecs
+from workbench.engine.plan import DEFAULT_EXECUTION, EarlierInstructions, ExecutionRules, PlannedRun
 from workbench.evaluation.options import RunOptions
 from workbench.evaluation.trust import trust_store
 from workbench.grading.grade import RunResult
@@ -95,7 +95,7 @@ class ClusterError(Exception):
         self.problems = problems
 
 
-class GivenUpError(ClusterError):
+class WaitCancelledError(ClusterError):
     """The user stopped waiting for a cluster; nothing was run."""
 
 
@@ -184,15 +184,15 @@ class Plan:
     """The suites of the runs."""
     broken: tuple[SuiteFile, ...] = ()
     """The suites that are not run because of errors."""
-    execution: Execution = AS_CASES_SAY
+    execution: ExecutionRules = DEFAULT_EXECUTION
     concurrency: int = DEFAULT_CONCURRENCY
     cluster: str | None = None
     """The cluster that executes the runs in place of this process: `local:N`, or the address of a scheduler."""
     compares: bool = False
-    specs: Specs | None = field(default=None, repr=False)
+    specs: ModelSpecs | None = field(default=None, repr=False)
     """The models and endpoints that planning resolved."""
     resumed: ResumedBatch | None = None
-    instructions: InstructionsThen = field(default_factory=dict)
+    instructions: EarlierInstructions = field(default_factory=dict)
     """The instructions of servers in earlier runs of a resumed batch."""
     shard: PlannedShard | None = None
     """The whole plan if these are the runs of one shard."""
@@ -217,7 +217,7 @@ class Plan:
         runs: Iterable[PlannedRun],
         program: Program,
         *,
-        execution: Execution = AS_CASES_SAY,
+        execution: ExecutionRules = DEFAULT_EXECUTION,
         concurrency: int = DEFAULT_CONCURRENCY,
         compares: bool = False,
     ) -> Plan:
@@ -285,7 +285,7 @@ class Plan:
             return self.resumed.over
         return {}
 
-    def abandon(self) -> None:
+    def release_claim(self) -> None:
         """Release the claim on the batch to be resumed, so another program can resume it."""
         if self.resumed is not None:
             self.resumed.handle.release()
@@ -308,8 +308,8 @@ def cases_of(runs: Iterable[PlannedRun]) -> Collection[tuple[SuiteFile, Case]]:
     return {(run.file.path, run.case.id): (run.file, run.case) for run in runs}.values()
 
 
-def execution_of(options: RunOptions, folders: Folders) -> Execution:
+def execution_of(options: RunOptions, folders: Folders) -> ExecutionRules:
     wanted = options.execute
     if options.execute_all:
         wanted = True
-    return Execution(wanted, options.execute_all, trust_store(folders).is_exempt)
+    return ExecutionRules(wanted, options.execute_all, trust_store(folders).is_exempt)

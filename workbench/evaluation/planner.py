@@ -11,9 +11,9 @@ from workbench.config.agents import agent_named
 from workbench.config.folders import project_paths
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
-from workbench.engine.model_specs import NO_USER_MODEL, Specs
+from workbench.engine.model_specs import NO_USER_MODEL, ModelSpecs
 from workbench.engine.plan import PlannedRun, PlannedShard, costs_of, places_by_cost, places_in_turn, plan_runs
-from workbench.engine.suite_secrets import learn_secrets_of_runs
+from workbench.engine.suite_secrets import register_run_secrets
 from workbench.evaluation.exit_codes import USAGE
 from workbench.evaluation.judges import unjudged_checks, unknown_judge
 from workbench.evaluation.options import RunOptions, Shard
@@ -38,7 +38,7 @@ from workbench.suite.added_variants import AddedVariantError, with_variants
 from workbench.suite.problems import quoted
 from workbench.suite.project import Search
 from workbench.suite.suite_file import SuiteFile, suites_of
-from workbench.tools.listings import Listings
+from workbench.tools.listings import StoredListings
 
 if TYPE_CHECKING:
     from workbench.evaluation.cost_limit import CostLimit
@@ -60,7 +60,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         loaded = load_suites(options.suites, search)
     except NoSuitesError as error:
         raise PlanError(Notice(str(error))) from error
-    listings = Listings(program.folders.listings)
+    listings = StoredListings(program.folders.listings)
     files = tuple(with_contradictions(file, listings) for file in loaded)
     problems = []
     for file in files:
@@ -109,7 +109,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
     if wrong:
         raise PlanError(*problems, *map(Notice, wrong))
     problems += notices(unjudged_checks(cases_of(runs), program.models), "detail")
-    specs = Specs(program.models, program.environment)
+    specs = ModelSpecs(program.models, program.environment)
     specs.find(runs)
     if without := tuple(dict.fromkeys(_without_player(runs, specs))):
         first = f"nothing was run: {NO_USER_MODEL}"
@@ -125,10 +125,10 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
     until = None
     if options.until is not None:
         # Lazy import: the app plans before its first screen, without early stopping.
-        from workbench.evaluation.early_stop import StopError, in_random_order, out_of_reach, until_of
+        from workbench.evaluation.early_stop import StopError, in_random_order, out_of_reach, stopping_rule
 
         try:
-            until = until_of(options.until, runs, files, compares=options.compares)
+            until = stopping_rule(options.until, runs, files, compares=options.compares)
         except StopError as error:
             raise PlanError(*problems, Notice(str(error))) from error
         runs = in_random_order(runs, until.seed)
@@ -160,7 +160,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
     )
 
 
-def _without_player(runs: Iterable[PlannedRun], specs: Specs) -> Iterator[str]:
+def _without_player(runs: Iterable[PlannedRun], specs: ModelSpecs) -> Iterator[str]:
     for run in runs:
         if run.case.skip is None and not run.asked_model.startswith(REPLAY) and specs.lacks_player(run.case):
             yield run.case.name
@@ -173,7 +173,7 @@ def limit_usd(runs: Iterable[PlannedRun], wanted_usd: float | None = None) -> fl
 
 
 def _limited(
-    options: RunOptions, runs: Sequence[PlannedRun], specs: Specs, program: Program
+    options: RunOptions, runs: Sequence[PlannedRun], specs: ModelSpecs, program: Program
 ) -> tuple[CostLimit | None, list[Notice]]:
     usd = limit_usd(runs, options.max_cost_usd)
     if usd is None:
@@ -276,10 +276,10 @@ def has_subject(file: SuiteFile, name: str) -> bool:
     return file.suite is not None and file.suite.subject is not None and file.suite.subject.name == name
 
 
-def part_of(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: Specs) -> PlannedShard:
+def part_of(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: ModelSpecs) -> PlannedShard:
     """Return the part of a plan that a shard runs; raise HistoryError if the history of costs cannot be read."""
     # The secrets of the whole plan are learned: batches can be merged only if all shards redact alike.
-    learn_secrets_of_runs(program, runs, specs)
+    register_run_secrets(program, runs, specs)
     if shard.costs is None:
         places = places_in_turn(len(runs), shard.index, shard.of)
     else:

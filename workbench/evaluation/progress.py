@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from workbench.engine.events import BatchEvent, RequestPutOff, RunDone, RunEvent, StartUp
+from workbench.engine.events import BatchEvent, RequestDelayed, RunDone, RunEvent, StartUp
 from workbench.engine.plan import PlannedRun
 from workbench.grading.run_summary import RunSummary
 from workbench.show.views.progress import Progress
@@ -42,7 +42,7 @@ class BatchProgress(Progress):
                 self.began(happened.run_id, self._model_of[happened.run_id], now_s)
                 self.waits(happened.run_id, waits=isinstance(happened.payload, RetryScheduled))
                 return self._take(happened, now_s)
-            case RequestPutOff(run_id):
+            case RequestDelayed(run_id):
                 self.waits(run_id, waits=True)
             case StartUp(number, took_ms=took_ms):
                 self.starts_up(number, event.words, over=took_ms is not None)

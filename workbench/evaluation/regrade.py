@@ -22,13 +22,13 @@ from workbench.config.models import DEFAULT_CONCURRENCY, ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
-from workbench.engine.history_recorder import cases_as_stored
+from workbench.engine.history_recorder import stored_cases
 from workbench.engine.judges import Asking, JudgementCache, Questions, RunJudge
-from workbench.engine.plan import PlannedRun, grader_named, rule_named, same_question, with_grader
+from workbench.engine.plan import PlannedRun, parse_grader, parse_repeat_rule, sends_same_requests, with_grader
 from workbench.engine.planned_run import graded
 from workbench.engine.recordings import case_of_recording, result_of_recording, suite_of_recording
-from workbench.engine.redaction import shown_result, why_not_regraded
-from workbench.engine.suite_secrets import learn_secrets
+from workbench.engine.redaction import regrade_refusal, shown_result
+from workbench.engine.suite_secrets import register_secrets
 from workbench.evaluation.approval import Approval, Needs
 from workbench.evaluation.plan import FinishedRun, Notice, notices
 from workbench.evaluation.report import Report
@@ -150,7 +150,7 @@ async def _regrade(run: RunToGrade, judges: RegradingJudges, functions: dict[Pat
     # A skipped run has nothing to grade.
     if recorded.status == Status.SKIPPED:
         return replace(recorded, grading=planned.settings.grading)
-    why_not = why_not_regraded(recorded, run.case, as_stored=run.file.path == run.recording.path)
+    why_not = regrade_refusal(recorded, run.case, as_stored=run.file.path == run.recording.path)
     if why_not is not None:
         return replace(recorded, grading=planned.settings.grading, not_regraded=why_not)
     judge = judges.of(planned, recorded.judgements)
@@ -181,7 +181,7 @@ def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -
     finish = result.trajectory.finish
     if finish is None or finish.reason in ("error", "timed out", "user error", "stopped"):
         return result
-    why_not = why_not_regraded(result, planned.case, as_stored=False)
+    why_not = regrade_refusal(result, planned.case, as_stored=False)
     if why_not is not None:
         return replace(result, not_regraded=why_not)
     try:
@@ -413,7 +413,7 @@ class RegradingPlan:
     texts: CaseTexts
 
 
-_Today = tuple[SuiteFile, Case, bool]
+_CurrentCase = tuple[SuiteFile, Case, bool]
 """The suite and case that now grade a run, and whether the case sends other requests than in the run."""
 
 
@@ -423,7 +423,7 @@ class StoredRunsToGrade(LazySequence[StoredRun]):
     def __init__(self, rows: Sequence[RunRow]) -> None:
         self._rows = rows
         self._places, self._codes = array("L"), array("L")
-        self._today: list[_Today] = []
+        self._today: list[_CurrentCase] = []
 
     def __len__(self) -> int:
         return len(self._places)
@@ -431,7 +431,7 @@ class StoredRunsToGrade(LazySequence[StoredRun]):
     def at(self, index: int) -> StoredRun:
         return StoredRun(self._rows[self._places[index]], *self._today[self._codes[index]])
 
-    def kind(self, today: _Today) -> int:
+    def kind(self, today: _CurrentCase) -> int:
         """Return the number of a suite and case that grade some runs."""
         self._today.append(today)
         return len(self._today) - 1
@@ -448,7 +448,7 @@ class StoredRunsToGrade(LazySequence[StoredRun]):
 
 
 @dataclass(frozen=True)
-class GradedAgain:
+class RunRegrade:
     """The earlier and the new result of a run, both without trajectory."""
 
     run: StoredRun
@@ -488,11 +488,11 @@ def plan_regrading(
         file = file.standalone
         if file.suite is not None:
             try:
-                learn_secrets(program, file.path.parent, file.suite, file.text)
+                register_secrets(program, file.path.parent, file.suite, file.text)
             except ConfigError as error:
                 problems.append(f"{error}: correct that first")
                 continue
-            today[ref.id] = file, cases_as_stored(file, program.secrets)
+            today[ref.id] = file, stored_cases(file, program.secrets)
         elif file.is_missing:
             problems.append(f"there is no suite at {file.path}: give its new path with --suite FILE")
         else:
@@ -500,7 +500,7 @@ def plan_regrading(
     rows = history.runs(batch.number)
     runs, gone = StoredRunsToGrade(rows), array("L")
     then = _OldSuites(history)
-    rule = rule_named(batch.settings.get("repeat_rule"))
+    rule = parse_repeat_rule(batch.settings.get("repeat_rule"))
     # A batch may have a million runs but only a few kinds of runs. Each kind is matched with the present suites once.
     kinds: dict[tuple[int, str, str | None, str | None], int | None] = {}
     alike: dict[int, dict[str, None]] = {}
@@ -515,7 +515,7 @@ def plan_regrading(
             varied = then.with_variant(row, file)
             kinds[key] = None
             if case is not None and varied is not None:
-                graded_by = with_grader(case, by or grader_named(row.by), rule)
+                graded_by = with_grader(case, by or parse_grader(row.by), rule)
                 asked_otherwise = then.asked_otherwise(row, varied, case)
                 kinds[key] = runs.kind((varied, graded_by, asked_otherwise))
                 if not asked_otherwise:
@@ -540,12 +540,12 @@ def _replaced_by(suite: SuiteFile, batch_suites: Sequence[SuiteRef]) -> set[Suit
     return {ref for ref in batch_suites if ref.file.name == suite.path.name}
 
 
-def grade_again(
+def regrade_stored_runs(
     history: History,
     runs: Sequence[StoredRun],
     judges: Callable[[], RegradingJudges],
     damaged: Say,
-) -> Iterator[GradedAgain]:
+) -> Iterator[RunRegrade]:
     """Yield stored runs with their new grades, in order; grade them on event loops of this thread.
 
     `judges` is called for each portion of runs. `damaged` is called with the reason for each damaged run, which is
@@ -565,11 +565,11 @@ def grade_again(
         results = asyncio.run(regrade(wanted, judges()))
         for run, before, after in zip(stored, wanted, results, strict=True):
             figures = summary_of(after, suite=run.row.suite.key)
-            yield GradedAgain(run, figures, _small(before.recorded, run), _small(after, run))
+            yield RunRegrade(run, figures, _without_trajectory(before.recorded, run), _without_trajectory(after, run))
 
 
 def store_grades(
-    file: Path, plan: RegradingPlan, graded: Iterable[GradedAgain], graded_at: str, secrets: Secrets, say: Say
+    file: Path, plan: RegradingPlan, graded: Iterable[RunRegrade], graded_at: str, secrets: Secrets, say: Say
 ) -> None:
     """Store new grades of a batch, run by run, in addition to its old grades; `graded_at` is ISO 8601.
 
@@ -584,7 +584,7 @@ def store_grades(
     add_grading(file, plan.batch.number, graded_at, __version__, rows(), say, plan.texts)
 
 
-def _small(result: RunResult, run: StoredRun) -> RunResult:
+def _without_trajectory(result: RunResult, run: StoredRun) -> RunResult:
     """Return a result without its trajectory and with the history's key of its suite."""
     return replace(result, suite=run.row.suite.key, trajectory=Trajectory(result.run_id))
 
@@ -634,7 +634,7 @@ class _OldSuites:
         if row.case_id not in cases or file.suite is None or then.suite is None:
             return False
         planned = PlannedRun("", then, cases[row.case_id], row.model, row.repeat)
-        return not same_question(planned, file.suite, case)
+        return not sends_same_requests(planned, file.suite, case)
 
     def _read(self, row: RunRow) -> tuple[SuiteFile, dict[str, Case]]:
         if row.suite.id not in self._then:

@@ -65,12 +65,12 @@ class Reruns:
                     places[runs[-1].run_id] = place
         return replace(self, place_of=places), tuple(runs)
 
-    def course(self) -> RerunCourse:
+    def course(self) -> RerunListener:
         """Return a listener that collects the evidence of these runs."""
-        return RerunCourse(self)
+        return RerunListener(self)
 
 
-class RerunCourse:
+class RerunListener:
     """The evidence of the reruns so far; as a listener of the batch, it skips runs.
 
     A rerun waits while an earlier rerun may still decide its case. The outcome therefore does not depend on the order
@@ -94,11 +94,11 @@ class RerunCourse:
     def take(self, event: BatchEvent) -> None:
         """Count a finished run, and wake the waiting reruns."""
         if isinstance(event, RunDone):
-            self.take_result(event.result)
+            self.add_result(event.result)
             self._news.set()
             self._news = asyncio.Event()
 
-    def take_result(self, result: RunResult) -> None:
+    def add_result(self, result: RunResult) -> None:
         place = self._reruns.place_of[result.run_id]
         if is_cost_limited(result):
             self.cost_limit = result.reason

@@ -12,10 +12,10 @@ from workbench.config.folders import project_folder
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.engine.history_recorder import cases_as_stored
-from workbench.engine.model_specs import Specs
-from workbench.engine.plan import Execution
-from workbench.engine.resume import Resumption, claim_and_read, learn_secrets_of_models, suite_of
+from workbench.engine.history_recorder import stored_cases
+from workbench.engine.model_specs import ModelSpecs
+from workbench.engine.plan import ExecutionRules
+from workbench.engine.resume import Resumption, claim_and_read, register_model_secrets, suite_of
 from workbench.evaluation.cost_limit import CostLimitError, cost_limit
 from workbench.evaluation.judges import unjudged_checks, unknown_judge
 from workbench.evaluation.options import Resume, RunOptions
@@ -136,7 +136,7 @@ def _plan_of(
         program=program,
         # In the order of the batch, as in the batch's first report.
         files=tuple(files[suite] for suite in batch.suites if suite in files),
-        execution=Execution(resumption.execute, resumption.execute_all, trust_store(program.folders).is_exempt),
+        execution=ExecutionRules(resumption.execute, resumption.execute_all, trust_store(program.folders).is_exempt),
         concurrency=concurrency,
         cluster=options.cluster,
         compares=options.compares,
@@ -170,7 +170,7 @@ def _files_of(resumption: Resumption) -> dict[SuiteRef, SuiteFile]:
 
 
 def _cases_of(files: Mapping[SuiteRef, SuiteFile], program: Program) -> dict[SuiteRef, Mapping[str, Case]]:
-    return {suite: cases_as_stored(file, program.secrets) for suite, file in files.items()}
+    return {suite: stored_cases(file, program.secrets) for suite, file in files.items()}
 
 
 def cost_limit_of(
@@ -185,11 +185,11 @@ def cost_limit_of(
         wanted_usd = float(stored)
     if wanted_usd is None:
         return None
-    spent = spent_before(history, resumption.batch.number, before)
+    spent = earlier_cost(history, resumption.batch.number, before)
     return cost_limit(wanted_usd, resumption.runs, resumption.specs, program, history.file, spent)
 
 
-def spent_before(history: History, batch: int, before: RunsBefore) -> float:
+def earlier_cost(history: History, batch: int, before: RunsBefore) -> float:
     """Return the cost of a batch's runs in US dollars, with stopped runs and judges.
 
     A run of unknown cost counts as the mean of the other runs.
@@ -225,7 +225,7 @@ def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFil
         runs=resumption.runs,
         program=program,
         files=resumption.files,
-        execution=Execution(resumption.execute, resumption.execute_all, exempt),
+        execution=ExecutionRules(resumption.execute, resumption.execute_all, exempt),
         concurrency=resumption.concurrency,
         specs=resumption.specs,
         until=Until.of(resumption.batch.settings),
@@ -339,7 +339,7 @@ def _complete_suites(
     Calls `left_out` for each suite that can no longer be read. The suites are not run, so redacted secrets may be
     missing from their text.
     """
-    specs, used = Specs(program.models, program.environment), history.models_of(batch.number)
+    specs, used = ModelSpecs(program.models, program.environment), history.models_of(batch.number)
     for suite in batch.suites:
         if suite.file in lacking:
             continue
@@ -356,7 +356,7 @@ def _complete_suites(
             left_out(f"{suite.file}, whose text in batch {batch.number} can no longer be read")
             continue
         # The report shows results of these suites, so their models' keys must be redacted too.
-        learn_secrets_of_models(program, file, [use for use in used if use.suite == suite], specs)
+        register_model_secrets(program, file, [use for use in used if use.suite == suite], specs)
         yield suite, file
 
 

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from workbench.dataclasses import dataclass
-from workbench.engine.events import BatchDone, BatchEvent, ClusterSaid, Inbox, RunDone, RunEvent, StartUp
+from workbench.engine.events import BatchDone, BatchEvent, ClusterNotice, Inbox, RunDone, RunEvent, StartUp
 from workbench.engine.recordings import Recordings
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import FinishedRun, Plan, PlannedRuns, broken_suites_of
@@ -33,7 +33,7 @@ from workbench.threads import in_thread
 
 if TYPE_CHECKING:
     from workbench.analysis.early_stop import EarlyStopping
-    from workbench.evaluation.stored_runs import LetGo
+    from workbench.evaluation.stored_runs import LiveColumns
     from workbench.grading.packed import SharedParts
     from workbench.history.writer import BatchHandle
     from workbench.show.views.baseline import AgainstBaseline
@@ -43,10 +43,10 @@ _Result = TypeVar("_Result")
 WHOLE_RUNS = 4_000
 """The number of finished runs of a batch that stay unpacked. Packing and unpacking take longer than grading."""
 
-MAX_WHOLE_CHARACTERS = 20_000_000
+MAX_UNPACKED_CHARACTERS = 20_000_000
 """The most characters of texts, arguments and results in the unpacked runs of a batch."""
 
-KEPT_RUNS = 5_000
+MAX_PACKED_RUNS = 5_000
 """The number of packed runs that stay in memory once the history has the other runs."""
 
 _NEVER = float("nan")
@@ -68,21 +68,21 @@ def _characters_of(result: RunResult) -> int:
 class Results(LazySequence[RunResult]):
     """The results of a batch in order of arrival; all after the first `WHOLE_RUNS` are packed.
 
-    After `read_from`, at most `KEPT_RUNS` stay in memory, plus the runs that the history does not have yet.
+    After `read_from`, at most `MAX_PACKED_RUNS` stay in memory, plus the runs that the history does not have yet.
     """
 
     def __init__(self) -> None:
         self._kept: list[RunResult] = []
-        self._left_whole = MAX_WHOLE_CHARACTERS
-        self._let_go: LetGo | None = None
+        self._left_whole = MAX_UNPACKED_CHARACTERS
+        self._let_go: LiveColumns | None = None
         self._in_common: SharedParts | None = None
 
     def read_from(self, file: Path, handle: BatchHandle) -> None:
         """From now on, read runs from the history once they are written; these runs are redacted."""
         # Lazy import, as below.
-        from workbench.evaluation.stored_runs import LetGo
+        from workbench.evaluation.stored_runs import LiveColumns
 
-        self._let_go = LetGo(file, handle)
+        self._let_go = LiveColumns(file, handle)
 
     def append(self, result: RunResult) -> None:
         if len(self._kept) < WHOLE_RUNS and self._left_whole > 0:
@@ -96,7 +96,7 @@ class Results(LazySequence[RunResult]):
             self._in_common = SharedParts()
         # Packed results share equal values and therefore take a fraction of the memory.
         packed = self._in_common.packed(result)
-        if self._let_go is not None and len(self._kept) >= KEPT_RUNS:
+        if self._let_go is not None and len(self._kept) >= MAX_PACKED_RUNS:
             self._let_go.take(packed)
         else:
             self._kept.append(packed)
@@ -163,7 +163,7 @@ class Outcome:
                     self._starting.add(number)
                 else:
                     self._starting.discard(number)
-            case ClusterSaid(ends=True):
+            case ClusterNotice(ends=True):
                 self.interrupted = True
             case BatchDone():
                 self.over()
@@ -318,10 +318,10 @@ class Evaluation:
             if self._shared is not None:
                 listener = self._put
             start = partial(runtime.start, self.plan, self._approval, record=self._record, listener=listener)
-            self._batch = await _to_its_end(start)
+            self._batch = await _run_blocking(start)
         except BaseException:
             # The claim is released, so other programs may resume the batch.
-            self.plan.abandon()
+            self.plan.release_claim()
             self._done.set()
             await self._close()
             raise
@@ -361,7 +361,7 @@ class Evaluation:
         await self._close()
         outcome = self._outcome
         outcome.end(self._runtime, self._batch)
-        return await _to_its_end(partial(outcome.report, self.plan))
+        return await _run_blocking(partial(outcome.report, self.plan))
 
     async def _close(self) -> None:
         """Close the runtime if it was created here. Afterwards, the history is complete."""
@@ -369,10 +369,10 @@ class Evaluation:
             return
         self._closed = True
         if self._shared is None:
-            await _to_its_end(self._runtime.close)
+            await _run_blocking(self._runtime.close)
         else:
             await self._done.wait()
-            await _to_its_end(self._runtime.settle_history)
+            await _run_blocking(self._runtime.settle_history)
 
     def _put(self, event: BatchEvent) -> None:
         # Each waking of the loop's thread delays the runs.
@@ -400,7 +400,7 @@ class Evaluation:
         self._news.set()
 
 
-async def _to_its_end(function: Callable[[], _Result]) -> _Result:
+async def _run_blocking(function: Callable[[], _Result]) -> _Result:
     """Call a function that blocks for a bounded time in a thread; wait for its end even if cancelled.
 
     The function must not continue in the background without its caller.

@@ -20,33 +20,33 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from workbench.config.models import ConfigError, ModelSpec, Price
 from workbench.config.program import Program
 from workbench.config.read_only import refuse_if_read_only
-from workbench.engine.batch import Batch, LaneOf, Spares, lanes_of
+from workbench.engine.batch import Batch, QueueKey, SkipRule, model_queues
 from workbench.engine.checkpoint import Command, RunControl
-from workbench.engine.conversation import Decisions, RecordedUser, Speaker, UnavailableUser
+from workbench.engine.conversation import ConditionEvaluator, ConversationUser, RecordedUser, UnavailableUser
 from workbench.engine.events import (
     BatchListener,
     CostLimitReached,
-    EndpointSaid,
-    ExecutionAsked,
-    HistorySaid,
+    EndpointNotice,
+    HistoryProblem,
     JudgeAsked,
-    RequestPutOff,
-    StartUps,
+    PermissionRequested,
+    RequestDelayed,
+    StartUpReporter,
     ToolsListed,
     in_turn,
     timed,
 )
-from workbench.engine.executor import ExecutionQuestion, Leave
+from workbench.engine.executor import Leave, PermissionQuestion
 from workbench.engine.garbage import garbage_collected_rarely
 from workbench.engine.history_recorder import HistoryRecorder, settings_of_batch
 from workbench.engine.judges import Asking, JudgementCache, Questions, RunJudge
-from workbench.engine.model_specs import Specs
+from workbench.engine.model_specs import ModelSpecs
 from workbench.engine.plan import PlannedRun
-from workbench.engine.planned_run import RunContext, RunGrading, nothing_to_await
+from workbench.engine.planned_run import RunContext, RunGrading, no_wait
 from workbench.engine.player_cache import PlayerCache
 from workbench.engine.recorder import Recorder
 from workbench.engine.recordings import Recordings
-from workbench.engine.server_calls import Serving
+from workbench.engine.server_calls import ServerControl
 from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
@@ -62,9 +62,9 @@ if TYPE_CHECKING:
     from workbench.engine.breakpoints import Breakpoint
     from workbench.engine.stepper import Steppers, Until
     from workbench.evaluation.cluster.batch import ClusterBatch, WorkerGroup
-    from workbench.evaluation.cost_limit import Spending
-    from workbench.evaluation.early_stop import Sparing
-    from workbench.evaluation.reruns import RerunCourse
+    from workbench.evaluation.cost_limit import CostGuard
+    from workbench.evaluation.early_stop import EarlyStopper
+    from workbench.evaluation.reruns import RerunListener
     from workbench.providers.http.endpoints import EndpointModel, Endpoints
     from workbench.providers.http.rate_limits import Leases
 
@@ -141,12 +141,14 @@ class RuntimeModels:
 
     def users(
         self, approval: Approval, concurrency: int
-    ) -> Callable[[PlannedRun, Recorder, Decisions], Speaker | None]:
+    ) -> Callable[[PlannedRun, Recorder, ConditionEvaluator], ConversationUser | None]:
         """Return a function that returns the simulated or recorded user of a run; `None` for a script."""
         specs = approval.specs
         recorded = BuiltInModels()
 
-        def speaker_of(planned: PlannedRun, recorder: Recorder, decisions: Decisions) -> Speaker | None:
+        def speaker_of(
+            planned: PlannedRun, recorder: Recorder, decisions: ConditionEvaluator
+        ) -> ConversationUser | None:
             table = planned.case.conversation
             assert table is not None
             name, folder = specs.replayed_users, Path()
@@ -193,7 +195,7 @@ class RuntimeModels:
             starting=self._starting,
             on_hold=self._on_hold,
             leases=self._leases,
-            tell=lambda text: self._listener(EndpointSaid(text)),
+            tell=lambda text: self._listener(EndpointNotice(text)),
         )
 
     def _open(
@@ -232,7 +234,7 @@ class RuntimeModels:
         return self._with_pauses(planned, endpoint)
 
     def _with_pauses(self, planned: PlannedRun, model: EndpointModel) -> Model:
-        return model.reporting(lambda wait_s: self._listener(RequestPutOff(planned.run_id, wait_s)))
+        return model.with_pause_callback(lambda wait_s: self._listener(RequestDelayed(planned.run_id, wait_s)))
 
     def _open_endpoint(
         self,
@@ -264,7 +266,7 @@ class Runtime:
     judgements and the writer of the history. Safe to use from any thread.
 
     `listener` is called on the engine's thread. `pace_ms` slows the offline model down for a watching user; 0 is full
-    speed. `own_pace` plays recordings at the original pace. With `asks`, the event `ExecutionAsked` asks about
+    speed. `own_pace` plays recordings at the original pace. With `asks`, the event `PermissionRequested` asks about
     executions without permission; otherwise, they are refused. With `judge_anew`, judges are asked again about values
     that they have already judged. `history` is the file that records all batches. Without `hears_events`, the listener
     receives no events of runs in other processes. `speaks` is a person in place of the users of all conversations.
@@ -287,7 +289,7 @@ class Runtime:
         hears_events: bool = True,
         on_hold: Callable[[str, str, float], object] = lambda _url, _model, _seconds: None,
         leases: Leases | None = None,
-        speaks: Speaker | None = None,
+        speaks: ConversationUser | None = None,
     ) -> None:
         refuse_if_read_only("runs are made or servers are started")
         self._listener = listener
@@ -301,7 +303,7 @@ class Runtime:
         self._questions: dict[tuple[str, str], asyncio.Future[Leave]] = {}
         self._raised: dict[str, asyncio.Future[float | None]] = {}
         """Unanswered questions of batches that have reached their cost limits."""
-        self._start_ups = StartUps(listener)
+        self._start_ups = StartUpReporter(listener)
         self._models = RuntimeModels(
             program,
             listener,
@@ -315,7 +317,7 @@ class Runtime:
         )
         self._history = None
         if history:
-            self._history = HistoryWriter(history, lambda text: listener(HistorySaid(text)))
+            self._history = HistoryWriter(history, lambda text: listener(HistoryProblem(text)))
         self._handles: dict[str, BatchHandle] = {}
         self._batches: dict[Batch, asyncio.Task[None]] = {}
         self._batch_numbers = count(1)
@@ -325,7 +327,7 @@ class Runtime:
             listed=lambda suite_file, server, change: listener(ToolsListed(suite_file, server, change)),
         )
         self._engine = EngineThread()
-        self.serving = Serving(self._servers, self._engine, program)
+        self.serving = ServerControl(self._servers, self._engine, program)
         """Starts, stops and calls servers on the user's request."""
 
     def start(
@@ -344,7 +346,7 @@ class Runtime:
         settings are not read again. `listener` receives only the events of this batch, and `record` records its runs.
         `until` is the breakpoint at which runs are held; holding needs `asks`.
 
-        Blocks until the history and the cluster are ready. Raises GivenUpError if `given_up` ends the wait for a
+        Blocks until the history and the cluster are ready. Raises WaitCancelledError if `given_up` ends the wait for a
         cluster. Raises HistoryError if a resumed batch is already running in another program or the history cannot be
         written. Raises ClusterError if the plan's cluster cannot execute its runs.
         """
@@ -354,7 +356,7 @@ class Runtime:
         # The cluster comes first because the history must not record a batch that the cluster cannot run.
         members = frozenset[str]()
         if group is not None:
-            members = self._engine.submit(group.open_unless(given_up)).result()
+            members = self._engine.submit(group.open_unless_cancelled(given_up)).result()
         try:
             recorder = self._history_recorder(plan, approval.specs)
         except BaseException:
@@ -364,12 +366,12 @@ class Runtime:
         if recorder is not None:
             self._handles[name] = recorder.handle
 
-        def lane_of(planned: PlannedRun) -> LaneOf:
+        def lane_of(planned: PlannedRun) -> QueueKey:
             return _lane_of(planned, approval.specs, plan.concurrency)
 
         sparing = _sparing(plan, lane_of)
         spending = self._spending(plan, name)
-        stored = nothing_to_await
+        stored = no_wait
         if recorder is not None:
             stored = recorder.stored
         listeners = self._listeners(plan, recorder, record, listener, sparing, spending)
@@ -387,7 +389,7 @@ class Runtime:
             spread = ClusterBatch(name, plan, lane_of, context, group, members, approval)
             self._engine.submit(self._run(spread, until, spread))
             return name
-        spares: tuple[Spares, ...] = tuple(each for each in (sparing, spending) if each is not None)
+        spares: tuple[SkipRule, ...] = tuple(each for each in (sparing, spending) if each is not None)
         batch = Batch(name, plan.runs, lane_of, context, spares)
         self._engine.submit(self._run(batch, until, None))
         return name
@@ -398,9 +400,9 @@ class Runtime:
         The caller also records the runs, if necessary.
         """
         context = self._context(plan, approval, timed(self._listener))
-        return Batch("", runs, lambda planned: LaneOf("", at_once), context)
+        return Batch("", runs, lambda planned: QueueKey("", at_once), context)
 
-    def on_engine(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
+    def run_on_engine(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
         """Run a coroutine on the engine's thread and return its future.
 
         Any other thread can wait for the future.
@@ -433,22 +435,24 @@ class Runtime:
             passed_variables=approval.specs.passed_variables,
         )
 
-    def _users(self, plan: Plan, approval: Approval) -> Callable[[PlannedRun, Recorder, Decisions], Speaker | None]:
+    def _users(
+        self, plan: Plan, approval: Approval
+    ) -> Callable[[PlannedRun, Recorder, ConditionEvaluator], ConversationUser | None]:
         if (speaks := self._speaks) is not None:
             return lambda _planned, _recorder, _decisions: speaks
         return self._models.users(approval, plan.concurrency)
 
-    def _spending(self, plan: Plan, name: str) -> Spending | None:
+    def _spending(self, plan: Plan, name: str) -> CostGuard | None:
         """Return the guard of a plan's cost limit. It asks an interactive user to raise the limit."""
         if plan.cost_limit is None:
             return None
         # Lazy import: few batches have a limit.
-        from workbench.evaluation.cost_limit import Spending
+        from workbench.evaluation.cost_limit import CostGuard
 
         ask = None
         if self._ask is not None:
             ask = partial(self._asked_for_more, name)
-        return Spending(plan.cost_limit, ask)
+        return CostGuard(plan.cost_limit, ask)
 
     async def _asked_for_more(self, name: str, limit_usd: float, spent_usd: float) -> float | None:
         answer: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()
@@ -484,8 +488,8 @@ class Runtime:
         recorder: HistoryRecorder | None,
         record: Recordings | None,
         listener: BatchListener | None,
-        sparing: Sparing | RerunCourse | None,
-        spending: Spending | None,
+        sparing: EarlyStopper | RerunListener | None,
+        spending: CostGuard | None,
     ) -> BatchListener:
         """Return all listeners of a batch as one.
 
@@ -511,7 +515,7 @@ class Runtime:
             listeners.append(listener)
         return timed(in_turn(*listeners))
 
-    def _history_recorder(self, plan: Plan, specs: Specs) -> HistoryRecorder | None:
+    def _history_recorder(self, plan: Plan, specs: ModelSpecs) -> HistoryRecorder | None:
         if self._history is None:
             return None
         until = confirms = limit_usd = going_on = None
@@ -595,7 +599,7 @@ class Runtime:
 
         self._engine.submit(stop())
 
-    def hold_endpoint(self, endpoint: str, model: str, seconds: float) -> None:
+    def pause_endpoint(self, endpoint: str, model: str, seconds: float) -> None:
         """Send no request to a model for some seconds, because its endpoint asked another process to wait.
 
         Returns at once.
@@ -607,7 +611,7 @@ class Runtime:
         self._engine.submit(hold())
 
     def allow(self, run_id: str, call_id: str, leave: Leave) -> None:
-        """Answer an `ExecutionAsked` event and return at once; do nothing if the question is no longer open."""
+        """Answer an `PermissionRequested` event and return at once; do nothing if the question is no longer open."""
         if self._engine.alive:
             self._engine.submit(self._answer(run_id, call_id, leave))
 
@@ -690,10 +694,10 @@ class Runtime:
 
         return Steppers(self._listener)
 
-    async def _asked(self, question: ExecutionQuestion) -> Leave:
+    async def _asked(self, question: PermissionQuestion) -> Leave:
         key = (question.run_id, question.call.id)
         self._questions[key] = asyncio.get_running_loop().create_future()
-        self._listener(ExecutionAsked(question))
+        self._listener(PermissionRequested(question))
         try:
             return await self._questions[key]
         finally:
@@ -709,7 +713,7 @@ def _no_control(_planned: PlannedRun, _grading: RunGrading) -> None:
     return None
 
 
-def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], LaneOf]) -> Sparing | RerunCourse | None:
+def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], QueueKey]) -> EarlyStopper | RerunListener | None:
     """Return the listener that skips runs after an early stop; `None` if the plan runs every case.
 
     The number of runs ahead of the decision is limited to the number of runs that can be in progress at once.
@@ -719,15 +723,15 @@ def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], LaneOf]) -> Sparing | R
     if plan.until is None:
         return None
     # Lazy import: few plans stop early.
-    from workbench.evaluation.early_stop import Sparing, watch_of
+    from workbench.evaluation.early_stop import EarlyStopper, watch_of
 
     watch = watch_of(plan)
     if watch is None:
         return None
-    return Sparing(plan, watch, ahead=sum(lane.concurrency for lane in lanes_of(plan.runs, lane_of)))
+    return EarlyStopper(plan, watch, ahead=sum(lane.concurrency for lane in model_queues(plan.runs, lane_of)))
 
 
-def _prices(specs: Specs) -> Callable[[PlannedRun], Price | None]:
+def _prices(specs: ModelSpecs) -> Callable[[PlannedRun], Price | None]:
     found: dict[_ModelOfSuite, Price | None] = {}
 
     def price_of(planned: PlannedRun) -> Price | None:
@@ -741,12 +745,12 @@ def _prices(specs: Specs) -> Callable[[PlannedRun], Price | None]:
     return price_of
 
 
-def _lane_of(planned: PlannedRun, specs: Specs, concurrency: int) -> LaneOf:
+def _lane_of(planned: PlannedRun, specs: ModelSpecs, concurrency: int) -> QueueKey:
     try:
         spec = specs.of(planned)
     except ConfigError:
         # The run itself reports the error.
-        return LaneOf("", concurrency)
+        return QueueKey("", concurrency)
     if spec is None:
-        return LaneOf(planned.asked_model, concurrency)
-    return LaneOf(f"{spec.model} at {spec.endpoint}", spec.concurrency or concurrency)
+        return QueueKey(planned.asked_model, concurrency)
+    return QueueKey(f"{spec.model} at {spec.endpoint}", spec.concurrency or concurrency)

@@ -261,7 +261,7 @@ def _whole_results(
                 yield place, result
 
 
-class LetGo(Columns):
+class LiveColumns(Columns):
     """Runs of a running batch. Once the history has a run, only its figures stay in memory."""
 
     def __init__(self, file: Path, handle: BatchHandle) -> None:
@@ -404,7 +404,7 @@ def as_graded_by(result: RunResult, by: GraderName) -> RunResult:
     return replace(result, status=Status.NOT_GRADED, grades=(), steps=(), error=why, grading=grading)
 
 
-def report_beside(earlier: Report, later: Report, against: AgainstBaseline, same: Mapping[str, str]) -> Report:
+def combined_report(earlier: Report, later: Report, against: AgainstBaseline, same: Mapping[str, str]) -> Report:
     """Return the report on a batch with an earlier batch's runs, whose models carry the earlier batch's name.
 
     `same` maps the paths of suites in the earlier batch to paths in the later batch.

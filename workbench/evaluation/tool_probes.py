@@ -13,7 +13,7 @@ from workbench.config.models import ModelSpec
 from workbench.config.program import Program
 from workbench.engine.events import BatchEvent, RunDone
 from workbench.engine.plan import PlannedRun, plan_runs
-from workbench.engine.planned_run import RunContext, make_run
+from workbench.engine.planned_run import RunContext, run_planned
 from workbench.evaluation.model_list import ListedModel, ProbeResult
 from workbench.grading.grade import EXPLAINING_KINDS, Issue, IssueKind, RunResult
 from workbench.grading.pairing_issues import describe_call
@@ -98,7 +98,7 @@ class ToolProbes:
             grant_of=lambda _path: None,
             retries=RetryPolicy(attempts=_ATTEMPTS),
         )
-        await make_run(planned, context)
+        await run_planned(planned, context)
         return done[0]
 
 

@@ -63,7 +63,7 @@ _TYPED = (
 """The settings of a model that the user can type."""
 
 
-class AddingError(Exception):
+class InvalidModelError(Exception):
     """The model cannot be added; `problems` has one message per field."""
 
     def __init__(self, problems: dict[Field, str]) -> None:
@@ -132,7 +132,7 @@ class TypedModel:
         )
 
     def spec(self, owner: Owner = "user") -> ModelSpec:
-        """Return the specification of the model; raise AddingError with the problems of all fields."""
+        """Return the specification of the model; raise InvalidModelError with the problems of all fields."""
         problems: dict[Field, str] = {}
 
         # All fields are checked, so a form can show every problem at once.
@@ -164,7 +164,7 @@ class TypedModel:
         elif provider in CLOUDS and any(map(is_signed_header, headers)):
             problems["headers"] = "have one that the SDK of the cloud sets: omit it"
         if problems:
-            raise AddingError(problems)
+            raise InvalidModelError(problems)
         if not (variable or command or has_key_header):
             variable = usual_key_variable(base_url)
         return ModelSpec(
@@ -299,7 +299,7 @@ async def check_typed(spec: ModelSpec, folder: Path, program: Program) -> CheckR
     return listed.check
 
 
-def check_typed_now(spec: ModelSpec, folder: Path, program: Program) -> CheckResult:
+def check_typed_blocking(spec: ModelSpec, folder: Path, program: Program) -> CheckResult:
     """Return the result of `check_typed`, run on a separate event loop."""
     return asyncio.run(check_typed(spec, folder, program))
 

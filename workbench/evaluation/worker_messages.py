@@ -19,7 +19,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 @dataclass(frozen=True)
-class Hold:
+class PauseMessage:
     """A message from a worker, passed on to all others: an endpoint asks for a pause of some seconds."""
 
     endpoint: str
@@ -28,14 +28,14 @@ class Hold:
 
 
 @dataclass(frozen=True)
-class Happened:
+class EventMessage:
     """A message from a worker: an event outside of any run, such as the start of a server."""
 
     event: BatchEvent
 
 
 @dataclass(frozen=True)
-class Learned:
+class SecretsMessage:
     """A message with values to redact, and their replacements.
 
     A worker sends it before the run that may contain the values. The program passes it on to all other workers.
@@ -94,14 +94,14 @@ class RunSender:
                 self._send_event(event)
 
     def _send_event(self, event: BatchEvent) -> None:
-        self._send(Happened(event))
+        self._send(EventMessage(event))
 
     def _tell_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
         # The news are read before the run is packed. Secrets learned during packing are sent with the next run.
         known = self._secrets.replacements
-        learned: tuple[Learned, ...] = ()
+        learned: tuple[SecretsMessage, ...] = ()
         if known is not self._known:
-            learned = (Learned(known),)
+            learned = (SecretsMessage(known),)
         self._known = known
         row = None
         if self._packer is not None:

@@ -6,7 +6,7 @@ import json
 
 from workbench.checks.check import Check, CheckContext, evaluate, why
 from workbench.checks.patterns import CheckError
-from workbench.dataclasses import ByIdentity
+from workbench.dataclasses import CachedByIdentity
 from workbench.suite.expected_calls import ExpectedCall, with_forbidden
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord
@@ -49,7 +49,7 @@ def _whole_alternatives(call: ExpectedCall) -> tuple[ExpectedCall, ...]:
     return tuple(alternatives)
 
 
-alternatives_of: ByIdentity[ExpectedCall, tuple[ExpectedCall, ...]] = ByIdentity(_whole_alternatives)
+alternatives_of: CachedByIdentity[ExpectedCall, tuple[ExpectedCall, ...]] = CachedByIdentity(_whole_alternatives)
 """Returns the alternatives of an expected call, each with its expected result."""
 
 

@@ -17,7 +17,7 @@ from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.checks.value_kinds import Equals
 from workbench.checks.values import json_equal, spelled_number
-from workbench.dataclasses import ByIdentity
+from workbench.dataclasses import CachedByIdentity
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError
 from workbench.grading.pairing import (
     MAX_PAIRS,
@@ -183,7 +183,7 @@ def _with_defaults(call: ExpectedCall, defaults: Mapping[str, JsonValue]) -> Cal
     return _weighted(critics)
 
 
-_as_written: ByIdentity[ExpectedCall, CallCritics] = ByIdentity(lambda call: _with_defaults(call, {}))
+_as_written: CachedByIdentity[ExpectedCall, CallCritics] = CachedByIdentity(lambda call: _with_defaults(call, {}))
 
 
 def _by_name_over_the_case(calls: Sequence[ExpectedCall], registry: ToolRegistry) -> list[tuple[Critic, ...]]:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError
 from workbench.checks.values import cut
-from workbench.dataclasses import ByIdentity
+from workbench.dataclasses import CachedByIdentity
 from workbench.grading.grade import ENDPOINT_FAULT, Issue, call_text
 from workbench.numerals import count_text
 from workbench.startup import late_pattern
@@ -362,7 +362,9 @@ def _parsed(text: str) -> JsonValue:
     return value
 
 
-_schema_of: ByIdentity[ToolDefinition, ArgumentSchema] = ByIdentity(lambda tool: ArgumentSchema(tool.parameters))
+_schema_of: CachedByIdentity[ToolDefinition, ArgumentSchema] = CachedByIdentity(
+    lambda tool: ArgumentSchema(tool.parameters)
+)
 
 
 def _accepts(tool: ToolDefinition, arguments: Mapping[str, JsonValue]) -> bool:
@@ -642,7 +644,7 @@ def _tool_tokens(tool: ToolDefinition) -> int:
     return characters // _CHARACTERS_PER_TOKEN + 4 + 2 * len(properties)
 
 
-_least_of_tool: ByIdentity[ToolDefinition, int] = ByIdentity(_tool_tokens)
+_least_of_tool: CachedByIdentity[ToolDefinition, int] = CachedByIdentity(_tool_tokens)
 
 
 def _least_of_messages(trajectory: Trajectory) -> int:

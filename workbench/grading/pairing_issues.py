@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from workbench.checks.check import Check, describe
 from workbench.checks.values import cut, describe_value
-from workbench.dataclasses import ByIdentity
+from workbench.dataclasses import CachedByIdentity
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, IssueKind, call_text
 from workbench.grading.scoring import ROUNDING_SLACK, earned_share_text
 from workbench.numerals import counted, score_text
@@ -254,7 +254,7 @@ def _alternative_text(expected: ExpectedCall) -> str:
     return f"{expected.tool_text}({', '.join(arguments)})"
 
 
-describe_expected: ByIdentity[ExpectedCall, str] = ByIdentity(_expected_text)
+describe_expected: CachedByIdentity[ExpectedCall, str] = CachedByIdentity(_expected_text)
 """Returns an expected call in one line: `set_lights(room="bedroom", brightness=5..20)`. Unchecked arguments are written
 `(…)`."""
 
@@ -263,5 +263,5 @@ def _call_text(record: CallRecord) -> str:
     return call_text(record.tool, record.arguments)
 
 
-describe_call: ByIdentity[CallRecord, str] = ByIdentity(_call_text)
+describe_call: CachedByIdentity[CallRecord, str] = CachedByIdentity(_call_text)
 """Returns an actual call in one line."""

@@ -25,7 +25,7 @@ from workbench.checks.patterns import CheckError
 from workbench.checks.text_kinds import EqualsText
 from workbench.checks.value_kinds import Equals
 from workbench.checks.values import describe_value
-from workbench.dataclasses import ByIdentity
+from workbench.dataclasses import CachedByIdentity
 from workbench.grading.critics import ToolRegistry
 from workbench.grading.endpoint_faults import endpoint_faults, intended_tool, is_offered
 from workbench.grading.extra_call_rule import ExtraCallRule
@@ -485,7 +485,7 @@ def _has_requirements(case: Case) -> bool:
 
 
 # A case is graded once per run and grader, so the result is cached with the case.
-_makes_demands: ByIdentity[Case, bool] = ByIdentity(_has_requirements)
+_makes_demands: CachedByIdentity[Case, bool] = CachedByIdentity(_has_requirements)
 """Returns whether a case has requirements that depend on the grader and are not part of the score."""
 
 

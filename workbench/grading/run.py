@@ -20,7 +20,7 @@ from workbench.checks.check import (
 from workbench.checks.clock import Clock, fixed_clock
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value
-from workbench.dataclasses import ByIdentity, dataclass
+from workbench.dataclasses import CachedByIdentity, dataclass
 from workbench.grading.accuracy import averaged, grade_accuracy
 from workbench.grading.at_most import budget_issues
 from workbench.grading.critics import by_casting, grade_critics
@@ -165,7 +165,7 @@ def _reasons_of_calls(case: Case) -> tuple[str | None, ...]:
     return reasons if any(reasons) else ()
 
 
-_reasons: ByIdentity[Case, tuple[str | None, ...]] = ByIdentity(_reasons_of_calls)
+_reasons: CachedByIdentity[Case, tuple[str | None, ...]] = CachedByIdentity(_reasons_of_calls)
 """Returns the suite's reasons for the expected calls of a case; empty without reasons."""
 
 
@@ -408,7 +408,7 @@ def _each_message_as_case(case: Case) -> tuple[Case, ...]:
     return tuple(cases)
 
 
-_cases_of_messages: ByIdentity[Case, tuple[Case, ...]] = ByIdentity(_each_message_as_case)
+_cases_of_messages: CachedByIdentity[Case, tuple[Case, ...]] = CachedByIdentity(_each_message_as_case)
 
 _ANSWERED = RunFinished("answered")
 _DONE = RunFinished("steps done")
@@ -452,8 +452,8 @@ def _each_as_case(case: Case) -> tuple[Case, ...]:
     return tuple(cases)
 
 
-_chains_of_one: ByIdentity[Case, tuple[Case, ...]] = ByIdentity(_each_as_chain)
-_cases_of_steps: ByIdentity[Case, tuple[Case, ...]] = ByIdentity(_each_as_case)
+_chains_of_one: CachedByIdentity[Case, tuple[Case, ...]] = CachedByIdentity(_each_as_chain)
+_cases_of_steps: CachedByIdentity[Case, tuple[Case, ...]] = CachedByIdentity(_each_as_case)
 
 
 def fault_of_call(

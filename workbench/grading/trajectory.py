@@ -18,7 +18,7 @@ from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, CheckVerd
 from workbench.checks.combined_kinds import Judged, PythonCheck
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import canonical, canonical_text
-from workbench.dataclasses import ByIdentity
+from workbench.dataclasses import CachedByIdentity
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue
 from workbench.grading.pairing import (
     MAX_PAIRS,
@@ -398,7 +398,7 @@ def _made_ready(expected: ExpectedCall) -> _Wanted:
     return _Wanted(canonical_text(expected.tool), tuple(checks), tuple(in_turn), asks_outside)
 
 
-_wanted: ByIdentity[ExpectedCall, _Wanted] = ByIdentity(_made_ready)
+_wanted: CachedByIdentity[ExpectedCall, _Wanted] = CachedByIdentity(_made_ready)
 
 
 def _meets(expected: ExpectedCall, record: CallRecord, *, context: CheckContext) -> bool:

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError, Violation
 from workbench.checks.values import cut, describe_value
-from workbench.dataclasses import ByIdentity
+from workbench.dataclasses import CachedByIdentity
 from workbench.grading.grade import Issue
 from workbench.startup import late_pattern
 from workbench.suite.grading_model import InvalidArguments
@@ -122,7 +122,9 @@ def check_calls(trajectory: Trajectory) -> tuple[CheckedCall, ...]:
     return tuple(checked)
 
 
-_schema_of: ByIdentity[ToolDefinition, ArgumentSchema] = ByIdentity(lambda tool: ArgumentSchema(tool.parameters))
+_schema_of: CachedByIdentity[ToolDefinition, ArgumentSchema] = CachedByIdentity(
+    lambda tool: ArgumentSchema(tool.parameters)
+)
 
 
 def _checked(record: CallRecord, tool: ToolDefinition | None) -> CheckedCall:

@@ -24,10 +24,10 @@ _OPENING = 0
 """The byte that is locked to open, rename or create a history. Batch numbers begin at 1."""
 
 # A program that only checks a claim holds the lock for a moment, so claiming is retried.
-_LOOKED_AT_S = 0.2
+_CLAIM_TIMEOUT_S = 0.2
 """The seconds for which claiming a batch is retried."""
 
-_AGAIN_S = 0.01
+_RETRY_INTERVAL_S = 0.01
 
 
 @dataclass
@@ -83,7 +83,7 @@ def claim_if_free(file: Path, number: int) -> Claim | None:
     """Claim a batch of the history `file`; return `None` if the batch is already claimed.
 
     Raises OSError if the file of claims cannot be opened."""
-    return _taken(file, number, _LOOKED_AT_S)
+    return _taken(file, number, _CLAIM_TIMEOUT_S)
 
 
 def claimed(file: Path, number: int) -> bool:
@@ -107,7 +107,7 @@ def claimed(file: Path, number: int) -> bool:
 
 
 @contextmanager
-def opening_alone(file: Path, timeout_s: float) -> Iterator[None]:
+def exclusive_opening(file: Path, timeout_s: float) -> Iterator[None]:
     """Hold the exclusive right to create a history or to rename a damaged one.
 
     Raises HistoryError if another program holds the right for longer than `timeout_s` seconds. Also raises OSError."""
@@ -131,7 +131,7 @@ def _taken(file: Path, number: int, timeout_s: float) -> Claim | None:
     never = threading.Event()
     deadline = time.monotonic() + timeout_s
     while (taken := _taken_now(_lock_file(file), number)) is None and time.monotonic() < deadline:
-        never.wait(_AGAIN_S)
+        never.wait(_RETRY_INTERVAL_S)
     return taken
 
 

@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from workbench.config.folders import is_beside_project, is_named_as_ours
+from workbench.config.folders import has_usual_history_name, is_beside_project
 from workbench.config.read_only import is_read_only, refuse_if_read_only
-from workbench.history.claims import opening_alone
+from workbench.history.claims import exclusive_opening
 from workbench.history.records import DamagedError, HistoryError, OtherFileError
 
 # The tables of a history, and the migrations from earlier versions.
@@ -198,12 +198,12 @@ _logger = logging.getLogger(__name__)
 BUSY_TIMEOUT_S = 5.0
 """The seconds to wait for another program's lock."""
 
-_AGAIN_S = 0.02
+_RETRY_INTERVAL_S = 0.02
 
-_LEFT_TO_OTHERS = 0.25
+_PAUSE_SHARE = 0.25
 """The pause after each step of a long task, as a share of the step's duration."""
 
-CHECKED_WHOLE_BYTES = 4 << 20
+MAX_FULLY_CHECKED_BYTES = 4 << 20
 """The size up to which a file is checked completely when it is opened for writing. A larger file is checked without its
 runs.
 
@@ -211,8 +211,8 @@ The check would otherwise delay each batch more as the history grows. Damage in 
 written."""
 
 _SMALL_TABLES = tuple(f"quick_check({table})" for table in ("suites", "batches", "parts"))
-_ALL_OF_IT = ("quick_check",)
-_AND_ITS_INDEXES = ("integrity_check",)
+_FULL_CHECK = ("quick_check",)
+_INDEX_CHECK = ("integrity_check",)
 
 _LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
@@ -240,14 +240,14 @@ def open_for_writing(file: Path, say: Say, *, suspect: bool = False) -> sqlite3.
     with as_history_errors(file):
         refuse_if_read_only(f"{file} was to be written")
         _refuse_links(file)
-        _refuse_what_is_no_history(file)
+        _refuse_other_files(file)
         file.parent.mkdir(parents=True, exist_ok=True)
-        with opening_alone(file, BUSY_TIMEOUT_S):
-            large = file.exists() and file.stat().st_size > CHECKED_WHOLE_BYTES
-            checks = _SMALL_TABLES if large else _ALL_OF_IT
+        with exclusive_opening(file, BUSY_TIMEOUT_S):
+            large = file.exists() and file.stat().st_size > MAX_FULLY_CHECKED_BYTES
+            checks = _SMALL_TABLES if large else _FULL_CHECK
             if suspect:
-                checks = _AND_ITS_INDEXES
-            connection = _patiently(lambda: _sound(file, "mode=rwc", checks))
+                checks = _INDEX_CHECK
+            connection = _retry_while_locked(lambda: _sound(file, "mode=rwc", checks))
             if connection is None:
                 say(_set_aside(file))
                 connection = _connected(file, "mode=rwc")
@@ -261,12 +261,12 @@ def open_for_reading(file: Path) -> sqlite3.Connection | None:
     A damaged file keeps its name. Raises HistoryError, and DamagedError for a damaged file."""
     with as_history_errors(file):
         _refuse_links(file)
-        _refuse_what_is_no_file(file)
+        _refuse_folders(file)
         if not _is_there(file):
             return None
         connection = _sound_for_reading(file)
         if connection is None:
-            _refuse_what_is_not_ours(file)
+            _refuse_foreign_files(file)
             raise DamagedError(_damaged(file))
         # A file without tables is being created by another program.
         if not connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
@@ -290,11 +290,11 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def unhurried() -> Iterator[None]:
+def yielding_step() -> Iterator[None]:
     """Run one step of a long task in this context. A pause follows, in which other programs can write."""
     began = time.monotonic()
     yield
-    threading.Event().wait((time.monotonic() - began) * _LEFT_TO_OTHERS)
+    threading.Event().wait((time.monotonic() - began) * _PAUSE_SHARE)
 
 
 @contextmanager
@@ -400,7 +400,7 @@ def _files_beside(file: Path) -> list[Path]:
     return [Path(f"{file}{ending}") for ending in _BESIDE]
 
 
-def _refuse_what_is_no_file(file: Path) -> None:
+def _refuse_folders(file: Path) -> None:
     try:
         mode = file.stat().st_mode
     except FileNotFoundError:
@@ -411,9 +411,9 @@ def _refuse_what_is_no_file(file: Path) -> None:
         raise OtherFileError(f"{file} is not a file; the history must be a file on disk")
 
 
-def _refuse_what_is_no_history(file: Path) -> None:
+def _refuse_other_files(file: Path) -> None:
     """Refuse a file that is not a history, before anything is written to the file or next to it."""
-    _refuse_what_is_no_file(file)
+    _refuse_folders(file)
     if not _is_there(file):
         return
     # Operational errors, such as locks, are ignored here. Opening the file for writing waits or reports them.
@@ -422,16 +422,16 @@ def _refuse_what_is_no_history(file: Path) -> None:
         if connection is not None:
             connection.close()
         else:
-            _refuse_what_is_not_ours(file)
+            _refuse_foreign_files(file)
 
 
-def _refuse_what_is_not_ours(file: Path) -> None:
+def _refuse_foreign_files(file: Path) -> None:
     """Refuse a file of another kind, such as a text or an encrypted database.
 
     The user probably named the file by mistake, so it is not renamed like a damaged history."""
     # Another program may have renamed the damaged file in the meantime.
     with suppress(FileNotFoundError), file.open("rb") as content:
-        if not is_named_as_ours(file) and content.read(len(_MAGIC)) != _MAGIC:
+        if not has_usual_history_name(file) and content.read(len(_MAGIC)) != _MAGIC:
             raise OtherFileError(f"{file} is not a history", "name another with --history, or move it away")
 
 
@@ -480,7 +480,7 @@ def _sound_for_reading(file: Path) -> sqlite3.Connection | None:
         # Readers open the file for writing if they may. The last program that closes the file merges SQLite's
         # write-ahead log into it. An older schema is migrated.
         how = "mode=ro" if is_read_only() else "mode=rw"
-        return _patiently(lambda: _sound(file, how, _SMALL_TABLES))
+        return _retry_while_locked(lambda: _sound(file, how, _SMALL_TABLES))
     except sqlite3.OperationalError as error:
         # Reading a file in WAL mode needs another file next to it, which a read-only folder cannot get. With
         # `immutable`, SQLite reads without that file. This is safe only while no program writes, and a writing program
@@ -490,7 +490,7 @@ def _sound_for_reading(file: Path) -> sqlite3.Connection | None:
         return _sound(file, "mode=ro&immutable=1", _SMALL_TABLES)
 
 
-def _patiently(attempt: Callable[[], _Result]) -> _Result:
+def _retry_while_locked(attempt: Callable[[], _Result]) -> _Result:
     """Retry while the file is locked.
 
     SQLite's own timeout does not cover all cases: while a file is being created, a lock fails at once."""
@@ -503,7 +503,7 @@ def _patiently(attempt: Callable[[], _Result]) -> _Result:
         except sqlite3.OperationalError as error:
             if not _name(error).startswith(_LOCKED) or time.monotonic() >= deadline:
                 raise
-        never.wait(_AGAIN_S)
+        never.wait(_RETRY_INTERVAL_S)
 
 
 def bytes_on_disk(file: Path) -> int:
@@ -535,8 +535,8 @@ def _made_ready(connection: sqlite3.Connection, file: Path) -> sqlite3.Connectio
             if version == 0:
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             # With a write-ahead log, programs can read while another program writes.
-            _patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
-            _patiently(lambda: _migrate(connection, file))
+            _retry_while_locked(lambda: connection.execute("PRAGMA journal_mode = WAL"))
+            _retry_while_locked(lambda: _migrate(connection, file))
         connection.execute("PRAGMA synchronous = FULL")  # what is committed survives a power failure
         return connection
     except BaseException:
@@ -545,7 +545,7 @@ def _made_ready(connection: sqlite3.Connection, file: Path) -> sqlite3.Connectio
 
 
 def _set_aside(file: Path) -> str:
-    _refuse_what_is_not_ours(file)
+    _refuse_foreign_files(file)
     stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S-%f")
     aside = file.with_name(f"{file.stem}.damaged-{stamp}{file.suffix}")
     # Rename the log first: SQLite would apply a log next to a new database, even if the log belongs to another file.

@@ -20,21 +20,21 @@ from workbench.history.database import (
     as_history_errors,
     open_for_writing,
     transaction,
-    unhurried,
+    yielding_step,
 )
 from workbench.history.packing import arguments_text, case_texts_json, grading_text, metrics_text, packed_outcome
 from workbench.history.records import NAMED_AFTER, CaseTexts, HistoryError
 from workbench.history.rows import values_in
 
 # Other programs cannot write during a step, so steps must be short.
-RUNS_AT_ONCE = 500
+MAX_RUNS_PER_STEP = 500
 """The number of runs or grades that one step writes or removes."""
-PAGES_AT_ONCE = 1_000
+MAX_PAGES_PER_STEP = 1_000
 """The number of free pages that one step returns to the disk."""
 
-REWRITTEN_BYTES = 128 << 20
+MAX_REWRITTEN_BYTES = 128 << 20
 """The size up to which VACUUM rewrites a file after batches were removed from it."""
-TEXTS_AT_ONCE = 100
+MAX_TEXTS_PER_STEP = 100
 """The number of shared texts, such as blocks, that one step removes."""
 
 _WITHOUT_BATCH = f"{values_in('runs', 'batch')} AND batch NOT IN (SELECT id FROM batches)"
@@ -94,7 +94,7 @@ def add_grading(
         grading: int | None = None
         try:
             rows = iter(regraded)
-            while some := list(islice(rows, RUNS_AT_ONCE)):
+            while some := list(islice(rows, MAX_RUNS_PER_STEP)):
                 # Compress texts before the transaction, which must be short.
                 packed = [_regrade_row(*each) for each in some]
                 with transaction(connection):
@@ -141,13 +141,13 @@ def _clear_unfinished(connection: sqlite3.Connection, batch: int) -> None:
 
 
 def _clear_grading(connection: sqlite3.Connection, grading: int) -> None:
-    removed = RUNS_AT_ONCE
-    while removed == RUNS_AT_ONCE:
-        with unhurried(), transaction(connection):
+    removed = MAX_RUNS_PER_STEP
+    while removed == MAX_RUNS_PER_STEP:
+        with yielding_step(), transaction(connection):
             removed = connection.execute(
                 "DELETE FROM regrades WHERE grading = ? AND run IN "
                 "(SELECT run FROM regrades WHERE grading = ? ORDER BY run LIMIT ?)",
-                (grading, grading, RUNS_AT_ONCE),
+                (grading, grading, MAX_RUNS_PER_STEP),
             ).rowcount
 
 
@@ -160,7 +160,7 @@ def remove_batches(file: Path, numbers: Sequence[int], say: Say) -> int:
     with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, say)) as connection:
         for number in numbers:
             claims.callback(claim(file, number).release)
-        _take_out(connection, numbers)
+        _remove_batch_rows(connection, numbers)
         _clear(connection)
         try:
             _shrink(connection, file)
@@ -170,7 +170,7 @@ def remove_batches(file: Path, numbers: Sequence[int], say: Say) -> int:
         return _number(connection, "PRAGMA freelist_count") * _number(connection, "PRAGMA page_size")
 
 
-def _take_out(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
+def _remove_batch_rows(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
     """Remove batches without their runs, in one step.
 
     If the program is killed afterwards, runs without a batch remain. Nothing shows such runs, and the next removal
@@ -185,20 +185,20 @@ def _take_out(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
 
 def _clear(connection: sqlite3.Connection) -> None:
     for (batch,) in connection.execute(_WITHOUT_BATCH).fetchall():
-        removed = RUNS_AT_ONCE
-        while removed == RUNS_AT_ONCE:
-            with unhurried(), transaction(connection):
+        removed = MAX_RUNS_PER_STEP
+        while removed == MAX_RUNS_PER_STEP:
+            with yielding_step(), transaction(connection):
                 removed = connection.execute(
                     "DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE batch = ? ORDER BY place LIMIT ?)",
-                    (batch, RUNS_AT_ONCE),
+                    (batch, MAX_RUNS_PER_STEP),
                 ).rowcount
     for (batch,) in connection.execute(_SHARED_WITHOUT_BATCH).fetchall():
-        removed = TEXTS_AT_ONCE
-        while removed == TEXTS_AT_ONCE:
-            with unhurried(), transaction(connection):
+        removed = MAX_TEXTS_PER_STEP
+        while removed == MAX_TEXTS_PER_STEP:
+            with yielding_step(), transaction(connection):
                 removed = connection.execute(
                     "DELETE FROM shared WHERE id IN (SELECT id FROM shared WHERE batch = ? LIMIT ?)",
-                    (batch, TEXTS_AT_ONCE),
+                    (batch, MAX_TEXTS_PER_STEP),
                 ).rowcount
     with transaction(connection):
         connection.execute("DELETE FROM suites WHERE id NOT IN (SELECT suite FROM parts)")
@@ -207,13 +207,13 @@ def _clear(connection: sqlite3.Connection) -> None:
 def _shrink(connection: sqlite3.Connection, file: Path) -> None:
     # VACUUM rewrites the whole file while other programs wait. A large file returns its free pages in steps instead, if
     # it was created with auto_vacuum.
-    if file.stat().st_size <= REWRITTEN_BYTES:
+    if file.stat().st_size <= MAX_REWRITTEN_BYTES:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("VACUUM")
     elif _number(connection, "PRAGMA auto_vacuum"):
         while _number(connection, "PRAGMA freelist_count"):
-            with unhurried():
-                connection.execute(f"PRAGMA incremental_vacuum({PAGES_AT_ONCE})").fetchall()
+            with yielding_step():
+                connection.execute(f"PRAGMA incremental_vacuum({MAX_PAGES_PER_STEP})").fetchall()
 
 
 def _number(connection: sqlite3.Connection, statement: str) -> int:

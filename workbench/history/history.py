@@ -82,7 +82,7 @@ _ROW_BYTES = 160
 _NUMBERS = 1 << 62
 """A number larger than every batch number."""
 
-BATCHES_AT_ONCE = 100
+MAX_BATCHES_PER_STEP = 100
 """The number of batches that one step reads."""
 
 _NAMED = {"id": columns.whole, "name": columns.text}
@@ -128,8 +128,8 @@ class StoredBatches(StoredRows):
         # A page continues after the last number. OFFSET would shift if a batch is removed between two pages.
         before = _NUMBERS
         page = None
-        while page is None or len(page) == BATCHES_AT_ONCE:
-            which = f"WHERE {' AND '.join(wanted)} ORDER BY id DESC LIMIT {BATCHES_AT_ONCE}"
+        while page is None or len(page) == MAX_BATCHES_PER_STEP:
+            which = f"WHERE {' AND '.join(wanted)} ORDER BY id DESC LIMIT {MAX_BATCHES_PER_STEP}"
             page = self._batches(which, (before, *values))
             yield from page
             before = page[-1].number if page else 0
@@ -681,7 +681,7 @@ class History(StoredBatches):
         return found
 
 
-class Contents:
+class CaseContents:
     """The texts that determine the runs of a case. Two stored runs with equal texts had the same case.
 
     A text includes the case, and its suite without the other cases. It also includes what only a run shows: the

@@ -22,7 +22,7 @@ from workbench.history import columns
 from workbench.history.claims import claim, claim_if_free, claimed
 from workbench.history.database import Say, as_history_errors, open_for_reading, open_for_writing, transaction
 from workbench.history.packing import unpacked
-from workbench.history.records import NAMED_AFTER, HistoryError, MergedShards, Outline, ShardRef, what_is_asked
+from workbench.history.records import NAMED_AFTER, HistoryError, MergedShards, Outline, ShardRef, settings_of_answers
 from workbench.history.rows import DAMAGE, count_calls, insert_suite, write_plan
 from workbench.numerals import count_text, counted, score_text
 from workbench.trajectory.events import JsonValue
@@ -85,7 +85,7 @@ def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
     return found
 
 
-def what_differs(one: StoredShard, other: StoredShard) -> list[str]:
+def plan_differences(one: StoredShard, other: StoredShard) -> list[str]:
     """Return the differences between the plans of two shards; empty if the plans are equal.
 
     Raises HistoryError."""
@@ -114,7 +114,7 @@ def _plan_of(shard: StoredShard) -> tuple[dict[str, JsonValue], Outline]:
     with reading(shard.file) as source:
         try:
             row = source.execute(f"SELECT settings, outline {PLANNED} AND id = ?", (shard.number,)).fetchone()
-            return what_is_asked(columns.json_object(row[0])), Outline.read(unpacked(row[1]))
+            return settings_of_answers(columns.json_object(row[0])), Outline.read(unpacked(row[1]))
         except DAMAGE as error:
             raise HistoryError(f"{shard} is damaged: {error}") from error
 
@@ -209,7 +209,7 @@ def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: Say) -> 
                 continue  # the batch itself
             with reading(shard.file) as source:
                 try:
-                    merged.add(_Merging(connection, target, source, shard, here).merge())
+                    merged.add(_ShardMerge(connection, target, source, shard, here).merge())
                 except DAMAGE as error:
                     merged.damaged.append(f"{shard} is damaged: {error}")
         refs = set()
@@ -232,7 +232,7 @@ def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: Say) -> 
 # finished run keeps its result, and a different second result is reported. Figures and compressed events are copied
 # without decompression. One transaction covers a whole shard. A claim on the batch keeps other programs from resuming
 # it in the meantime.
-class _Merging:
+class _ShardMerge:
     def __init__(
         self,
         target: sqlite3.Connection,

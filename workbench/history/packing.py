@@ -19,7 +19,7 @@ from workbench.grading.result_json import outcome_of, outcome_pieces
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status
 from workbench.history.columns import stored
-from workbench.history.records import CaseTexts, DoneRun
+from workbench.history.records import CaseTexts, FinishedRun
 from workbench.limits import MAX_STORED_TEXT_BYTES
 from workbench.suite.excerpts import Blocks
 from workbench.suite.settings import Grading
@@ -38,7 +38,7 @@ _ABSENT = Grading(repeat_rule="last", invalid_arguments="ignore")
 """The grading options of the first version, which apply where a stored run has no value."""
 
 
-class Packing:
+class TextCompressor:
     """Compresses a text that arrives in pieces. The text is never completely in memory.
 
     `sample` is zlib's preset dictionary, a text that resembles the compressed one. Decompression needs the same
@@ -73,7 +73,7 @@ def packed(text: str) -> bytes:
     """Compress a text, which may hold lone surrogates.
 
     Raises ValueError if the text exceeds MAX_STORED_TEXT_BYTES."""
-    packing = Packing()
+    packing = TextCompressor()
     packing.add(text)
     return packing.end()
 
@@ -106,7 +106,7 @@ def packed_outcome(result: RunResult) -> bytes:
     """Compress the outcome of a run as JSON.
 
     Raises TypeError, ValueError or RecursionError for a value that JSON cannot express."""
-    packing = Packing()
+    packing = TextCompressor()
     for piece in outcome_pieces(outcome_of(result)):
         packing.add(piece)
     return packing.end()
@@ -247,21 +247,21 @@ Search = Callable[[str], bool]
 class RunRedaction(Protocol):
     """The redaction of the runs of a batch before they are stored."""
 
-    def search(self, run: DoneRun) -> Search | None:
+    def search(self, run: FinishedRun) -> Search | None:
         """Return a search for secrets in a run's JSON texts; `None` if the run must be redacted in any case.
 
         A run may be stored unchanged if the search finds nothing."""
 
-    def redacted(self, run: DoneRun) -> DoneRun: ...
+    def redacted(self, run: FinishedRun) -> FinishedRun: ...
 
 
 class NoRedaction:
     """Leaves every run unchanged, for histories without secrets and for runs that are already redacted."""
 
-    def search(self, run: DoneRun) -> Search | None:
+    def search(self, run: FinishedRun) -> Search | None:
         return lambda _text: False
 
-    def redacted(self, run: DoneRun) -> DoneRun:
+    def redacted(self, run: FinishedRun) -> FinishedRun:
         return run
 
 
@@ -353,14 +353,14 @@ class RunPacker:
         self._size = 0
         """The bytes of these texts."""
 
-    def packed(self, run: DoneRun) -> PackedRun | None:
+    def packed(self, run: FinishedRun) -> PackedRun | None:
         """Redact and compress a single run, as `add` and `all_packed` do with many runs."""
         if not self.add(run):
             return None
         (packed,) = self.all_packed()
         return packed
 
-    def add(self, run: DoneRun) -> bool:
+    def add(self, run: FinishedRun) -> bool:
         """Redact a run and put it into a block; `all_packed` completes the block.
 
         Returns false for a run that counts as never begun: it was stopped without a reason before its first event.
@@ -390,7 +390,7 @@ class RunPacker:
         packed, self._packed = self._packed, []
         return packed
 
-    def _add(self, run: DoneRun, search: Search | None) -> None:
+    def _add(self, run: FinishedRun, search: Search | None) -> None:
         """Put a run into a block. Raises _SecretFoundError if `search` finds something in the run's text."""
         events, tools = self._without_tools(run.events)
         values = figure_values(summary_of(run.result, began_ms=run.began_ms, ended_ms=run.ended_ms))
@@ -406,7 +406,7 @@ class RunPacker:
                 self._close_block()
         else:
             self._close_block()
-            packing = Packing(self._sample_text)
+            packing = TextCompressor(self._sample_text)
             packing.add(first)
             packing.add(second)
             # Release each chunk at once. Otherwise two chunks exist at a time, and both may be large.
@@ -419,7 +419,7 @@ class RunPacker:
 
     def _close_block(self) -> None:
         if self._open:
-            packing = Packing(self._sample_text)
+            packing = TextCompressor(self._sample_text)
             packing.add_bytes(_BETWEEN_RUNS.encode().join(self._texts))
             self._append(packing.end(), self._open)
             self._open, self._texts, self._size = [], [], 0

@@ -81,11 +81,11 @@ def resumed_by(settings: Mapping[str, JsonValue]) -> ResumedBy:
     return "run"
 
 
-REACHED_BY = ("provider", "model", "base_url", "params", "headers", "query")
+ANSWER_SETTINGS = ("provider", "model", "base_url", "params", "headers", "query")
 """The settings of a model that influence answers. The price, for example, does not."""
 
 
-def what_is_asked(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+def settings_of_answers(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the settings of a batch that influence its runs and are equal on all machines."""
     asked: dict[str, JsonValue] = {}
     for kind in ("models", "judges"):
@@ -105,7 +105,7 @@ def _reached(models: JsonValue) -> dict[str, JsonValue]:
     if isinstance(models, dict):
         for name, model in models.items():
             if isinstance(model, dict):
-                reached[name] = {key: value for key, value in model.items() if key in REACHED_BY}
+                reached[name] = {key: value for key, value in model.items() if key in ANSWER_SETTINGS}
     return reached
 
 
@@ -279,7 +279,7 @@ class NewBatch:
 
 
 @dataclass(frozen=True)
-class DoneRun:
+class FinishedRun:
     """A finished run.
 
     Times are milliseconds since 1970."""

@@ -278,10 +278,10 @@ DAMAGE = (
 )
 """The errors that reading damaged values raises."""
 
-_TEXTS_AT_HAND = 16
+_MAX_CACHED_TEXTS = 16
 """The size of each of two caches: decompressed suites, and texts that runs share."""
 
-_BLOCKS_AT_HAND = 4
+_MAX_CACHED_BLOCKS = 4
 """The number of decompressed blocks of runs in the cache."""
 
 TEXTS = "events, outcome, details.sample, block, nth"
@@ -439,7 +439,7 @@ class StoredRows:
         if block is None:
             return unpacked(events, sample), unpacked(outcome, sample)
         if block not in self._blocks:
-            _keep(self._blocks, block, texts_in_block(self._packed_text(block), sample), _BLOCKS_AT_HAND)
+            _keep(self._blocks, block, texts_in_block(self._packed_text(block), sample), _MAX_CACHED_BLOCKS)
         return texts_of_run(self._blocks[block][columns.count(nth)])
 
     def _packed_text(self, id_: int) -> bytes:
@@ -481,7 +481,7 @@ class StoredRows:
             connection.execute("BEGIN")
         try:
             with as_history_errors(self.file):
-                self._forget_what_changed(connection)
+                self._clear_caches_if_changed(connection)
             yield
         finally:
             # SQLite itself ends a transaction after some errors. Nothing was written, so a rollback loses nothing.
@@ -489,7 +489,7 @@ class StoredRows:
                 with as_history_errors(self.file):
                     connection.execute("ROLLBACK")
 
-    def _forget_what_changed(self, connection: sqlite3.Connection) -> None:
+    def _clear_caches_if_changed(self, connection: sqlite3.Connection) -> None:
         """Clear the caches if another program has written, because new rows may reuse the ids of removed rows."""
         (state,) = connection.execute("PRAGMA data_version").fetchone()
         if state != self._as_of:
@@ -517,7 +517,7 @@ class StoredRows:
         return DamagedError(f"{what} in {self.file} is damaged: {why}")
 
 
-def _keep(texts: dict[int, _Text], id_: int, text: _Text, most: int = _TEXTS_AT_HAND) -> None:
+def _keep(texts: dict[int, _Text], id_: int, text: _Text, most: int = _MAX_CACHED_TEXTS) -> None:
     # Drop the oldest entry. Dictionaries keep the order of insertion.
     if len(texts) >= most:
         del texts[next(iter(texts))]

@@ -20,9 +20,9 @@ from pathlib import Path
 from workbench.config.folders import history_option
 from workbench.dataclasses import dataclass
 from workbench.history.claims import Claim, claim, claim_if_free
-from workbench.history.database import Say, as_history_errors, open_for_writing, transaction, unhurried
+from workbench.history.database import Say, as_history_errors, open_for_writing, transaction, yielding_step
 from workbench.history.packing import PackedRun, RunPacker, RunRedaction
-from workbench.history.records import DamagedError, DoneRun, HistoryError, NewBatch, ResumedBy, resumed_by
+from workbench.history.records import DamagedError, FinishedRun, HistoryError, NewBatch, ResumedBy, resumed_by
 from workbench.history.rows import (
     NewPlan,
     end_batch,
@@ -36,7 +36,7 @@ from workbench.history.rows import (
 from workbench.numerals import count_text
 
 # Other programs cannot write during a step, so steps must be short.
-PLANNED_AT_ONCE = 5_000
+MAX_PLANNED_PER_STEP = 5_000
 """The number of planned runs that one step writes."""
 
 
@@ -61,7 +61,7 @@ class BatchHandle:
         place = self.places[run_id]
         return place < len(self._written) and bool(self._written[place])
 
-    def wrote(self, run_id: str) -> None:
+    def mark_written(self, run_id: str) -> None:
         """Record that a run is stored."""
         place = self.places[run_id]
         self._written.extend(bytes(max(place + 1 - len(self._written), 0)))
@@ -155,7 +155,7 @@ class OpenHistory:
 
     def _write(self, entries: Sequence[Entry]) -> None:
         connection = self._opened()
-        with as_history_errors(self._file), _never_again():
+        with as_history_errors(self._file), _as_value_error():
             match entries:
                 case [BeginBatch(handle=handle, batch=batch)]:
                     self._begin(connection, handle, batch)
@@ -167,7 +167,7 @@ class OpenHistory:
             match entry:
                 case WriteRun(handle=handle, run=run):
                     self._written[handle] += 1
-                    handle.wrote(run.run_id)
+                    handle.mark_written(run.run_id)
                 case EndBatch(handle=handle):
                     handle.release()
                     self._going_on.pop(handle, None)
@@ -192,9 +192,9 @@ class OpenHistory:
         if handle.number is None or not is_batch(connection, handle.number, batch.started_at):
             self._start(connection, handle, plan)
         assert handle.number is not None
-        for start in range(planned_runs(connection, handle.number), len(batch.runs), PLANNED_AT_ONCE):
-            with unhurried(), transaction(connection):
-                plan_runs(connection, handle.number, plan, start, start + PLANNED_AT_ONCE)
+        for start in range(planned_runs(connection, handle.number), len(batch.runs), MAX_PLANNED_PER_STEP):
+            with yielding_step(), transaction(connection):
+                plan_runs(connection, handle.number, plan, start, start + MAX_PLANNED_PER_STEP)
 
     def _start(self, connection: sqlite3.Connection, handle: BatchHandle, plan: NewPlan) -> None:
         """Write a batch with the first runs of its plan."""
@@ -202,7 +202,7 @@ class OpenHistory:
         try:
             with transaction(connection):
                 number = start_batch(connection, plan)
-                plan_runs(connection, number, plan, 0, PLANNED_AT_ONCE)
+                plan_runs(connection, number, plan, 0, MAX_PLANNED_PER_STEP)
                 # The claim precedes the commit, because a visible batch without a claim looks interrupted. If another
                 # program has claimed this number, the claim belongs to an earlier file with the same name.
                 handle.claim = claim_if_free(self._file, number)
@@ -241,7 +241,7 @@ class OpenHistory:
 
 
 @contextmanager
-def _never_again() -> Iterator[None]:
+def _as_value_error() -> Iterator[None]:
     """Convert the error for a value that SQLite can never store to ValueError, because the file is not at fault."""
     try:
         yield
@@ -263,7 +263,7 @@ def _number(handle: BatchHandle) -> int:
     return handle.number
 
 
-__all__ = ["MAX_AT_ONCE", "BatchHandle", "HistoryWriter"]
+__all__ = ["MAX_RUNS_PER_COMMIT", "BatchHandle", "HistoryWriter"]
 
 _logger = logging.getLogger(__name__)
 
@@ -278,10 +278,10 @@ LOOK_S = 1.0
 """The seconds between two checks of a waiting thread that the writer is still alive."""
 
 # Each commit waits for the disk. Many short runs can be written fast enough only if one commit covers several of them.
-GATHER_S = 0.5
+GATHER_TIME_S = 0.5
 """The seconds that a finished run waits for more runs to commit together."""
 
-MAX_AT_ONCE = 512
+MAX_RUNS_PER_COMMIT = 512
 """The maximum number of runs in one commit."""
 
 
@@ -290,7 +290,7 @@ class _Done:
     """A finished run, which may be compressed already, with the future of its caller."""
 
     handle: BatchHandle
-    run: DoneRun | PackedRun
+    run: FinishedRun | PackedRun
     settled: Future[None]
 
 
@@ -359,7 +359,7 @@ class HistoryWriter:
             handle.release()
             raise
 
-    def write_run(self, handle: BatchHandle, run: DoneRun | PackedRun) -> Future[None]:
+    def write_run(self, handle: BatchHandle, run: FinishedRun | PackedRun) -> Future[None]:
         """Record a finished run, and return at once.
 
         Call this method for all runs of one batch on one thread.
@@ -373,7 +373,7 @@ class HistoryWriter:
             settled.set_result(None)
         self._runs_given[handle] += 1
         self._given.put(_Done(handle, run, settled))
-        if self._given.qsize() >= MAX_AT_ONCE:
+        if self._given.qsize() >= MAX_RUNS_PER_COMMIT:
             self._in_a_hurry.set()
         return settled
 
@@ -414,7 +414,7 @@ class HistoryWriter:
             may_retry = self._closing_at is None and time.monotonic() >= (self._failed_at or 0.0) + RETRY_S
             if goes_on and (self._failed_at is None or may_retry or self._beginning):
                 self._write_waiting(file)
-            self._let_go_on()
+            self._release_waiting()
         # A write that failed after the program began to quit is not retried. It would probably fail again and take
         # time.
         if self._failed_at is None or self._closing_at is None or self._failed_at < self._closing_at:
@@ -428,7 +428,7 @@ class HistoryWriter:
         """Block for the next entry, take all queued entries, and return whether more may come."""
         given = self._given.get()
         if isinstance(given, _Done):
-            self._in_a_hurry.wait(GATHER_S)
+            self._in_a_hurry.wait(GATHER_TIME_S)
         self._in_a_hurry.clear()
         batches: dict[BatchHandle, None] = {}
         """The batches with runs that are packed, but not waiting yet."""
@@ -441,16 +441,16 @@ class HistoryWriter:
                 self._pack(given)
                 batches[given.handle] = None
             else:
-                self._put_in_line(batches)
+                self._queue_packed(batches)
                 self._waiting.append(given)
             try:
                 given = self._given.get_nowait()
             except queue.Empty:
                 break
-        self._put_in_line(batches)
+        self._queue_packed(batches)
         return given is not None
 
-    def _let_go_on(self) -> None:
+    def _release_waiting(self) -> None:
         """Release the callers that wait for runs. The runs are written, or cannot be written at present."""
         while self._runs_waiting:
             self._runs_waiting.pop().set_result(None)
@@ -465,7 +465,7 @@ class HistoryWriter:
         except (TypeError, ValueError, RecursionError) as error:
             self._leave_out(error)
 
-    def _put_in_line(self, batches: dict[BatchHandle, None]) -> None:
+    def _queue_packed(self, batches: dict[BatchHandle, None]) -> None:
         for handle in batches:
             for run in self._packers[handle].all_packed():
                 self._waiting.append(WriteRun(handle, run))
@@ -477,7 +477,7 @@ class HistoryWriter:
             try:
                 file.write(entries)
             except HistoryError as error:
-                self._refuse_to_go_on(error)
+                self._reject_resumes(error)
                 if not self._waiting:
                     break
                 self._failed_at = time.monotonic()
@@ -504,7 +504,7 @@ class HistoryWriter:
 
     def _next_entries(self) -> list[Entry]:
         """Return the first waiting entry, or the first waiting runs if one commit can cover them."""
-        runs = list(takewhile(lambda entry: isinstance(entry, WriteRun), islice(self._waiting, MAX_AT_ONCE)))
+        runs = list(takewhile(lambda entry: isinstance(entry, WriteRun), islice(self._waiting, MAX_RUNS_PER_COMMIT)))
         if len(runs) > 1 and not self._alone:
             return runs
         return [self._waiting[0]]
@@ -522,7 +522,7 @@ class HistoryWriter:
         else:
             self._leave_out(error)
 
-    def _refuse_to_go_on(self, error: HistoryError) -> None:
+    def _reject_resumes(self, error: HistoryError) -> None:
         """Reject batches that wait to be resumed, because nothing can be written at present."""
         for entry in self._waiting:
             if isinstance(entry, ResumeBatch):

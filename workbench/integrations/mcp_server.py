@@ -147,7 +147,7 @@ def server_for(allowed: Allowed) -> MCPServer:
     Raises NotStartedError for an unknown model.
     """
     try:
-        desk = _Desk(allowed)
+        desk = _ServerTools(allowed)
     except workbench.UsageError as error:
         raise NotStartedError(f"the server was not started: {error}") from None
     models = ", ".join(("offline", *allowed.models))
@@ -168,7 +168,7 @@ def server_for(allowed: Allowed) -> MCPServer:
     return server
 
 
-class _Desk:
+class _ServerTools:
     """The tools of the server, and the reports of its runs."""
 
     def __init__(self, allowed: Allowed) -> None:

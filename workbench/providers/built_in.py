@@ -10,7 +10,7 @@ from workbench.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from workbench.providers.model import Model
-    from workbench.providers.replay import Replays
+    from workbench.providers.replay import RecordingPlayer
     from workbench.trajectory.recording import Recording
 
 
@@ -24,7 +24,7 @@ WEAKNESSES = {
 """The planted weaknesses of the offline model, by the word after `offline:`."""
 PLANTED = tuple(f"{OFFLINE}:{weakness}" for weakness in WEAKNESSES)
 REPLAY = "replay:"
-MODEL_SIGN = "#"
+MODEL_SEPARATOR = "#"
 """Separates a folder of recordings from the name of the recorded model to play."""
 
 
@@ -94,10 +94,10 @@ class BuiltInModels:
         return PlantedModel(weakness, pace_ms=self._pace_ms)
 
     @cached_property
-    def _replays(self) -> Replays:
-        from workbench.providers.replay import Replays
+    def _replays(self) -> RecordingPlayer:
+        from workbench.providers.replay import RecordingPlayer
 
-        return Replays(own_pace=self._own_pace)
+        return RecordingPlayer(own_pace=self._own_pace)
 
 
 def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
@@ -115,11 +115,11 @@ def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
         # Files, folders and models may have a `#` in their names: an existing path is taken as a whole, otherwise the
         # longest part that is a folder.
         if not (folder / path).exists():
-            at = path.rfind(MODEL_SIGN)
+            at = path.rfind(MODEL_SEPARATOR)
             while at >= 0:
                 if (folder / path[:at]).is_dir():
                     return folder / path[:at], path[at + 1 :]
-                at = path.rfind(MODEL_SIGN, 0, at)
+                at = path.rfind(MODEL_SEPARATOR, 0, at)
     except OSError as error:
         raise ModelError(f"{folder / path} cannot be read: {error.strerror}") from error
     return folder / path, None

@@ -275,7 +275,7 @@ def run_of(run: AgentRun) -> ExternalRun:
         raise TypeError(f"the calls of an AgentRun are a list, not {_kind(run.calls)}")
     answers = [*map(_answer_in_run, run.calls)]
     # Ids are assigned over the whole run, because many agents restart the numbering of calls in each answer.
-    named = with_ids([checked_call(call) for answer in answers for call in answer.calls])
+    named = with_ids([plain_call(call) for answer in answers for call in answer.calls])
     rounds = []
     for answer in answers:
         results, calls = {}, []
@@ -378,7 +378,7 @@ def external_result(value: object, *, is_error: bool = False) -> ExternalResult:
         raise TypeError(f"a result cannot be written as JSON: {error}") from None
 
 
-def checked_call(call: object) -> ToolCall:
+def plain_call(call: object) -> ToolCall:
     """Return a copy of a call with arguments of plain JSON, in which lists replace tuples.
 
     Raises TypeError for a value that is not a call, and for arguments that JSON cannot express."""
@@ -468,7 +468,7 @@ def _events(answer: AgentAnswer, request: ModelRequest) -> Iterator[ModelEvent]:
     for made in answer.calls:
         if isinstance(made, AgentCall) and (made.result is not None or made.is_error):
             raise TypeError(f"the call of {made.tool} has a result: return AgentRun(calls=[…], answer=…)")
-        calls.append(checked_call(made))
+        calls.append(plain_call(made))
     for call_id, call in with_ids(calls, taken, request.calls_before + 1):
         yield from call_events(call_id, call, request.round)
 

@@ -83,7 +83,7 @@ class AnswerFinished:
         )
 
 
-FIRST_TOKENS = (TextDelta, ReasoningDelta, CallStarted)
+FIRST_TOKEN_EVENTS = (TextDelta, ReasoningDelta, CallStarted)
 """The kinds of events that count as the first token."""
 
 
@@ -112,7 +112,7 @@ class ModelError(Exception):
         self.retry_after_s = retry_after_s
 
 
-class TooMuchError(ModelError):
+class AnswerTooLargeError(ModelError):
     """An answer exceeds the limits: a failure of the model, not of the infrastructure."""
 
 
@@ -125,7 +125,7 @@ class AnswerSize:
     def add(self, event: EventPayload) -> None:
         """Count a piece of the answer.
 
-        Raises TooMuchError when the answer exceeds a limit."""
+        Raises AnswerTooLargeError when the answer exceeds a limit."""
         match event:
             case TextDelta(text=piece) | ReasoningDelta(text=piece) | CallArgumentsDelta(fragment=piece):
                 self._characters = _counted(self._characters, len(piece), MAX_ANSWER_CHARS)
@@ -139,7 +139,7 @@ class AnswerSize:
 
 def _counted(before: int, more: int, limit: Limit) -> int:
     if before + more > limit:
-        raise TooMuchError(limit.reached())
+        raise AnswerTooLargeError(limit.reached())
     return before + more
 
 
@@ -197,7 +197,7 @@ class Model(Protocol):
 
 
 @runtime_checkable
-class OverHttp(Protocol):
+class HttpModel(Protocol):
     """A model that may be behind HTTP."""
 
     async def http_request(self, request: ModelRequest) -> HttpRequest | None:
@@ -208,7 +208,7 @@ class OverHttp(Protocol):
 
 
 @runtime_checkable
-class TakesProviderTools(Protocol):
+class AcceptsProviderTools(Protocol):
     """A model that may run its provider's tools."""
 
     def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
@@ -220,11 +220,11 @@ def takes(model: Model, tool: ToolDefinition, *, trusted: bool = True) -> bool:
     """Return whether a tool can be offered to a model. A tool of providers needs a model whose API has it.
 
     `trusted` is whether providers may run the tool."""
-    return tool.provider is None or (isinstance(model, TakesProviderTools) and model.takes(tool, trusted=trusted))
+    return tool.provider is None or (isinstance(model, AcceptsProviderTools) and model.takes(tool, trusted=trusted))
 
 
 @runtime_checkable
-class TakesMedia(Protocol):
+class AcceptsMedia(Protocol):
     """A model that may take images or sounds in messages."""
 
     def takes_media(self, media: Media) -> bool:
@@ -234,14 +234,14 @@ class TakesMedia(Protocol):
 
 def takes_media(model: Model, media: Media) -> bool:
     """Return whether a model accepts an image or a sound; other models read its placeholder."""
-    return isinstance(model, TakesMedia) and model.takes_media(media)
+    return isinstance(model, AcceptsMedia) and model.takes_media(media)
 
 
 async def http_request_of(model: Model, request: ModelRequest) -> HttpRequest | None:
     """Return the request that a model would send; `None` for a model without HTTP.
 
     Raises ModelError."""
-    if not isinstance(model, OverHttp):
+    if not isinstance(model, HttpModel):
         return None
     return await model.http_request(request)
 
@@ -277,14 +277,14 @@ class ModelWithNotices:
 class RetryPolicy:
     """Exponential backoff with jitter.
 
-    Waits double from `first_wait_s` up to `longest_wait_s`, and are shortened at random by up to a quarter. A wait that
-    the endpoint asks for takes precedence, up to `longest_asked_s`. `attempts` includes the first one. `sleep` waits
+    Waits double from `first_wait_s` up to `max_wait_s`, and are shortened at random by up to a quarter. A wait that the
+    endpoint asks for takes precedence, up to `max_requested_wait_s`. `attempts` includes the first one. `sleep` waits
     seconds, `spread` returns a number from 0 to 1."""
 
     attempts: int = 5
     first_wait_s: float = 0.5
-    longest_wait_s: float = 8.0
-    longest_asked_s: float = 60.0
+    max_wait_s: float = 8.0
+    max_requested_wait_s: float = 60.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     spread: Callable[[], float] = random.random
 
@@ -293,8 +293,8 @@ class RetryPolicy:
         if attempt >= self.attempts:
             return None
         if asked_s is not None:
-            return min(max(asked_s, 0.0), self.longest_asked_s)
-        grown = min(self.first_wait_s * 2.0 ** (attempt - 1), self.longest_wait_s)
+            return min(max(asked_s, 0.0), self.max_requested_wait_s)
+        grown = min(self.first_wait_s * 2.0 ** (attempt - 1), self.max_wait_s)
         # Without the jitter, runs that failed together would retry together.
         return grown * (1 - 0.25 * self.spread())
 

@@ -40,7 +40,7 @@ class Agent:
             object.__setattr__(self, "name", getattr(self.function, "__name__", type(self.function).__name__))
 
 
-def checked_agent(given: object) -> Agent:
+def as_agent(given: object) -> Agent:
     """Return an agent, or a function, as an agent.
 
     Raises TypeError for anything else; the message says how to turn the value into an agent."""

@@ -144,7 +144,7 @@ class ReplayModel:
         )
 
 
-class Replays:
+class RecordingPlayer:
     """The recordings that one batch plays. Each file is read once, and each folder searched once."""
 
     def __init__(self, *, own_pace: bool = False) -> None:
@@ -184,7 +184,7 @@ class Replays:
         except RecordingError as error:
             raise ModelError(str(error)) from error
 
-    def _newest_in(self, path: Path, of_model: str | None, name: str) -> _Newest:
+    def _newest_in(self, path: Path, of_model: str | None, name: str) -> _NewestRecordings:
         if path not in self._folders:
             self._folders[path] = _Folder(path)
         return self._folders[path].newest(of_model, name)
@@ -218,7 +218,7 @@ class _Folder:
         for model, cases in sorted(found.items()):
             self._models[model] = {case_id: file for case_id, (_, file) in cases.items()}
 
-    def newest(self, of_model: str | None, name: str) -> _Newest:
+    def newest(self, of_model: str | None, name: str) -> _NewestRecordings:
         """Return the newest recordings of a model; `None` means the only model in the folder.
 
         Raises RecordingError if the model has no recordings, or if it is `None` and the folder has several models.
@@ -236,8 +236,8 @@ class _Folder:
             )
         if of_model is None:
             [files] = self._models.values()
-            return _Newest(files, str(self._folder), self._trouble)
-        return _Newest(self._models[of_model], str(self._folder), f" on {of_model}{self._trouble}")
+            return _NewestRecordings(files, str(self._folder), self._trouble)
+        return _NewestRecordings(self._models[of_model], str(self._folder), f" on {of_model}{self._trouble}")
 
     @property
     def _trouble(self) -> str:
@@ -245,7 +245,7 @@ class _Folder:
 
 
 @dataclass(frozen=True)
-class _Newest:
+class _NewestRecordings:
     """The newest recording of each case in a folder; `added` ends the message about a case without one."""
 
     files: Mapping[str, Path]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.dataclasses import dataclass
-from workbench.engine.events import BatchEvent, JudgeAsked, RequestPutOff, RunDone, RunEvent
+from workbench.engine.events import BatchEvent, JudgeAsked, RequestDelayed, RunDone, RunEvent
 from workbench.engine.recordings import recording_lines
 from workbench.engine.redaction import EventRedaction
 from workbench.evaluation.plan import Plan
@@ -27,13 +27,13 @@ from workbench.grading.status import Status
 from workbench.limits import MAX_VIEWER_BACKLOG_BYTES, MAX_VIEWER_LINE_BYTES, MAX_VIEWERS
 from workbench.remote.records import (
     PROTOCOL,
-    Detached,
-    WireError,
+    DetachedBatch,
+    ProtocolError,
+    batch_event_line,
     begun_line,
     done_line,
     event_line,
     greeting,
-    news_line,
     packed,
     unpacked,
     write_record,
@@ -51,7 +51,7 @@ SILENT_S = 10.0
 """The time limit, in seconds, for a viewer to greet, to read its report, and to read that it was dropped."""
 
 _RECEIVED_BYTES = 1 << 16
-_LOOK_S = 1.0
+_POLL_INTERVAL_S = 1.0
 
 
 @dataclass(eq=False)
@@ -138,7 +138,7 @@ class Server:
                 deadline = time.monotonic() + patience_s
                 while viewer.behind > MAX_VIEWER_BACKLOG_BYTES // 2 and not viewer.gone:
                     before = viewer.behind
-                    self._progress.wait(_LOOK_S)
+                    self._progress.wait(_POLL_INTERVAL_S)
                     if viewer.behind < before:
                         deadline = time.monotonic() + patience_s
                     if time.monotonic() > deadline:
@@ -179,7 +179,7 @@ class Server:
     def _serve(self) -> None:
         try:
             while not (self._closing and not self._viewers):
-                for key, what in self._selector.select(_LOOK_S):
+                for key, what in self._selector.select(_POLL_INTERVAL_S):
                     if key.fileobj is self._listening:
                         self._accept()
                     elif key.fileobj is self._woken:
@@ -187,7 +187,7 @@ class Server:
                             self._woken.recv(_RECEIVED_BYTES)
                     else:
                         self._attend(key.data, what)
-                self._look_after_all()
+                self._check_viewers()
         except Exception:
             _logger.exception("viewers of the batch are no longer served")
         finally:
@@ -256,7 +256,7 @@ class Server:
             del viewer.received[: end + 1]
             try:
                 self._take(viewer, unpacked(line))
-            except WireError as error:
+            except ProtocolError as error:
                 self._refuse(viewer, f"the viewer's message is invalid: {error}")
         if len(viewer.received) > MAX_VIEWER_LINE_BYTES:
             self._let_go(viewer)
@@ -291,7 +291,7 @@ class Server:
             self._give_first(viewer, packed(refused=why))
             viewer.leaves = True
 
-    def _look_after_all(self) -> None:
+    def _check_viewers(self) -> None:
         now = time.monotonic()
         for viewer in tuple(self._viewers):
             late = now > viewer.heard_at + SILENT_S
@@ -351,7 +351,7 @@ class BatchBroadcast:
 
     Everything is redacted here. Use the object on one thread."""
 
-    def __init__(self, plan: Plan, known: Detached, stop: Callable[[], object]) -> None:
+    def __init__(self, plan: Plan, known: DetachedBatch, stop: Callable[[], object]) -> None:
         """Raise OSError if the socket cannot be created or the record cannot be written."""
         self.known = known
         self._folders = plan.program.folders
@@ -395,9 +395,9 @@ class BatchBroadcast:
                     self._over += result.status != Status.STOPPED
                 case _ if server.watched:
                     place = None
-                    if isinstance(event, JudgeAsked | RequestPutOff):
+                    if isinstance(event, JudgeAsked | RequestDelayed):
                         place = self._places[event.run_id]
-                    news = news_line(event, place, self._secrets.redacted)
+                    news = batch_event_line(event, place, self._secrets.redacted)
                     if news is not None:
                         server.tell(news)
                 case _:
@@ -429,7 +429,7 @@ class BatchBroadcast:
         server, until = self._server, time.monotonic() + SILENT_S
         while server.watched and time.monotonic() < until:
             try:
-                viewer, wanted = server.requests.get(timeout=_TELLING_LOOK_S)
+                viewer, wanted = server.requests.get(timeout=_END_POLL_INTERVAL_S)
             except queue.Empty:
                 continue
             server.send(viewer, _report_lines(pieces, wanted))
@@ -483,7 +483,7 @@ class BatchBroadcast:
             yield self._end
 
 
-_TELLING_LOOK_S = 0.2
+_END_POLL_INTERVAL_S = 0.2
 
 
 def _report_lines(pieces: Pieces | None, wanted: Mapping[str, Any]) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from workbench.config.folders import Folders, history_option
 from workbench.dataclasses import compact_json, dataclass, parsed_json, reader_of
-from workbench.engine.events import BatchEvent, JudgeAsked, RequestPutOff, RunDone, StartUp
+from workbench.engine.events import BatchEvent, JudgeAsked, RequestDelayed, RunDone, StartUp
 from workbench.history.claims import claim_if_free, claimed
 from workbench.history.history import History
 from workbench.history.packing import grading_text
@@ -31,7 +31,7 @@ from workbench.version import __version__
 # exit code; after it, the viewer may ask for the `report`. Secrets are redacted before a line is made here.
 
 
-class WireError(ValueError):
+class ProtocolError(ValueError):
     """A line violates the protocol; the message gives the reason without quoting the line."""
 
 
@@ -43,13 +43,13 @@ def packed(**message: object) -> bytes:
 def unpacked(line: bytes) -> Mapping[str, Any]:
     """Return the message in a line of JSON.
 
-    Raises WireError for a line that is not a JSON object."""
+    Raises ProtocolError for a line that is not a JSON object."""
     try:
         message = parsed_json(line.decode())
     except ValueError as error:
-        raise WireError(f"not JSON ({error})") from None
+        raise ProtocolError(f"not JSON ({error})") from None
     if not isinstance(message, dict):
-        raise WireError("not an object")
+        raise ProtocolError("not an object")
     return message
 
 
@@ -76,7 +76,7 @@ def done_line(place: int, line: str, done: RunDone) -> bytes:
     return f'{{"place":{place},"done":{line},{compact_json(more)[1:]}\n'.encode()
 
 
-def news_line(event: BatchEvent, place: int | None, redact: Any) -> bytes | None:
+def batch_event_line(event: BatchEvent, place: int | None, redact: Any) -> bytes | None:
     """Return the line for an event of the batch and not of a run; `None` if viewers do not show it.
 
     `redact` redacts a value."""
@@ -86,14 +86,14 @@ def news_line(event: BatchEvent, place: int | None, redact: Any) -> bytes | None
             return packed(start_up=told)
         case JudgeAsked(_, judge, values, again):
             return packed(place=place, judge=redact({"judge": judge, "values": values, "again": again}))
-        case RequestPutOff(_, wait_s):
+        case RequestDelayed(_, wait_s):
             return packed(place=place, put_off=wait_s)
         case _:
             return None
 
 
-def news_of(message: Mapping[str, Any], run_id: str) -> BatchEvent | None:
-    """Return the event in a line made by `news_line`; `None` for any other line.
+def batch_event_of(message: Mapping[str, Any], run_id: str) -> BatchEvent | None:
+    """Return the event in a line made by `batch_event_line`; `None` for any other line.
 
     Raises ValueError or LookupError for an invalid line."""
     if "start_up" in message:
@@ -106,7 +106,7 @@ def news_of(message: Mapping[str, Any], run_id: str) -> BatchEvent | None:
             again = reader_of(RetryScheduled)(asked["again"])
         return JudgeAsked(run_id, str(asked["judge"]), int(asked["values"]), again)
     if "put_off" in message:
-        return RequestPutOff(run_id, float(message["put_off"]))
+        return RequestDelayed(run_id, float(message["put_off"]))
     return None
 
 
@@ -118,7 +118,7 @@ _PROCESSES = "process"
 
 A process holds this claim until its report is written. Its claim on the batch in the history ends earlier."""
 
-_KEPT_S = 30 * 24 * 3600
+_RECORD_LIFETIME_S = 30 * 24 * 3600
 """The time for which the record of an ended batch is stored, in seconds."""
 
 
@@ -127,7 +127,7 @@ class AttachError(Exception):
 
 
 @dataclass(frozen=True)
-class Detached:
+class DetachedBatch:
     """The record of a batch that runs, or ran, without a terminal.
 
     `exit_code` is `None` until the batch has ended, and after its process was killed. `said` is the last output of the
@@ -151,7 +151,7 @@ class Detached:
         return Path(self.history)
 
 
-def write_record(folders: Folders, detached: Detached) -> None:
+def write_record(folders: Folders, detached: DetachedBatch) -> None:
     """Write the record of a batch.
 
     Raises OSError."""
@@ -166,19 +166,19 @@ def claim_process(folders: Folders, history: Path, batch: int) -> None:
     claim_if_free(own_folder(folders.detached) / _PROCESSES, int(_key(history, batch), 16))
 
 
-def is_running(folders: Folders, detached: Detached) -> bool:
+def is_running(folders: Folders, detached: DetachedBatch) -> bool:
     """Return whether the process of a batch is alive."""
     # A killed process records no exit code, so only the claim shows whether it is alive.
     key = _key(detached.file, detached.batch)
     return detached.exit_code is None and claimed(folders.detached / _PROCESSES, int(key, 16))
 
 
-def records(folders: Folders) -> list[Detached]:
+def records(folders: Folders) -> list[DetachedBatch]:
     found = filter(None, map(_read, _files(folders)))
     return sorted(found, key=lambda known: known.started_at, reverse=True)
 
 
-def record_of(folders: Folders, history: Path, batch: int) -> Detached | None:
+def record_of(folders: Folders, history: Path, batch: int) -> DetachedBatch | None:
     return _read(record_file(folders, history, batch))
 
 
@@ -186,7 +186,7 @@ def record_file(folders: Folders, history: Path, batch: int) -> Path:
     return folders.detached / f"{_key(history, batch)}.json"
 
 
-def tidy(folders: Folders) -> None:
+def remove_stale(folders: Folders) -> None:
     """Remove the sockets of killed processes, and the records of batches that ended long ago."""
     for file in _files(folders):
         known = _read(file)
@@ -195,7 +195,7 @@ def tidy(folders: Folders) -> None:
         with suppress(OSError):
             if known.exit_code is None:
                 Path(known.socket).unlink(missing_ok=True)
-            if file.stat().st_mtime < time.time() - _KEPT_S:
+            if file.stat().st_mtime < time.time() - _RECORD_LIFETIME_S:
                 file.unlink()
 
 
@@ -267,9 +267,9 @@ def _files(folders: Folders) -> Iterator[Path]:
         yield from sorted(folders.detached.glob("*.json"))
 
 
-def _read(file: Path) -> Detached | None:
+def _read(file: Path) -> DetachedBatch | None:
     try:
-        known: Detached = reader_of(Detached)(parsed_json(file.read_text(encoding="utf-8")))
+        known: DetachedBatch = reader_of(DetachedBatch)(parsed_json(file.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
     return known
@@ -287,7 +287,7 @@ class Found:
 
     history: Path
     number: int
-    known: Detached | None = None
+    known: DetachedBatch | None = None
     running: bool = False
 
     @property
@@ -296,7 +296,7 @@ class Found:
         return not self.running and claimed(self.history, self.number)
 
 
-def running_ones(folders: Folders) -> list[Found]:
+def running_batches(folders: Folders) -> list[Found]:
     """Return the batches that are running without a terminal, the newest first."""
     running = []
     for known in records(folders):
@@ -310,7 +310,7 @@ def found(folders: Folders, history: Path, which: str | None) -> Found:
 
     Without `which`, return the only batch that runs without a terminal. Raises AttachError without exactly one such
     batch, and HistoryError if the history has no such batch."""
-    running = running_ones(folders)
+    running = running_batches(folders)
     if which is None:
         return _only(running, folders)
     number = which.removeprefix("#")

@@ -18,14 +18,23 @@ from workbench.config.folders import history_option
 from workbench.config.read_only import refuse_if_read_only
 from workbench.dataclasses import dataclass
 from workbench.engine.events import BatchEvent, RunDone, RunEvent
-from workbench.engine.plan import PlannedRun, grader_named
+from workbench.engine.plan import PlannedRun, parse_grader
 from workbench.engine.recordings import result_of_recording
 from workbench.grading.grade import RunResult
 from workbench.history.history import History
 from workbench.history.packing import grading_from
 from workbench.history.records import BatchRow, RunRow, SuiteRef
 from workbench.limits import MAX_PIPED_BYTES
-from workbench.remote.records import PROTOCOL, AttachError, Detached, WireError, greeting, news_of, packed, unpacked
+from workbench.remote.records import (
+    PROTOCOL,
+    AttachError,
+    DetachedBatch,
+    ProtocolError,
+    batch_event_of,
+    greeting,
+    packed,
+    unpacked,
+)
 from workbench.suite.model import Case, Suite
 from workbench.suite.suite_file import SuiteFile, cases_by_id, parse_suite
 from workbench.suite.variants import UnknownVariantError, model_of, variant_of
@@ -42,32 +51,33 @@ from workbench.trajectory.recording import (
 from workbench.trajectory.trajectory import Trajectory
 from workbench.version import __version__
 
-_CONNECT_S = 5.0
-_SETTLED_S = 2.0
+_CONNECT_TIMEOUT_S = 5.0
+_STORED_TIMEOUT_S = 2.0
 """Time to wait until a finished run is in the history, in seconds."""
 
-_PLANNED_S = 60.0
+_PLAN_TIMEOUT_S = 60.0
 """Time to wait until a large plan is stored, in seconds."""
 
-_AGAIN_S = 0.02
+_RETRY_INTERVAL_S = 0.02
 _RECEIVED_BYTES = 1 << 16
 
 
-class GoneError(AttachError):
+class ConnectionEndedError(AttachError):
     """The connection ended before the batch: its process was killed, or dropped this viewer."""
 
 
 class Connection:
     """A connection to the process of a batch, over which both sides send lines of JSON."""
 
-    def __init__(self, known: Detached, do: str) -> None:
+    def __init__(self, known: DetachedBatch, do: str) -> None:
         """Connect, and ask to `watch` or to `stop` the batch.
 
-        Raises AttachError if the process refuses or has another version, and GoneError if it cannot be reached."""
+        Raises AttachError if the process refuses or has another version, and ConnectionEndedError if it cannot be
+        reached."""
         if do == "stop":
             refuse_if_read_only(f"batch {known.batch} was to be stopped")
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(_CONNECT_S)
+        self._socket.settimeout(_CONNECT_TIMEOUT_S)
         try:
             if Path(known.socket).lstat().st_uid != os.getuid():
                 raise PermissionError(1, "its socket belongs to another user")
@@ -77,7 +87,7 @@ class Connection:
             self.hello = self.receive()
         except OSError as error:
             self.close()
-            raise GoneError(f"batch {known.batch} cannot be reached: {error.strerror or error}") from error
+            raise ConnectionEndedError(f"batch {known.batch} cannot be reached: {error.strerror or error}") from error
         except BaseException:
             self.close()
             raise
@@ -93,31 +103,32 @@ class Connection:
     def receive(self) -> Mapping[str, Any]:
         """Wait for the next message and return it.
 
-        Raises GoneError at the end of the connection, and AttachError for a refusal or an invalid message."""
+        Raises ConnectionEndedError at the end of the connection, and AttachError for a refusal or an invalid
+        message."""
         line = self._lines.readline(MAX_PIPED_BYTES)
         if len(line) == MAX_PIPED_BYTES:
             self.close()
             raise AttachError(f"the batch sent a line of more than {MAX_PIPED_BYTES >> 20} MiB")
         if not line.endswith(b"\n"):
-            raise GoneError("the process of the batch has closed the connection")
+            raise ConnectionEndedError("the process of the batch has closed the connection")
         try:
             message = unpacked(line)
-        except WireError as error:
+        except ProtocolError as error:
             raise AttachError(f"a message of the batch is invalid: {error}") from None
         if isinstance(why := message.get("refused"), str):
             raise AttachError(why)
         if isinstance(why := message.get("dropped"), str):
-            raise GoneError(why)
+            raise ConnectionEndedError(why)
         return message
 
     def send(self, **message: object) -> None:
         """Send a message.
 
-        Raises GoneError if the connection has ended."""
+        Raises ConnectionEndedError if the connection has ended."""
         try:
             self._socket.sendall(packed(**message))
         except OSError:
-            raise GoneError("the process of the batch has closed the connection") from None
+            raise ConnectionEndedError("the process of the batch has closed the connection") from None
 
     def close(self) -> None:
         """Disconnect. May be called more than once, and on another thread than `receive`."""
@@ -150,14 +161,14 @@ class Ended:
 Seen = BatchEvent | Said | Ended
 
 
-class Viewing:
+class BatchView:
     """A batch of another process while this program watches it: `with Viewing(known) as viewing`.
 
     `plan` are the batch's runs by place, read from the history. `over` are the runs that had finished at the start.
     Iterate over the view for all later events: first the events of runs in progress, last `Ended`. Raises AttachError,
-    HistoryError, and GoneError if the process has ended or dropped this viewer."""
+    HistoryError, and ConnectionEndedError if the process has ended or dropped this viewer."""
 
-    def __init__(self, known: Detached) -> None:
+    def __init__(self, known: DetachedBatch) -> None:
         self.known = known
         self._connection = Connection(known, "watch")
         self._told: queue.SimpleQueue[Mapping[str, Any] | Exception] = queue.SimpleQueue()
@@ -249,7 +260,7 @@ class Viewing:
             return None
         if "done" in message:
             return self._done(self._place(place), message)
-        return news_of(message, run_id)
+        return batch_event_of(message, run_id)
 
     def _place(self, place: object) -> int:
         if not isinstance(place, int):
@@ -287,22 +298,22 @@ def _planned(row: RunRow, file: SuiteFile, case: Case | None) -> PlannedRun:
         variant_of(suite, model)
     except UnknownVariantError:
         model = model_of(model)
-    by = grader_named(row.by)
+    by = parse_grader(row.by)
     return PlannedRun(str(row.place), file, case, model, row.repeat, row.model_of_suite, by)
 
 
-def _settled(history: History, known: Detached, over: int) -> Sequence[RunRow]:
+def _settled(history: History, known: DetachedBatch, over: int) -> Sequence[RunRow]:
     """Return the runs of a batch after its plan, and if possible `over` finished runs, are in the history."""
     # The batch sends events at once, and its other thread writes the history. Storing a large plan takes a while, and a
     # run that has just finished may follow a moment later.
     began = time.monotonic()
     while True:
         rows, waited_s = history.runs(known.batch), time.monotonic() - began
-        if len(rows) >= known.planned or waited_s > _PLANNED_S:
+        if len(rows) >= known.planned or waited_s > _PLAN_TIMEOUT_S:
             settled = sum(not row.missing for row in rows) >= over
-            if settled or waited_s > _SETTLED_S:
+            if settled or waited_s > _STORED_TIMEOUT_S:
                 return rows
-        time.sleep(_AGAIN_S)
+        time.sleep(_RETRY_INTERVAL_S)
 
 
 def _result(row: RunRow, planned: PlannedRun, events: tuple[Event, ...], message: Mapping[str, Any]) -> RunResult:

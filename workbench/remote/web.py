@@ -38,7 +38,7 @@ _ICON = (
     "<path d='M3.5 4.5 7 8l-3.5 3.5M8.5 12H13' stroke='%237fb4ff' stroke-width='2' fill='none'/></svg>"
 )
 
-_LOOK = """
+_STYLE = """
 @font-face { font-family: "Roboto Mono"; src: url("STATICfonts/RobotoMono-VariableFont_wght.ttf"); }
 @font-face { font-family: "Roboto Mono"; font-style: italic;
   src: url("STATICfonts/RobotoMono-Italic-VariableFont_wght.ttf"); }
@@ -147,9 +147,9 @@ def message_page(*lines: str) -> str:
 
 def _page(title: str, body: str, *, head: str = "", static: str | None = None) -> str:
     # Without the folder of static files, the fonts are left out.
-    look = _LOOK[_LOOK.index("html, body") :]
+    look = _STYLE[_STYLE.index("html, body") :]
     if static is not None:
-        look = _LOOK.replace("STATIC", static)
+        look = _STYLE.replace("STATIC", static)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
         f'<link rel="icon" href="{_ICON}">\n{head}<style>{look}</style></head>\n<body>{body}</body></html>\n'
@@ -172,7 +172,7 @@ _NEEDED = (
 )
 _NEEDED_ON_WINDOWS = ("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "SYSTEMROOT", "TEMP", "USERPROFILE")
 _NEEDED_BEGINNINGS = ("LC_", "XDG_", "PYTHON")
-_OF_A_TERMINAL = ("NO_COLOR", "COLORTERM", "TERM_PROGRAM", "TMUX", "STY", "TEXTUAL_DRIVER", "TEXTUAL_COLOR_SYSTEM")
+_TERMINAL_VARIABLES = ("NO_COLOR", "COLORTERM", "TERM_PROGRAM", "TMUX", "STY", "TEXTUAL_DRIVER", "TEXTUAL_COLOR_SYSTEM")
 """Variables that describe the server's terminal, not the browser's."""
 
 
@@ -191,7 +191,7 @@ def app_for(words: Sequence[str], environment: Mapping[str, str], *, read_only: 
     needed = (*_NEEDED, *_NEEDED_ON_WINDOWS)
     kept = {}
     for name, value in environment.items():
-        if name in _OF_A_TERMINAL:
+        if name in _TERMINAL_VARIABLES:
             continue
         if not read_only or name in needed or name.startswith(_NEEDED_BEGINNINGS):
             kept[name] = value
@@ -324,14 +324,14 @@ class Connections:
         self._outside[connection] = asyncio.get_running_loop().call_later(SILENT_S, self._end, connection)
         return True
 
-    def let_in(self, connection: object) -> None:
+    def admit(self, connection: object) -> None:
         """Record that a connection has sent an allowed request."""
         if isinstance(connection, Connection) and (ending := self._outside.pop(connection, None)) is not None:
             ending.cancel()
 
     def lost(self, connection: Connection) -> None:
         """Note that a connection has ended."""
-        self.let_in(connection)
+        self.admit(connection)
         self._open.discard(connection)
 
     def _end(self, connection: Connection) -> None:
@@ -436,7 +436,7 @@ class AppServer(Server):
             return _refused(f"Refused: {refusal}.")
         if not self._is_known(request, entering=entering):
             return _refused(*_NO_KEY)
-        self._connections.let_in(request.protocol)
+        self._connections.admit(request.protocol)
         try:
             response = await handler(request)
         except web.HTTPException as error:

@@ -28,7 +28,7 @@ from workbench.checks.clock import fixed_clock
 from workbench.checks.fields import PythonReference
 from workbench.checks.values import keyword_text
 from workbench.config.agents import AGENT, KNOWN_AGENTS, AgentName, BuiltIn, agent_named
-from workbench.dataclasses import ByIdentity
+from workbench.dataclasses import CachedByIdentity
 from workbench.limits import MAX_REPEATS
 from workbench.suite.expected_calls import (
     AnyOrder,
@@ -655,7 +655,7 @@ def _all_expected_calls(case: Case) -> tuple[ExpectedCall, ...]:
     return tuple(calls)
 
 
-_expected_calls: ByIdentity[Case, tuple[ExpectedCall, ...]] = ByIdentity(_all_expected_calls)
+_expected_calls: CachedByIdentity[Case, tuple[ExpectedCall, ...]] = CachedByIdentity(_all_expected_calls)
 
 
 def _some_need_resolving(case: Case) -> bool:
@@ -665,7 +665,7 @@ def _some_need_resolving(case: Case) -> bool:
     return any(call.needs_resolving for call in case.expected_calls())
 
 
-_needs_resolving: ByIdentity[Case, bool] = ByIdentity(_some_need_resolving)
+_needs_resolving: CachedByIdentity[Case, bool] = CachedByIdentity(_some_need_resolving)
 
 
 class ToolChange(Frozen):

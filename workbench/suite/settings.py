@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from workbench.checks.check import with_parts
 from workbench.checks.combined_kinds import Judged
-from workbench.dataclasses import ByIdentity, dataclass
+from workbench.dataclasses import CachedByIdentity, dataclass
 from workbench.suite.frozen import values_of
 from workbench.suite.grading_model import ComparedBy, ExtraCalls, GraderName, InvalidArguments, RepeatRule, WholeNumbers
 from workbench.suite.model import Case, Suite
@@ -217,14 +217,14 @@ def _in_quarantine(suite: Suite, case: Case, grading: Grading) -> Grading:
     return replace(grading, quarantined=True)
 
 
-_limits: ByIdentity[Suite, Limits] = ByIdentity(lambda suite: _limits_of(suite.limits))
-_grading: ByIdentity[Suite, Grading] = ByIdentity(lambda suite: _grading_of(suite.grading))
+_limits: CachedByIdentity[Suite, Limits] = CachedByIdentity(lambda suite: _limits_of(suite.limits))
+_grading: CachedByIdentity[Suite, Grading] = CachedByIdentity(lambda suite: _grading_of(suite.grading))
 """The settings of cases without their own tables. Most cases write no table."""
 
 
 # The cache holds suites weakly. A function that kept its suite alive would keep the cache's entry for ever.
-_settings_under: ByIdentity[Suite, ByIdentity[Case, CaseSettings]] = ByIdentity(
-    lambda suite: ByIdentity(partial(_merged_settings, weakref.ref(suite)))
+_settings_under: CachedByIdentity[Suite, CachedByIdentity[Case, CaseSettings]] = CachedByIdentity(
+    lambda suite: CachedByIdentity(partial(_merged_settings, weakref.ref(suite)))
 )
 
 
@@ -298,7 +298,7 @@ REVIEW: Final = Judged.model_construct(
 """The check by which a judge reviews the user of a failed conversation."""
 
 
-_judged_of: ByIdentity[Case, tuple[Judged, ...]] = ByIdentity(
+_judged_of: CachedByIdentity[Case, tuple[Judged, ...]] = CachedByIdentity(
     lambda case: tuple([check for check in case.written_checks() if isinstance(check, Judged)])
 )
 """Returns the judged checks of a case. A plan asks for them several times."""

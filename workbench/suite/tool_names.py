@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 
-from workbench.dataclasses import ByIdentity, dataclass
+from workbench.dataclasses import CachedByIdentity, dataclass
 from workbench.suite.expected_calls import ANY_TOOL, comparable_name
 from workbench.suite.grading_model import ExtraCalls
 from workbench.suite.model import Case, Mock, Suite, written_tools
@@ -126,7 +126,7 @@ def _all_written_names(suite: Suite) -> tuple[str, ...]:
     return tuple(names)
 
 
-_written_names: ByIdentity[Suite, tuple[str, ...]] = ByIdentity(_all_written_names)
+_written_names: CachedByIdentity[Suite, tuple[str, ...]] = CachedByIdentity(_all_written_names)
 
 
 def unknown_in_suite(

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import Final, TypeVar
 
-from workbench.dataclasses import ByIdentity, dataclass
+from workbench.dataclasses import CachedByIdentity, dataclass
 from workbench.suite.expected_calls import ANY_TOOL, AnyOrder, DisallowedCall, ExpectedCall
 from workbench.suite.grading_model import ExtraCalls, GradingTable
 from workbench.suite.model import (
@@ -131,15 +131,15 @@ def _held(held: weakref.ref[Variant]) -> Variant:
     return variant
 
 
-_suites_of: ByIdentity[Variant, ByIdentity[Suite, Suite]] = ByIdentity(
-    lambda variant: ByIdentity(partial(_varied_suite, weakref.ref(variant)))
+_suites_of: CachedByIdentity[Variant, CachedByIdentity[Suite, Suite]] = CachedByIdentity(
+    lambda variant: CachedByIdentity(partial(_varied_suite, weakref.ref(variant)))
 )
-_cases_of: ByIdentity[Variant, ByIdentity[Case, Case]] = ByIdentity(
-    lambda variant: ByIdentity(partial(_varied_case, weakref.ref(variant)))
+_cases_of: CachedByIdentity[Variant, CachedByIdentity[Case, Case]] = CachedByIdentity(
+    lambda variant: CachedByIdentity(partial(_varied_case, weakref.ref(variant)))
 )
 
 
-_plain_cases: ByIdentity[Case, Case] = ByIdentity(lambda case: case.model_copy(update={"variants": ()}))
+_plain_cases: CachedByIdentity[Case, Case] = CachedByIdentity(lambda case: case.model_copy(update={"variants": ()}))
 
 
 def _varied_suite(held: weakref.ref[Variant], suite: Suite) -> Suite:

@@ -154,14 +154,14 @@ def _size(base64_text: str) -> int:
 
 # Servers can send NUL characters and lone surrogates, which text files and requests to models cannot hold.
 
-REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+REPLACEMENT_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 
 _UNFIT = late_pattern("[\0\ud800-\udfff]")
 
 
 def clean_text(text: str) -> str:
     """Return a text with � in place of NUL and lone surrogates."""
-    return _UNFIT.sub(REPLACEMENT, text)
+    return _UNFIT.sub(REPLACEMENT_CHARACTER, text)
 
 
 def clean_json(value: JsonValue) -> JsonValue:

@@ -41,7 +41,7 @@ async def answer_nothing(question: Question) -> Reply:
     return UNANSWERED
 
 
-class CallTime:
+class CallTimer:
     """The time limit of one call. It starts again at each sign of life, and pauses while the server waits for a reply.
 
     Enter it around the call; it raises TimeoutError. `call_s` is the limit in seconds. Signs of life extend the call to
@@ -95,10 +95,10 @@ class CallTime:
                 self.extend()
 
 
-class _Asking:
+class _CallInProgress:
     """A call in progress, and the run that replies to the server's requests."""
 
-    def __init__(self, ask: AskRun, time: CallTime) -> None:
+    def __init__(self, ask: AskRun, time: CallTimer) -> None:
         self._ask = ask
         self._time = time
         self._replies: set[asyncio.Task[Reply]] = set()
@@ -151,7 +151,7 @@ class ClientRequests:
         self._server = server
         self._roots = tuple(roots)
         self._secrets = secrets
-        self._calls: list[_Asking] = []
+        self._calls: list[_CallInProgress] = []
 
     def serve(self, client: Client) -> None:
         """Register for the requests of a client's connection. Call this before the client is entered."""
@@ -177,9 +177,9 @@ class ClientRequests:
         client._build_session = built  # type: ignore[method-assign]
 
     @asynccontextmanager
-    async def of_call(self, ask: AskRun, time: CallTime) -> AsyncIterator[_Asking]:
+    async def of_call(self, ask: AskRun, time: CallTimer) -> AsyncIterator[_CallInProgress]:
         """Assign the server's requests during a call to the run that makes the call."""
-        asking = _Asking(ask, time)
+        asking = _CallInProgress(ask, time)
         self._calls.append(asking)
         try:
             yield asking
@@ -187,7 +187,7 @@ class ClientRequests:
             self._calls.remove(asking)
             await asking.end()
 
-    async def consents(self, asking: _Asking, required: Sequence[ElicitRequestURLParams]) -> bool:
+    async def user_consents(self, asking: _CallInProgress, required: Sequence[ElicitRequestURLParams]) -> bool:
         """Return whether the user opens all addresses that a refused call requires."""
         for each in required:
             reply = await asking.reply(self._elicitation(each))

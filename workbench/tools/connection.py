@@ -14,7 +14,7 @@ from workbench.config.passed_variables import add_passed
 from workbench.config.secrets import Secrets
 from workbench.config.variables import environment_names, with_variables
 from workbench.dataclasses import dataclass
-from workbench.limits import MAX_SAID_CHARS
+from workbench.limits import MAX_SERVER_ERROR_CHARS
 from workbench.suite.server_model import Server
 from workbench.trajectory.events import ServerOutput, ToolDefinition
 
@@ -197,9 +197,9 @@ class Connection(Protocol):
 def first_line(error: BaseException | None) -> str:
     """Return the first line of an exception's text, cut to a limit; the exception's type if it has no text."""
     message = next(iter(str(error).splitlines()), "") or type(error).__name__
-    if len(message) <= MAX_SAID_CHARS:
+    if len(message) <= MAX_SERVER_ERROR_CHARS:
         return message
-    return message[:MAX_SAID_CHARS] + " …"
+    return message[:MAX_SERVER_ERROR_CHARS] + " …"
 
 
 def innermost(error: BaseException) -> BaseException:
@@ -240,7 +240,7 @@ def inherited_variables(environment: Mapping[str, str], passed: Iterable[str], s
 _AUTHORIZING = ("authorization", "proxy-authorization", "cookie")
 
 
-def learn_written(server: Server, secrets: Secrets) -> None:
+def register_server_secrets(server: Server, secrets: Secrets) -> None:
     """Register the secrets in a server's settings.
 
     Secrets are credentials in headers, values in `env` that look like keys, and passwords in addresses."""

@@ -34,7 +34,7 @@ class FreshServers:
 
     `name` is the server's name in messages."""
 
-    def __init__(self, name: str, begin: Begin, background: Background) -> None:
+    def __init__(self, name: str, begin: Begin, background: BackgroundClosing) -> None:
         self._name = name
         self._begin = begin
         self._background = background
@@ -118,7 +118,7 @@ class FreshServers:
             )
 
 
-class Background:
+class BackgroundClosing:
     """Servers being closed in the background; `finish` waits for them."""
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ class Leases:
 
     `places` bounds the runs that have such servers; a place becomes free when all servers of its run have ended."""
 
-    def __init__(self, places: asyncio.Semaphore, background: Background) -> None:
+    def __init__(self, places: asyncio.Semaphore, background: BackgroundClosing) -> None:
         self._places = places
         self._background = background
         self._held: list[tuple[FreshServers, McpServer]] = []

@@ -11,7 +11,7 @@ from workbench.suite.model import Subject
 from workbench.suite.server_model import Server
 from workbench.suite.trust import SuiteNeeds, agent_need, roots_need, server_need
 from workbench.tools.answer import ServerError
-from workbench.tools.python_code import FoundCode, PythonFunctions
+from workbench.tools.python_code import HashedCode, PythonFunctions
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Grant:
 
     needs: SuiteNeeds
     environment: Mapping[str, str] | ConfigError = field(repr=False)
-    code: FoundCode = field(repr=False)
+    code: HashedCode = field(repr=False)
 
     def covers(self, server: Server) -> bool:
         """Return whether a server's present definition was approved."""

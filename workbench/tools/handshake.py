@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.client.session import ClientSession
 
-_LOOK_S = 0.05
+_POLL_INTERVAL_S = 0.05
 
 _QUESTION = "server/discover"
 
@@ -104,13 +104,13 @@ class Handshake:
         """Wait until a task is done, for at most `seconds` while the server has nothing left to read."""
         left = seconds
         while left > 0:
-            done, _ = await asyncio.wait(tasks, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(tasks, timeout=_POLL_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED)
             if done:
                 return True
             if self._has_begun is False:
                 self._has_begun = self._connection.has_read
             if self._has_begun is not False:
-                left -= _LOOK_S
+                left -= _POLL_INTERVAL_S
         return False
 
 

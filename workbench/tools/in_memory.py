@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.dataclasses import dataclass
 from workbench.tools.answer import PythonReferenceError, ToolsError
 from workbench.tools.connection import TimeLimits, first_line, innermost
-from workbench.tools.python_code import FoundCode, PythonFunctions
+from workbench.tools.python_code import HashedCode, PythonFunctions
 from workbench.trajectory.events import ServerOutput
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class ModuleConnection:
 
     Each connection loads the module again, like a command that starts as a new process."""
 
-    def __init__(self, module: str, name: str, code: FoundCode, limits: TimeLimits) -> None:
+    def __init__(self, module: str, name: str, code: HashedCode, limits: TimeLimits) -> None:
         self._module = module
         self._name = name
         self._code = code

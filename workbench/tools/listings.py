@@ -14,7 +14,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workbench.dataclasses import ByIdentity, dataclass, json_text
+from workbench.dataclasses import CachedByIdentity, dataclass, json_text
 from workbench.suite.files import absolute, resolved
 from workbench.suite.frozen import values_of
 from workbench.suite.model import Case, ProviderTool, Suite, Tool, written_tools
@@ -75,7 +75,7 @@ class DamagedListingError(Exception):
     """A stored listing cannot be read; the message names its file."""
 
 
-class Listings:
+class StoredListings:
     """The stored listings of servers, one file for each suite file and definition of a server.
 
     `now` returns the time with its zone. A changed definition counts as a new server without a listing."""
@@ -188,13 +188,13 @@ def _definition(tool: Tool) -> ToolDefinition:
     return ToolDefinition(tool.name, tool.description, tool.parameters, values_of(tool.annotations))
 
 
-definition_of: ByIdentity[Tool, ToolDefinition] = ByIdentity(_definition)
+definition_of: CachedByIdentity[Tool, ToolDefinition] = CachedByIdentity(_definition)
 """Return the definition of a tool that is written in a suite.
 
 It is the same object each time, so runs need not convert it again."""
 
 
-definition_of_provider: ByIdentity[ProviderTool, ToolDefinition] = ByIdentity(
+definition_of_provider: CachedByIdentity[ProviderTool, ToolDefinition] = CachedByIdentity(
     lambda tool: ToolDefinition(tool.name, provider=tool.forms)
 )
 """Return the definition of a tool that providers run. It is the same object each time."""
@@ -206,7 +206,7 @@ def definitions_for(suite: Suite, case: Case) -> list[ToolDefinition]:
     return [*written, *map(definition_of_provider, suite.provider_tools)]
 
 
-def with_listed_names(file: SuiteFile, listings: Listings) -> SuiteFile:
+def with_listed_names(file: SuiteFile, listings: StoredListings) -> SuiteFile:
     """Return a suite file with a warning for each name of a tool that neither the suite nor a stored listing has."""
     suite = file.suite
     if suite is None or not suite.servers:

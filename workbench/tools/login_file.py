@@ -28,7 +28,7 @@ LOCK_TIMEOUT_S = 60.0
 
 _LOCK_AGAIN_S = 0.02
 
-_EARLY_S = 30.0
+_RENEW_EARLY_S = 30.0
 _EARLY_SHARE = 0.1
 
 
@@ -126,12 +126,12 @@ class StoredLogin(BaseModel):
         """Return whether the access token is valid and not yet due for renewal."""
         # Some servers revoke the whole login when they get an expired token.
         lifetime_s = self.tokens.get("expires_in")
-        early_s = _EARLY_S
+        early_s = _RENEW_EARLY_S
         if isinstance(lifetime_s, int | float):
             early_s = min(early_s, lifetime_s * _EARLY_SHARE)
         return self.is_valid(now_s + early_s)
 
-    def learn(self, server: str, secrets: Secrets) -> None:
+    def register_secrets(self, server: str, secrets: Secrets) -> None:
         """Register the secrets of the login of a server."""
         name = re.sub(r"\W+", "_", server.upper())
         secrets.add(f"{name}_TOKEN", self.access_token)

@@ -28,11 +28,11 @@ MAX_RESTARTS = 3
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.25, 1.0
 """The first and the longest pause between two attempts to reach a lost server at a URL."""
 
-_STEADY_CALLS = 10
+_STEADY_AFTER_CALLS = 10
 """After this number of answers, a server's death counts as an accident, and not for `MAX_RESTARTS`."""
 
 
-async def _tell_nobody() -> None:
+async def _ignore_listing() -> None:
     pass
 
 
@@ -59,7 +59,7 @@ class McpServer:
         connect: Callable[[], Connection],
         secrets: Secrets,
         limits: TimeLimits,
-        relisted: Callable[[], Awaitable[object]] = _tell_nobody,
+        relisted: Callable[[], Awaitable[object]] = _ignore_listing,
         announce: Announce = announce_nothing,
         *,
         known: bool = False,
@@ -103,7 +103,7 @@ class McpServer:
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
-        """The tools that runs offer, with prefixed names: those of the first listing until the next `adopt`."""
+        """The tools that runs offer, with prefixed names: those of the first listing until the next `begin_batch`."""
         return self._tools
 
     @property
@@ -123,7 +123,7 @@ class McpServer:
 
     @property
     def instructions(self) -> str:
-        """The server's instructions that runs send. They are those of the first session until the next `adopt`."""
+        """The server's instructions that runs send: those of the first session until the next `begin_batch`."""
         return self._instructions
 
     @property
@@ -131,7 +131,7 @@ class McpServer:
         """The server's instructions in the present session, "" without any."""
         return self._session.instructions
 
-    def adopt(self) -> None:
+    def begin_batch(self) -> None:
         """Begin a batch: offer the tools that the server has now, and forget earlier deaths."""
         self._tools, self._instructions = self._session.listed, self._session.instructions
         self._lists_others = None
@@ -186,7 +186,7 @@ class McpServer:
         died too often."""
         if self._renewal is None and self._is_up:
             # A run whose first call comes while the server goes down has no state there, so it gets the next session.
-            await self._session.gone_down()
+            await self._session.wait_until_down()
         if self._renewal is None:
             if not self._is_up or self._closed or not (self._session.expired or self._session.down is not None):
                 return
@@ -209,7 +209,7 @@ class McpServer:
         async with self.turn():
             return await RunServer(self).call(tool, arguments, on_progress, ask)
 
-    async def progressed(self, start: asyncio.Task[None]) -> None:
+    async def wait_for_start(self, start: asyncio.Task[None]) -> None:
         """Wait until the server has been downloaded, or its starting task has ended."""
         waiting = {start}
         if self.downloads:
@@ -287,7 +287,7 @@ class McpServer:
         if old.expired:
             notice, output = f"server {name!r} had forgotten the session, and got a new one", None
         else:
-            if old.answered >= _STEADY_CALLS:
+            if old.answered >= _STEADY_AFTER_CALLS:
                 self._restarts = 0
             if self._restarts >= MAX_RESTARTS:
                 stays = f"it has failed {counted(1 + MAX_RESTARTS, 'time')} in this batch, and stays down"
@@ -341,7 +341,7 @@ class McpServer:
             renewal.exception()  # seen by the runs that waited
 
     def _retire(self, session: Session) -> None:
-        retirement = asyncio.create_task(session.retire())
+        retirement = asyncio.create_task(session.close_when_idle())
         self._retirements.add(retirement)
 
         def over(_: asyncio.Task[None]) -> None:

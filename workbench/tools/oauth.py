@@ -45,7 +45,7 @@ _logger = logging.getLogger(__name__)
 
 _LAST_RENEWAL_S = 3.0
 
-_NO_LONGER = ("invalid_grant", "invalid_client", "unauthorized_client")
+_LOGIN_ENDED_ERRORS = ("invalid_grant", "invalid_client", "unauthorized_client")
 """The errors of an authorization server that end a login (RFC 6749, section 5.2)."""
 
 _PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -100,7 +100,7 @@ class ServerLogin:
             if (token := self._usable(refused)) is not None:
                 return token
             try:
-                return await _undisturbed(self._renewed(refused))
+                return await _finish_renewal(self._renewed(refused))
             except LoginError:
                 # The renewal was early, so another attempt may succeed before the token expires.
                 login = self._login
@@ -154,7 +154,7 @@ class ServerLogin:
     def _take(self, login: StoredLogin | None) -> None:
         self._login = login
         if login is not None:
-            login.learn(self._server, self._secrets)
+            login.register_secrets(self._server, self._secrets)
 
     async def _refreshed(self, refused: str | None) -> StoredLogin:
         login = self._login
@@ -175,7 +175,7 @@ class ServerLogin:
                 return _stored(provider, self._settings)
         except _FAILURES as error:
             raise LoginError(f"cannot renew its login: {requests.reason(error)}") from error
-        if requests.error_code() in _NO_LONGER:
+        if requests.error_code() in _LOGIN_ENDED_ERRORS:
             self._login = None
             self._file.forget()
             raise self.wants_login(" (the last one has ended)")
@@ -188,11 +188,11 @@ class ServerLogin:
         except _FAILURES as error:
             raise LoginError(f"cannot be logged in to: {requests.why_not_authorized(error, provider)}") from error
         login = _stored(provider, self._settings)
-        login.learn(self._server, self._secrets)
+        login.register_secrets(self._server, self._secrets)
         return login
 
 
-async def _undisturbed(renewal: Coroutine[Any, Any, str]) -> str:
+async def _finish_renewal(renewal: Coroutine[Any, Any, str]) -> str:
     """Await the renewal of a token. If the caller is cancelled, give the renewal some time to end.
 
     A refresh token works only once, so stopping a run before the answer would lose the login."""
@@ -490,7 +490,7 @@ class _Requests:
                 f"redirect address {_redirect_of(provider)}, and write its client_id, and if it has one its "
                 "client_secret with the issuer, into the suite"
             )
-        if self.error_code() in _NO_LONGER:
+        if self.error_code() in _LOGIN_ENDED_ERRORS:
             return f"{self.last_refusal()}: check client_id and client_secret"
         return self.reason(error)
 

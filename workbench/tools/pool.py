@@ -23,20 +23,27 @@ from workbench.suite.server_model import Server, ServerProtocol
 from workbench.suite.trust import provider_tool_need, server_folder
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.case_answers import Answers
-from workbench.tools.connection import Announce, Connection, ServerStatus, TimeLimits, announce_nothing, learn_written
-from workbench.tools.fresh_servers import Background, FreshServers, Leases, Starting
+from workbench.tools.connection import (
+    Announce,
+    Connection,
+    ServerStatus,
+    TimeLimits,
+    announce_nothing,
+    register_server_secrets,
+)
+from workbench.tools.fresh_servers import BackgroundClosing, FreshServers, Leases, Starting
 from workbench.tools.grant import Grant
 from workbench.tools.listings import (
     DamagedListingError,
     Listing,
     ListingChange,
-    Listings,
+    StoredListings,
     definition_of_provider,
     definitions_for,
 )
 from workbench.tools.login_file import Logins
 from workbench.tools.mocks import Mocks
-from workbench.tools.python_code import FoundCode, PythonFunctions
+from workbench.tools.python_code import HashedCode, PythonFunctions
 from workbench.tools.tool_pages import issues_notice
 from workbench.tools.toolbox import Toolbox, changed_definitions, offered
 from workbench.trajectory.events import JsonValue, ServerInstructions, ServerOutput, ToolDefinition
@@ -89,21 +96,21 @@ class ServerPool:
         self._tell_listed = listed
         self._program = program
         self._limits = limits or TimeLimits()
-        self._listings = Listings(program.folders.listings, now)
+        self._listings = StoredListings(program.folders.listings, now)
         self._servers: dict[tuple[Path, str], Starting] = {}
         self._fresh: dict[tuple[Path, str], FreshServers] = {}
         self._places = asyncio.Semaphore(MAX_SERVED_RUNS)
-        self._background = Background()
+        self._background = BackgroundClosing()
         self._remembered: WeakKeyDictionary[McpServer, tuple[tuple[ToolDefinition, ...], str]] = WeakKeyDictionary()
         """The last listing of each server, redacted."""
         self._protocols: dict[tuple[Path, str], ServerProtocol] = {}
         """The way in which the next session of each server begins, as its last start found out."""
-        self._functions: dict[FoundCode | None, PythonFunctions] = {}
+        self._functions: dict[HashedCode | None, PythonFunctions] = {}
         self._closed = False
         self.secrets = program.secrets
         """The known secrets; starting a server adds those of its settings."""
 
-    def functions(self, code: FoundCode | None) -> PythonFunctions:
+    def functions(self, code: HashedCode | None) -> PythonFunctions:
         # One object for each approved code: all runs of a batch load each module once.
         return self._functions.setdefault(code, PythonFunctions(code))
 
@@ -192,7 +199,7 @@ class ServerPool:
             of_servers = {name: text for name, text in of_servers.items() if name in present}
         sent = self._sent(of_servers)
         if instructions:
-            sent, changed = self._sent_then(sent, of_servers, instructions)
+            sent, changed = self._earlier_instructions(sent, of_servers, instructions)
             notices += changed
 
         def close() -> None:
@@ -225,7 +232,7 @@ class ServerPool:
                 sent.append(ServerInstructions(server, cut_instructions(text)))
         return tuple(sent)
 
-    def _sent_then(
+    def _earlier_instructions(
         self, now: Sequence[ServerInstructions], servers: Iterable[str], then: Mapping[str, str]
     ) -> tuple[tuple[ServerInstructions, ...], list[str]]:
         by_server = {each.server: each for each in now}
@@ -309,7 +316,7 @@ class ServerPool:
         if not started.start.done():
             start = started.start
         if start is not None:
-            await started.server.progressed(start)
+            await started.server.wait_for_start(start)
         else:
             await started.server.changed(seen)
 
@@ -326,7 +333,7 @@ class ServerPool:
         """Prepare the servers for the next batch: dead ones may start again, the others offer their latest tools."""
         # Within a batch the offered tools do not change, because runs with different tools cannot be compared.
         for started in self._servers.values():
-            started.server.adopt()
+            started.server.begin_batch()
         for fresh in self._fresh.values():
             fresh.renew()
         dead = {key: started for key, started in self._servers.items() if started.server.down is not None}
@@ -455,7 +462,7 @@ class ServerPool:
 
     def _connection(self, suite_file: Path, server: Server, grant: Grant, limits: TimeLimits) -> Connection:
         secrets = self._program.secrets
-        learn_written(server, secrets)
+        register_server_secrets(server, secrets)
         if server.module is not None:
             from workbench.tools.in_memory import ModuleConnection
 

@@ -38,7 +38,7 @@ _package_numbers = count(1)
 
 
 @dataclass(frozen=True, slots=True)
-class FoundModule:
+class HashedModule:
     """A module that a suite uses: its file, the SHA-256 of its content, and whether it is in the suite's folder.
 
     `file` is `None` for a module that has no file, because it is built into Python or does not exist."""
@@ -49,11 +49,11 @@ class FoundModule:
 
 
 @dataclass(frozen=True)
-class FoundCode:
+class HashedCode:
     """The modules that a suite names and the neighbours that they import, by their dotted names."""
 
     folder: Path
-    modules: Mapping[str, FoundModule]
+    modules: Mapping[str, HashedModule]
 
     def __hash__(self) -> int:
         return hash((self.folder, frozenset(self.modules.items())))
@@ -68,7 +68,7 @@ class FoundCode:
         return tuple(sorted(files))
 
 
-def find_code(folder: Path, names: Iterable[str]) -> FoundCode:
+def hash_code(folder: Path, names: Iterable[str]) -> HashedCode:
     """Find the files of modules and hash them, without importing anything.
 
     A module outside the folder is an installed one. Modules that a file imports relatively (`from . import helper`) are
@@ -76,7 +76,7 @@ def find_code(folder: Path, names: Iterable[str]) -> FoundCode:
     folder = folder.absolute()
     # Python caches the content of folders, which may be outdated: a file may have been written a moment ago.
     importlib.invalidate_caches()
-    modules: dict[str, FoundModule] = {}
+    modules: dict[str, HashedModule] = {}
     waiting = list(dict.fromkeys(names))
     named = frozenset(waiting)
     while waiting:
@@ -86,7 +86,7 @@ def find_code(folder: Path, names: Iterable[str]) -> FoundCode:
         spec = _spec_below(folder, name)
         file = _file_of(spec)
         if spec is None or file is None:
-            modules[name] = FoundModule(None)
+            modules[name] = HashedModule(None)
             if name in named:
                 modules[name] = _installed(name)
             continue
@@ -95,16 +95,16 @@ def find_code(folder: Path, names: Iterable[str]) -> FoundCode:
         if parent:
             waiting.append(parent)
         content = _content(file)
-        modules[name] = FoundModule(file, _hash(content))
+        modules[name] = HashedModule(file, _hash(content))
         if content is not None and file.suffix == ".py":
             package = parent
             if spec.submodule_search_locations is not None:
                 package = name
             waiting += _neighbours(content, package)
-    return FoundCode(folder, modules)
+    return HashedCode(folder, modules)
 
 
-def import_module(code: FoundCode, name: str) -> ModuleType:
+def import_module(code: HashedCode, name: str) -> ModuleType:
     """Import a module of the found code; a module of the suite's folder is imported again each time.
 
     Raises PythonReferenceError if a file has changed since it was found, and the errors of the module's own code."""
@@ -148,7 +148,7 @@ class _ApprovedFinder:
     builds at run time was not found before, and is imported unchecked."""
 
     def __init__(self) -> None:
-        self.packages: dict[str, FoundCode] = {}
+        self.packages: dict[str, HashedCode] = {}
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -222,7 +222,7 @@ def _spec_below(folder: Path, name: str) -> ModuleSpec | None:
     return spec
 
 
-def _installed(name: str) -> FoundModule:
+def _installed(name: str) -> HashedModule:
     """Return the module of this name that Python itself would import, without importing its parents."""
     # `importlib.util.find_spec` would import the module's parents, and so run their code.
     places: Sequence[str] | None = None
@@ -230,15 +230,15 @@ def _installed(name: str) -> FoundModule:
     parts = name.split(".")
     for depth in range(1, len(parts) + 1):
         if depth > 1 and places is None:
-            return FoundModule(None, in_folder=False)
+            return HashedModule(None, in_folder=False)
         spec = _found_by_python(".".join(parts[:depth]), places)
         if spec is None:
-            return FoundModule(None, in_folder=False)
+            return HashedModule(None, in_folder=False)
         places = spec.submodule_search_locations
     file = _file_of(spec)
     if file is None:
-        return FoundModule(None, in_folder=False)
-    return FoundModule(file, _hash(_content(file)), in_folder=False)
+        return HashedModule(None, in_folder=False)
+    return HashedModule(file, _hash(_content(file)), in_folder=False)
 
 
 def _found_by_python(name: str, places: Sequence[str] | None) -> ModuleSpec | None:
@@ -307,7 +307,7 @@ class PythonFunctions:
 
     Each module is loaded once. Any thread may use the object."""
 
-    def __init__(self, code: FoundCode | None) -> None:
+    def __init__(self, code: HashedCode | None) -> None:
         self._code = code
         self._loaded: dict[str, ModuleType] = {}
         self._loading = threading.Lock()
@@ -370,7 +370,7 @@ class PythonFunctions:
         value: object = getattr(module, name, None)
         return value
 
-    def _load(self, code: FoundCode, module_name: str) -> ModuleType:
+    def _load(self, code: HashedCode, module_name: str) -> ModuleType:
         module = import_module(code, module_name)
         with self._keeping:
             if self._forgotten:

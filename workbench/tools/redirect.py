@@ -35,7 +35,7 @@ class RedirectAnswer:
     iss: str | None = None
 
 
-class Redirect:
+class RedirectServer:
     """A context manager that waits at a local address for the answer to one login.
 
     Entering it raises PortTakenError if the port is in use. An answer with an unexpected `state` belongs to another
@@ -53,7 +53,7 @@ class Redirect:
         """The address to which the authorization server sends the browser."""
         return f"http://{_HOST}:{self.port}{_PATH}"
 
-    async def __aenter__(self) -> Redirect:
+    async def __aenter__(self) -> RedirectServer:
         try:
             self._server = await asyncio.start_server(self._serve, _HOST, self.port)
         except OSError as error:

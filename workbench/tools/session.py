@@ -17,7 +17,7 @@ from workbench.limits import MAX_CALL_QUESTIONS, MAX_CALL_SECONDS, MAX_MESSAGE_B
 from workbench.numerals import seconds_text, setting_text
 from workbench.suite.server_model import Server
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer, answer_of, clean_object, clean_text, error_of
-from workbench.tools.client_requests import CallTime, ClientRequests, answer_nothing
+from workbench.tools.client_requests import CallTimer, ClientRequests, answer_nothing
 from workbench.tools.connection import (
     REFUSAL,
     Connection,
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
 # the client from start to end; any task may make calls. `mcp` takes most of a second to import, so the first start of a
 # server imports it in a thread.
 
-_LAST_RESORT_S = 0.5
+_KILL_TIMEOUT_S = 0.5
 
-_LOOK_S = 0.05
+_POLL_INTERVAL_S = 0.05
 
 _MIN_LISTENING_SECONDS = 1.0
 """The shortest life of a stream of changes. If a server ends the stream sooner, no other stream is requested."""
 
 # Some servers announce a change for each listing: without a pause, listing would never end.
-LISTINGS_APART_S = 1.0
+MIN_LISTING_INTERVAL_S = 1.0
 """The pause after each new listing, in seconds."""
 
 _logger = logging.getLogger(__name__)
@@ -236,7 +236,7 @@ class Session:
         # A server that was started again may no longer list the tool.
         name = self._own_names.get(tool) or tool.removeprefix(self._server.prefix)
         call_s = self._limits.call_s
-        time = CallTime(call_s, max(call_s, MAX_CALL_SECONDS))
+        time = CallTimer(call_s, max(call_s, MAX_CALL_SECONDS))
 
         async def report_progress(progress: float, total: float | None, message: str | None) -> None:
             time.reported = True
@@ -256,7 +256,7 @@ class Session:
                             # The call was not executed, and is repeated after the user has opened these addresses.
                             required = self._requests.required_by(error)
                             known, asked = asked, asked | {each.elicitation_id or each.url for each in required}
-                            if asked == known or not await self._requests.consents(asking, required):
+                            if asked == known or not await self._requests.user_consents(asking, required):
                                 raise
                 if asking.too_many:
                     raise self._failure(MAX_CALL_QUESTIONS.reached(what=f"a call of {tool}"))
@@ -292,12 +292,12 @@ class Session:
         while owner is not None and not owner.done() and self._listed is seen and self._relisting is not None:
             await asyncio.wait({owner, self._relisting}, return_when=asyncio.FIRST_COMPLETED)
 
-    async def gone_down(self) -> None:
+    async def wait_until_down(self) -> None:
         """Wait until a server that lost its connection is down; return at once while the server can be called."""
         if self._client is None and not self._connecting and self._down is None:
             await self._end()
 
-    async def retire(self) -> None:
+    async def close_when_idle(self) -> None:
         """Close the connection when the calls in progress have ended."""
         if self._under_way:
             self._idle.clear()
@@ -348,7 +348,7 @@ class Session:
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._limits.download_s
         while clock() < deadline:
-            done, _ = await asyncio.wait(over, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(over, timeout=_POLL_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED)
             if done or self._connection.has_read:
                 return True
         return False
@@ -418,7 +418,7 @@ class Session:
                 assert relisting is not None
                 relisting.set_result(None)
                 await self._tell_relisted()
-            await asyncio.sleep(LISTINGS_APART_S)
+            await asyncio.sleep(MIN_LISTING_INTERVAL_S)
 
     async def _list_tools(self, pages: ToolPages) -> tuple[ToolDefinition, ...]:
         listed = await pages.read()
@@ -483,7 +483,7 @@ class Session:
         if not owner.done():
             self._connection.kill()
             self._cancel_owner()
-            await asyncio.wait({owner}, timeout=_LAST_RESORT_S)
+            await asyncio.wait({owner}, timeout=_KILL_TIMEOUT_S)
 
     def _cancel_owner(self) -> None:
         if self._owner is not None and not self._cancelled:

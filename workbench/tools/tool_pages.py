@@ -189,14 +189,14 @@ class ToolPages:
         return reason is None
 
 
-class _Fault(NamedTuple):
+class _SchemaFault(NamedTuple):
     """The first fault that the SDK finds in a page: its path, and the predicate of a sentence about it."""
 
     path: tuple[str | int, ...]
     message: str
 
 
-def _fault_of(page: Mapping[str, Any], version: str, redact: Callable[[str], str]) -> _Fault | None:
+def _fault_of(page: Mapping[str, Any], version: str, redact: Callable[[str], str]) -> _SchemaFault | None:
     """Return the first fault of a page by the protocol's version, or without one by the SDK's own model."""
     from mcp_types import ListToolsResult, methods
     from pydantic import ValidationError
@@ -209,7 +209,7 @@ def _fault_of(page: Mapping[str, Any], version: str, redact: Callable[[str], str
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         if first["type"] == "missing":
-            return _Fault(first["loc"], "is missing, and the protocol requires it")
+            return _SchemaFault(first["loc"], "is missing, and the protocol requires it")
         expected = _EXPECTED.get(first["type"]) or first["msg"].removeprefix("Input should be ")
         # The path of a union's member ends with the member's name, which is not in the page.
         path: list[str | int] = []
@@ -220,7 +220,7 @@ def _fault_of(page: Mapping[str, Any], version: str, redact: Callable[[str], str
             except (LookupError, TypeError):
                 break
             path.append(part)
-        return _Fault(tuple(path), f"is {_shown(value, redact)}, where the protocol expects {expected}")
+        return _SchemaFault(tuple(path), f"is {_shown(value, redact)}, where the protocol expects {expected}")
     return None
 
 

@@ -80,7 +80,7 @@ def _renamed(parameters: Mapping[str, JsonValue], change: ToolChange) -> dict[st
     return schema
 
 
-def as_defined(call: ToolCall, changes: Iterable[ToolChange]) -> ToolCall:
+def call_as_defined(call: ToolCall, changes: Iterable[ToolChange]) -> ToolCall:
     """Return a call of a changed tool with the server's names of the tool and the arguments."""
     for change in changes:
         if call.tool == (change.name or change.tool):
@@ -175,7 +175,7 @@ class Toolbox:
         mocked = await self._mocks.plan(call, judge)
         if mocked is not None:
             return mocked
-        defined, tool = as_defined(call, self._changes), self._known[call.tool]
+        defined, tool = call_as_defined(call, self._changes), self._known[call.tool]
         if defined.tool in self._servers:
             return _executed(defined, self._servers[defined.tool], tool)
         return _ready("default", _refusal_of(tool, call) or default_answer(call))

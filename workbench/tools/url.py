@@ -94,7 +94,7 @@ class UrlConnection:
         """The way out of that refusal, as the end of a sentence, if the login of the server knows it."""
         self._session_gone = False
         self._lost: asyncio.Future[None] | None = None
-        self._reading: _Watched | None = None
+        self._reading: _ObservedStream | None = None
 
     @property
     def where(self) -> str:
@@ -148,7 +148,7 @@ class UrlConnection:
                 await exits.enter_async_context(client)
                 transport = streamable_http_client(self._url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES)
             read_stream, write_stream = await exits.enter_async_context(transport)
-            self._reading = _Watched(read_stream, self._lose)
+            self._reading = _ObservedStream(read_stream, self._lose)
             self._exits = exits.pop_all()
             return self._reading, write_stream
 
@@ -355,7 +355,7 @@ class _Given:
         return self.client
 
 
-class _Watched:
+class _ObservedStream:
     def __init__(self, stream: ReadStream[SessionMessage | Exception], on_end: Callable[[], None]) -> None:
         self._stream = stream
         self._on_end = on_end
@@ -373,7 +373,7 @@ class _Watched:
             self._end()
             raise
 
-    def __aiter__(self) -> _Watched:
+    def __aiter__(self) -> _ObservedStream:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
@@ -387,7 +387,7 @@ class _Watched:
         self._end()
         await self._stream.aclose()
 
-    async def __aenter__(self) -> _Watched:
+    async def __aenter__(self) -> _ObservedStream:
         await self._stream.__aenter__()
         return self
 

@@ -17,7 +17,7 @@ import sys
 MARK = "WORKBENCH_STARTED_AS"
 """The environment variable with the mark."""
 
-_PASSES = 100
+_MAX_SEARCHES = 100
 """The most searches for marked processes: a marked process may start others during a search."""
 
 
@@ -93,7 +93,7 @@ def end_marked(mark: bytes, group: int = 0) -> list[tuple[int, bytes]]:
     ended: dict[int, bytes] = {}
     if not mark:
         return []
-    for _ in range(_PASSES):
+    for _ in range(_MAX_SEARCHES):
         found = _marked(b"%s=%s" % (MARK.encode(), mark), ended, group)
         if not found:
             break

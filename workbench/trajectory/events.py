@@ -48,7 +48,7 @@ ProviderTool = Literal["offered", "other"]
 """A tool that the model's provider runs itself: `offered` by the suite, or an `other` tool, which is only shown."""
 
 
-# `weakref_slot`, because `ByIdentity` keeps the compiled schema of a tool as long as the definition lives.
+# `weakref_slot`, because `CachedByIdentity` keeps the compiled schema of a tool as long as the definition lives.
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class ToolDefinition:
     """A tool as models see it; `parameters` is its JSON Schema.

@@ -191,7 +191,7 @@ class TrajectoryFold:
             raise TrajectoryError("a run starts with RunStarted, once")
         if self._next_sequence and event.run_id != self._run_id:
             raise TrajectoryError(f"an event of run {event.run_id} among those of {self._run_id}")
-        self._outside_ms += self._outside_before(event)
+        self._outside_ms += self._time_outside_loop_ms(event)
         match what:
             case RunStarted():
                 self._start = what
@@ -304,7 +304,7 @@ class TrajectoryFold:
         """The latest round; there must be one."""
         return self._rounds[-1].record()
 
-    def _outside_before(self, event: Event) -> float:
+    def _time_outside_loop_ms(self, event: Event) -> float:
         """Return how many of the milliseconds since the last event were spent outside the agent loop."""
         since_last_ms = event.time_ms - self._time_ms
         # `Resumed` adds the time while held.

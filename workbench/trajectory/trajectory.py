@@ -37,7 +37,7 @@ CUT_OFF = "an answer was cut off at the token limit: raise `max_tokens`"
 """The notice of a run with an answer cut off at the token limit."""
 
 
-# `weakref_slot`, because `ByIdentity` keeps the text of a call as long as the record lives.
+# `weakref_slot`, because `CachedByIdentity` keeps the text of a call as long as the record lives.
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class CallRecord:
     """A tool call and its result; `complete` is false while the arguments are still arriving."""
@@ -91,14 +91,14 @@ class CallRecord:
         return self.call.arguments
 
 
-class OfTool(Protocol):
+class HasTool(Protocol):
     """A call with a tool's name: a call in a run, or an expected call of a case."""
 
     @property
     def tool(self) -> str: ...
 
 
-def tools_of(calls: Iterable[OfTool]) -> tuple[str, ...]:
+def tools_of(calls: Iterable[HasTool]) -> tuple[str, ...]:
     return tuple([call.tool for call in calls])
 
 

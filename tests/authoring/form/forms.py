@@ -10,7 +10,7 @@ from workbench.authoring.known_tools import tools_of_suite
 from workbench.show.spans import plain
 from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import parse_suite
-from workbench.tools.listings import Listings
+from workbench.tools.listings import StoredListings
 from workbench.tui.case.form.page import lay_out
 
 EVERYTHING = """
@@ -310,7 +310,7 @@ def source_of(text: str = EVERYTHING, index: int | None = 0, *, every_key: bool 
     """The form of a case of a suite's text; without an index, of the suite's settings."""
     parts, path = SuiteText.of(text), Path("home.toml")
     problems = parse_suite(text, path).problems
-    tools = tools_of_suite(parts.header, path, Listings(Path("nowhere")))
+    tools = tools_of_suite(parts.header, path, StoredListings(Path("nowhere")))
     table = parts.header if index is None else parts.cases[index]
     at = () if index is None else ("cases", index)
     return FormSource(table, at, parts.header, problems, tools, every_key=every_key)

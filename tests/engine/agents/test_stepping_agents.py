@@ -15,7 +15,7 @@ from tests.programs import program_of
 from tests.tools.processes import is_running
 from workbench.engine.breakpoints import breakpoint_of
 from workbench.engine.checkpoint import (
-    NOT_ASKED_AGAIN,
+    AGENT_NOT_REPEATABLE,
     SKIPPED,
     AddMessage,
     AnswerCall,
@@ -71,7 +71,7 @@ def test_an_added_message_is_the_next_prompt_of_the_session(person: Person, tmp_
 def test_an_agent_is_not_asked_again_and_nothing_is_lost(person: Person, tmp_path: Path, place: str) -> None:
     run_id = person.hold(load_suite(suite_of(tmp_path, *CALL)), "subject", place)
     assert person.held_at is not None
-    assert person.session.do(run_id, Regenerate(), person.held_at).result(10) == NOT_ASKED_AGAIN
+    assert person.session.do(run_id, Regenerate(), person.held_at).result(10) == AGENT_NOT_REPEATABLE
     assert person.session.go_on(run_id, "end", person.held_at).result(10) is None
     [result] = person.finished()
     assert (result.trajectory.final_answer, result.trajectory.touched) == ("rain in Oslo", False)

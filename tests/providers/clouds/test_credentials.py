@@ -22,7 +22,7 @@ from tests.providers.server import Answer, Request, Server, document, serve
 from tests.quick import first_of
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
-from workbench.providers.clouds.credentials import Renewed, Token
+from workbench.providers.clouds.credentials import RenewableCredentials, Token
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import ModelError
 
@@ -92,7 +92,7 @@ async def test_a_token_that_cannot_be_renewed_is_used_until_it_ends(left_s: floa
             raise ModelError("the service of tokens is away")
         return tokens.pop()
 
-    credentials = Renewed(fetch, lambda token: {"TOKEN": token.value}, Secrets())
+    credentials = RenewableCredentials(fetch, lambda token: {"TOKEN": token.value}, Secrets())
     await credentials.current()
     if is_used:
         assert (await credentials.current()).value == "planted-first-token"

@@ -19,7 +19,7 @@ from tests.providers.http.runs import TWICE, failures, retries_of, run_alone
 from tests.providers.server import CUT, Answer, Call, serve
 from workbench.limits import MAX_MESSAGE_BYTES
 from workbench.providers.clouds.event_stream import EventStreamParser
-from workbench.providers.model import ModelError, TooMuchError
+from workbench.providers.model import AnswerTooLargeError, ModelError
 from workbench.providers.wire.wire import SseEvent
 
 KEY = {"MY_KEY": "bedrock-key-0123456789"}
@@ -48,7 +48,7 @@ def test_any_bytes_end_in_events_or_an_error(stream: bytes) -> None:
         parser.feed(stream)
         parser.close()
     except ModelError as error:
-        assert "stream of the answer" in str(error) or isinstance(error, TooMuchError)
+        assert "stream of the answer" in str(error) or isinstance(error, AnswerTooLargeError)
 
 
 @given(st.integers(0, 10**6), st.integers(1, 255))
@@ -59,7 +59,7 @@ def test_a_changed_byte_is_noticed(at: int, change: int) -> None:
     with pytest.raises(ModelError) as raised:
         parser.feed(bytes(whole))
         parser.close()
-    assert raised.value.retryable or isinstance(raised.value, TooMuchError)
+    assert raised.value.retryable or isinstance(raised.value, AnswerTooLargeError)
 
 
 def test_headers_of_other_types_are_passed_over() -> None:
@@ -75,7 +75,7 @@ def test_headers_of_other_types_are_passed_over() -> None:
 def test_a_frame_without_end_is_not_collected() -> None:
     whole = frame({}, b"x" * 8)
     head = (MAX_MESSAGE_BYTES + 17).to_bytes(4) + whole[4:8]
-    with pytest.raises(TooMuchError):
+    with pytest.raises(AnswerTooLargeError):
         EventStreamParser().feed(head + zlib.crc32(head).to_bytes(4))
 
 

@@ -16,7 +16,7 @@ from tests.providers.http.asking import REQUEST, ask, text_of
 from tests.providers.server import CUT, Answer, Call, document, serve
 from workbench.config.secrets import Secrets
 from workbench.providers.http.endpoints import Endpoints
-from workbench.providers.model import OverHttp
+from workbench.providers.model import HttpModel
 
 PLANTED = "planted-trap-0123456789"
 EVIL = f"http://127.0.0.1:1/{PLANTED}"
@@ -147,7 +147,7 @@ async def test_a_request_is_shown_without_its_credentials(tmp_path: Path) -> Non
             spec = cloud_spec(server, tmp_path, f'{settings}\nmodel = "x"', environment)
             endpoints = Endpoints(Secrets())
             model = endpoints.open(spec, environment)
-            assert isinstance(model, OverHttp)
+            assert isinstance(model, HttpModel)
             request = await model.http_request(REQUEST)
             assert request is not None
             shown.append(f"{request.url.removeprefix(server.url)} {dict(request.headers)}")

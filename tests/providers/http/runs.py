@@ -14,7 +14,7 @@ from workbench.providers.model import RetryPolicy
 from workbench.trajectory.events import RequestFailed, RetryScheduled
 
 SILENCE_S = 0.25
-TWICE = RetryPolicy(attempts=2, first_wait_s=0.001, longest_asked_s=0.001)
+TWICE = RetryPolicy(attempts=2, first_wait_s=0.001, max_requested_wait_s=0.001)
 
 
 def spec_of(server: Server, api: Api, **settings: Any) -> ModelSpec:

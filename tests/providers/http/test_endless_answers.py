@@ -14,7 +14,7 @@ from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.providers.http import answers, clients
 from workbench.providers.http.endpoints import Endpoints
-from workbench.providers.model import ModelError, TooMuchError
+from workbench.providers.model import AnswerTooLargeError, ModelError
 from workbench.providers.wire import errors, tool_calls
 
 MOST = 32 * 1024
@@ -60,7 +60,7 @@ ENDLESS: dict[str, Callable[[Api], Answer]] = {
 async def test_an_answer_without_end_is_not_read_beyond_a_limit(what: str, api: Api) -> None:
     with (
         Server(lambda _: ENDLESS[what](api)) as server,
-        pytest.raises(TooMuchError, match=r"the model sent too much: .*more than "),
+        pytest.raises(AnswerTooLargeError, match=r"the model sent too much: .*more than "),
     ):
         await ask(spec_of(server, api))
 
@@ -106,7 +106,7 @@ async def test_parts_that_are_kept_have_a_limit_of_their_own(api: Api, monkeypat
     events = b"".join(b"data: " + PARTS[api].replace(b"NUMBER", str(number).encode()) + b"\n\n" for number in range(30))
     with (
         Server(lambda _: Answer((events, HANG))) as server,
-        pytest.raises(TooMuchError, match="more than 20 parts in one answer"),
+        pytest.raises(AnswerTooLargeError, match="more than 20 parts in one answer"),
     ):
         await ask(spec_of(server, api))
 
@@ -117,6 +117,6 @@ async def test_calls_without_names_count(monkeypatch: pytest.MonkeyPatch) -> Non
     event = b'data: {"choices": [{"delta": {"tool_calls": [' + calls + b"]}}]}\n\n"
     with (
         Server(lambda _: Answer((event, HANG))) as server,
-        pytest.raises(TooMuchError, match="more than 20 calls in one answer"),
+        pytest.raises(AnswerTooLargeError, match="more than 20 calls in one answer"),
     ):
         await ask(spec_of(server, "openai"))

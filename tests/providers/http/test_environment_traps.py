@@ -15,7 +15,7 @@ from tests.providers.http.asking import ask, text_of
 from tests.providers.server import APIS, Api, Server, base_url_of, document, error_document, said, serve
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
-from workbench.providers.http.clients import Access, Clients
+from workbench.providers.http.clients import Clients, RequestAccess
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.http.errors import EndpointErrors
 from workbench.providers.model import ModelError
@@ -109,7 +109,7 @@ async def test_the_vendor_alone_gets_the_headers_that_the_environment_asks_for(
 ) -> None:
     spec = ModelSpec("m", provider, "gpt", base_url)
     clients = Clients()
-    client = await clients.client(spec, Access("sk-of-mine"), EndpointErrors(spec, Secrets()))
+    client = await clients.client(spec, RequestAccess("sk-of-mine"), EndpointErrors(spec, Secrets()))
     headers = client.session.headers
     assert str(client.base_url) == base_url
     assert {name.lower() for name, value in headers.items() if value == PLANTED} == leaves

@@ -29,7 +29,7 @@ from tests.providers.server import (
     serve,
 )
 from workbench.config.secrets import Secrets
-from workbench.engine.events import BatchDone, BatchEvent, RequestPutOff, RunDone, RunEvent
+from workbench.engine.events import BatchDone, BatchEvent, RequestDelayed, RunDone, RunEvent
 from workbench.engine.plan import plan_runs
 from workbench.evaluation.runtime import Runtime
 from workbench.providers.http.endpoints import Endpoints
@@ -211,11 +211,11 @@ def test_a_run_whose_endpoint_told_another_one_to_wait_says_for_how_long(tmp_pat
                 break
         begin(session, [second], trusted=False)
         said: list[BatchEvent] = []
-        while not said or not isinstance(said[-1], RequestPutOff):
+        while not said or not isinstance(said[-1], RequestDelayed):
             said.append(events.get(timeout=30))
         session.close()
     put_off = said[-1]
-    assert isinstance(put_off, RequestPutOff)
+    assert isinstance(put_off, RequestDelayed)
     assert put_off.run_id == second.run_id
     assert 0 < put_off.wait_s <= 30
     while not events.empty():

@@ -16,7 +16,7 @@ from tests.providers.server.formats import sse
 from tests.quick import first_of
 from workbench.config.secrets import Secrets
 from workbench.providers.http import endpoints as module
-from workbench.providers.http.endpoints import Endpoints, Flight, Flights
+from workbench.providers.http.endpoints import Endpoints, RequestInFlight, RequestsInFlight
 from workbench.trajectory.events import PromptProgress, ResponseFinished
 
 # What the server tells
@@ -101,9 +101,9 @@ def simulated(
         lowered.append(slots)
         allowed[0] = slots
 
-    flights = Flights(lower, clock)
-    events: list[tuple[float, int, str, Flight]] = []
-    numbers, queue, computing, flying, sent = count(), list[Flight](), 0, 0, 0
+    flights = RequestsInFlight(lower, clock)
+    events: list[tuple[float, int, str, RequestInFlight]] = []
+    numbers, queue, computing, flying, sent = count(), list[RequestInFlight](), 0, 0, 0
 
     def around(seconds: float) -> float:
         return seconds * drawn.uniform(1 - noise, 1 + noise)
@@ -148,7 +148,7 @@ def test_a_server_that_computes_all_at_a_time_is_never_slowed_down(noise: float)
 
 def test_the_wait_of_those_in_flight_is_known_once_the_slots_are() -> None:
     clock, waits = Clock(step=0.0), dict[int, float]()
-    flights = Flights(lambda _slots: None, clock)
+    flights = RequestsInFlight(lambda _slots: None, clock)
     flying = [flights.begin() for _ in range(8)]
     for number, flight in enumerate(flying):
         clock.now += 1.0
@@ -161,7 +161,7 @@ def test_the_wait_of_those_in_flight_is_known_once_the_slots_are() -> None:
 
 
 async def test_a_real_endpoint_with_one_slot_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MIN_GROWTH_SECONDS", 0.02)
+    monkeypatch.setattr(module, "MIN_SLOT_DELAY_S", 0.02)
     told: list[str] = []
     endpoints = Endpoints(Secrets(), tell=told.append)
     ahead = [0]

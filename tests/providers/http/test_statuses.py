@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
-from workbench.providers.http.errors import EndpointErrors, Refused, asked_wait_s, shown_url
+from workbench.providers.http.errors import EndpointErrors, Refused, requested_wait_s, shown_url
 
 NOON = 1795262400.0  # 2026-11-21 12:00:00 UTC
 
@@ -36,7 +36,7 @@ NOON = 1795262400.0  # 2026-11-21 12:00:00 UTC
 def test_how_long_an_endpoint_asks_to_wait_is_read_in_all_its_forms(
     headers: Mapping[str, str], wait_s: float | None
 ) -> None:
-    assert asked_wait_s(headers, NOON) == wait_s
+    assert requested_wait_s(headers, NOON) == wait_s
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_only_a_refusal_of_images_themselves_is_explained_by_them(
 
 @given(st.text(), st.floats(0, 1e10))
 def test_no_header_breaks_the_reading(text: str, now_s: float) -> None:
-    wait_s = asked_wait_s({"retry-after": text}, now_s)
+    wait_s = requested_wait_s({"retry-after": text}, now_s)
     assert wait_s is None or (math.isfinite(wait_s) and wait_s >= 0)
 
 

@@ -16,7 +16,7 @@ from tests.providers.wire.reading import WEATHER, Answer, a_request, a_spec, bod
 from tests.strategies import is_json, json_objects
 from workbench.config.models import OWN_URLS
 from workbench.limits import MAX_ANSWER_CHARS
-from workbench.providers.model import AnswerFinished, AnswerSize, TooMuchError
+from workbench.providers.model import AnswerFinished, AnswerSize, AnswerTooLargeError
 from workbench.providers.wire.repairs import (
     CUMULATIVE,
     DETAILS,
@@ -276,5 +276,5 @@ def test_of_repeated_pieces_only_what_is_new_counts_and_is_shown(wire: Callable[
 
 def test_pieces_that_stop_repeating_count_whole() -> None:
     pieces = ['{"a": "', '{"a": "x', "y" * MAX_ANSWER_CHARS]
-    with pytest.raises(TooMuchError):
+    with pytest.raises(AnswerTooLargeError):
         chat(*pieces)

@@ -17,7 +17,7 @@ from tests.providers.wire.test_repairs import split
 from workbench.config.models import OWN_URLS, Provider
 from workbench.providers.http.answers import SseParser
 from workbench.providers.http.endpoints import wire_of
-from workbench.providers.wire.repairs import DETAILS, THOUGHTS, AnswerText, parted
+from workbench.providers.wire.repairs import DETAILS, THOUGHTS, AnswerText, split_thoughts
 from workbench.trajectory.events import Deviation, Message, ReasoningDelta, TextDelta, TextWasReasoning
 
 NOTED = (Deviation(THOUGHTS, DETAILS[THOUGHTS]),)
@@ -145,7 +145,7 @@ def test_ordinary_texts_are_never_changed(provider: Provider, written: str) -> N
 def test_pieces_make_no_difference(drawn: st.DataObject, written: str) -> None:
     whole = said("openai", written)
     assert told(said("openai", *drawn.draw(split(written))))[1] == told(whole)[1]
-    assert told(whole) == parted(written)
+    assert told(whole) == split_thoughts(written)
 
 
 def test_thoughts_come_while_they_are_thought() -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.history.batches import run_kept
 from tests.tui.run_book.test_book import ONE, PATH, TEXT, Clock, done, started
 from workbench.authoring.open_suite import OpenSuite
-from workbench.engine.events import BatchStarted, RequestPutOff, RunEvent
+from workbench.engine.events import BatchStarted, RequestDelayed, RunEvent
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.grading.status import Status
 from workbench.suite.suite_file import parse_suite
@@ -97,11 +97,11 @@ def test_a_cell_whose_run_waits_for_its_endpoint_does_not_say_that_it_runs() -> 
         book.apply(RunEvent(Event(runs[0].run_id, number, 0.0, event)))
         state.update_runs([ONE])
         assert stages(state)["one", "offline"] == book.summary(ONE).stage == "running"
-        assert book.apply(RequestPutOff(runs[0].run_id, 8.0)) == ONE
+        assert book.apply(RequestDelayed(runs[0].run_id, 8.0)) == ONE
         state.update_runs([ONE])
         assert stages(state)["one", "offline"] == book.summary(ONE).stage == "waiting"
     book.apply(done(runs[0], Status.STOPPED))
-    assert book.apply(RequestPutOff(runs[0].run_id, 8.0)) is None
+    assert book.apply(RequestDelayed(runs[0].run_id, 8.0)) is None
     state.update_runs([ONE])
     assert stages(state)["one", "offline"] == "stopped"
 
@@ -127,7 +127,7 @@ def test_a_cell_says_until_when_the_first_of_its_runs_waits() -> None:
     say(first, RequestStarted(1), RequestFailed(1, "429"), RetryScheduled(1, 2, 8_000.0, "429: too many"))
     assert (later(), book.progress().waiting) == (f"retry 2 at {at(8.5)}: 429: too many", 1)
     say(second, RequestStarted(1))
-    book.apply(RequestPutOff(second.run_id, 7.0))
+    book.apply(RequestDelayed(second.run_id, 7.0))
     said = f"waits until {at(7)} at least: the endpoint asked another run to wait"
     assert (later(), book.progress().waiting) == (said, 2)
     say(second, RequestStarted(1))

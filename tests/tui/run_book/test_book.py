@@ -8,8 +8,8 @@ import pytest
 
 from tests.results import result
 from tests.trajectory.scripts import events_of
-from workbench.engine.events import BatchDone, BatchStarted, ExecutionAsked, RunDone, RunEvent
-from workbench.engine.executor import ExecutionQuestion
+from workbench.engine.events import BatchDone, BatchStarted, PermissionRequested, RunDone, RunEvent
+from workbench.engine.executor import PermissionQuestion
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
@@ -221,7 +221,10 @@ def test_a_question_is_open_until_it_is_answered_or_its_run_goes_on_or_ends() ->
     for run in runs[:3]:
         for number, what in enumerate((events_of([])[0].payload, Paused("may it?"))):
             book.apply(RunEvent(Event(run.run_id, number, 0.0, what)))
-        assert book.apply(ExecutionAsked(ExecutionQuestion(run.run_id, ToolCall("c", "send"), tool))) in (ONE, TWO)
+        assert book.apply(PermissionRequested(PermissionQuestion(run.run_id, ToolCall("c", "send"), tool))) in (
+            ONE,
+            TWO,
+        )
     assert [question.run.run_id for question in book.questions] == [run.run_id for run in runs[:3]]
     assert book.summary(ONE).asks
     assert (book.counts().asking, book.counts().running) == (3, 3)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.tui.apps import NEEDY, SMART_HOME, conversation, opened, suites_in
 from workbench.suite.suite_file import load_suite
-from workbench.tools.listings import Listings
+from workbench.tools.listings import StoredListings
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.dialogs import TextView
 from workbench.tui.runs.dialogs import TrustScreen
@@ -62,7 +62,7 @@ async def test_mocks_are_offered_where_the_tools_are_remembered_and_start_nothin
         await app.press("3")
         assert isinstance(app.app.screen, TrustScreen)
         await app.press("escape")
-        listings = Listings(app.app.program.folders.listings)
+        listings = StoredListings(app.app.program.folders.listings)
         listings.remember(suites / "needy.toml", suite.servers[0], (ToolDefinition("look", server="home"),))
         (run,) = await app.run("r", "3")
         assert run.case.name == "Ask"

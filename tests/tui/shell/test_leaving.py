@@ -45,7 +45,7 @@ async def test_whoever_leaves_while_a_batch_is_graded_again_is_asked_and_the_new
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:
         await app.press("h")
-        held.hold(regrade, "grade_again")
+        held.hold(regrade, "regrade_stored_runs")
         await app.pilot.press("equals_sign")
         await held.begun(app)
         await app.pilot.press("q")
@@ -104,7 +104,7 @@ async def test_what_has_to_wait_for_something_else_says_for_what(tmp_path: Path,
         await app.press("h")
         screen = app.app.screen
         assert isinstance(screen, HistoryScreen)
-        held.hold(regrade, "grade_again")
+        held.hold(regrade, "regrade_stored_runs")
         await app.pilot.press("equals_sign")
         await held.begun(app)
         await app.pilot.press("f2", *"best", "enter")

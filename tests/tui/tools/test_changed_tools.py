@@ -13,7 +13,7 @@ from tests.programs import grant_of
 from tests.tools.conftest import SERVERS
 from tests.tui.apps import opened, suites_in
 from workbench.authoring.document import HEAD
-from workbench.engine.server_calls import ServerOf
+from workbench.engine.server_calls import SuiteServer
 
 SUITE = f"""
 format = 1
@@ -38,7 +38,7 @@ async def test_changed_tools_are_known_and_named_in_a_quiet_notice(tmp_path: Pat
         (open_suite,) = app.app.open_suites.suites
         suite = open_suite.file.suite
         assert suite is not None
-        server = ServerOf(open_suite.path, suite.servers[0])
+        server = SuiteServer(open_suite.path, suite.servers[0])
         grant = grant_of(suite, open_suite.path, app.app.program.environment)
         serving = await app.app.services.runner.open_serving()
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from workbench.analysis.tool_lint import lint_tools
 from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.config.secrets import NO_SECRETS
-from workbench.engine.server_calls import Executed
+from workbench.engine.server_calls import ToolExecution
 from workbench.show.spans import cells, plain
 from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import SuiteFile, parse_suite
@@ -162,7 +162,7 @@ def test_whatever_a_server_says_stays_in_its_rows(name: str, description: str, p
     state = ToolList([shop()], {PATH: {"shop": Listing((tool,), NOW)}})
     form = CallForm(tool)
     form.set(parameter, description)
-    outcome = CallOutcome(executed=Executed(ToolAnswer(description), 3))
+    outcome = CallOutcome(executed=ToolExecution(ToolAnswer(description), 3))
     for row in state.rows:
         lines = [row_line(state, row, width, NOW), *detail_lines(state, row, width, NOW)]
         lines += call_picture(form, outcome, width, NO_SECRETS).lines
@@ -250,7 +250,7 @@ def test_an_error_of_a_tool_is_marked_and_json_is_laid_out() -> None:
     form = CallForm(ORDER)
 
     def shown(answer: ToolAnswer) -> str:
-        outcome = CallOutcome(executed=Executed(answer, 12.3))
+        outcome = CallOutcome(executed=ToolExecution(answer, 12.3))
         return "\n".join(map(plain, call_picture(form, outcome, 60, NO_SECRETS).lines))
 
     assert "✗ Tool error  12 ms\n  sold out" in shown(ToolAnswer("sold out", is_error=True))

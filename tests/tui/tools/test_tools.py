@@ -10,9 +10,9 @@ import pytest
 
 from tests.programs import grant_of
 from tests.tui.apps import Opened, assert_golden, opened, suites_in
-from workbench.engine.server_calls import ServerOf
+from workbench.engine.server_calls import SuiteServer
 from workbench.suite.suite_file import load_suite
-from workbench.tools.listings import Listings
+from workbench.tools.listings import StoredListings
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.help import HelpScreen
 from workbench.tui.runs.dialogs import HandExecutionScreen, TrustScreen
@@ -64,7 +64,7 @@ def remember(suites: Path, *tools: ToolDefinition, days: int = 3) -> None:
     file = suites / "shop.toml"
     suite = load_suite(file).suite
     assert suite is not None
-    listings = Listings(
+    listings = StoredListings(
         suites.parent / "state" / "listings", lambda: datetime.now().astimezone() - timedelta(days=days)
     )
     listings.remember(file, suite.servers[0], tools)
@@ -134,7 +134,7 @@ async def test_a_server_that_dies_by_itself_is_seen_without_a_key(tmp_path: Path
         assert serving is not None
         (shelf,) = [shelf for shelf in app.app.screen.state.sources if shelf.server]  # type: ignore[attr-defined]
         grant = grant_of(shelf.file.suite, shelf.file.path, app.app.program.environment)
-        serving.call(ServerOf(shelf.file.path, shelf.server), grant, "crash", {})
+        serving.call(SuiteServer(shelf.file.path, shelf.server), grant, "crash", {})
         await app.until(lambda: "shop  down" in app.screen)
         assert "shop runs" not in app.screen
         await app.pilot.press("r")

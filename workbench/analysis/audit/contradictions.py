@@ -17,13 +17,13 @@ from workbench.checks.check import (
 from workbench.checks.patterns import CheckError, SearchError
 from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError, plainly_accepts, validator_of
 from workbench.checks.values import cut, describe_value
-from workbench.dataclasses import ByIdentity, dataclass
+from workbench.dataclasses import CachedByIdentity, dataclass
 from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall, comparable_name
 from workbench.suite.model import Case, Mock, Step, Suite
 from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning
 from workbench.suite.settings import settings_of
 from workbench.suite.suite_file import SuiteFile, with_findings
-from workbench.tools.listings import Listing, Listings, definition_of, definition_of_provider
+from workbench.tools.listings import Listing, StoredListings, definition_of, definition_of_provider
 from workbench.trajectory.events import JsonValue, ToolDefinition, names_of_tools, tools_by_name
 from workbench.trajectory.json_schema import (
     Schema,
@@ -77,7 +77,7 @@ class ToolTable:
         self.tools = tuple(tools)
         self.unlisted = tuple(unlisted)
         self._by_name = {comparable_name(tool.name): tool for tool in reversed(self.tools)}
-        self._schemas: ByIdentity[ToolDefinition, ArgumentSchema] = ByIdentity(
+        self._schemas: CachedByIdentity[ToolDefinition, ArgumentSchema] = CachedByIdentity(
             lambda tool: ArgumentSchema(tool.parameters)
         )
         self._validators: dict[str, Draft202012Validator | None] = {}
@@ -299,7 +299,7 @@ CONTRADICTION_KINDS: frozenset[AuditKind] = frozenset({"never holds", "refused v
 """The findings that already explain why no run can pass."""
 
 
-def with_contradictions(file: SuiteFile, listings: Listings) -> SuiteFile:
+def with_contradictions(file: SuiteFile, listings: StoredListings) -> SuiteFile:
     """Return the suite file with the problems that its tools' schemas reveal.
 
     A problem is an expectation that a schema rules out, a table that was probably meant as a check, or a case that

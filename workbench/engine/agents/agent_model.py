@@ -17,8 +17,8 @@ from workbench.engine.agents.connection import (
     AgentError,
     AgentLost,
     Asked,
-    Incoming,
-    Malformed,
+    IncomingMessage,
+    MalformedLine,
     RefusedError,
     Told,
     found_program,
@@ -28,7 +28,7 @@ from workbench.engine.agents.setup import (
     RunFolders,
     Setup,
     Wanted,
-    new_folders,
+    create_folders,
     not_installed,
     not_supported,
     server_name,
@@ -38,7 +38,7 @@ from workbench.engine.agents.tool_server import ForwardedCall, OfferedServer, To
 from workbench.engine.agents.usage import PromptUsage
 from workbench.limits import MAX_AGENT_ITEMS, MAX_AGENT_LINES
 from workbench.providers.function import call_events, tool_call
-from workbench.providers.model import AnswerFinished, ModelError, ModelRequest, TooMuchError
+from workbench.providers.model import AnswerFinished, AnswerTooLargeError, ModelError, ModelRequest
 from workbench.suite.model import Subject
 from workbench.threads import in_thread
 from workbench.tools.toolbox import Toolbox
@@ -63,14 +63,14 @@ START_S = 120.0
 """The time limit, in seconds, for an agent to start and open its session. Some agents first start servers and
 models."""
 
-_QUEUE = 1_000
+_MAX_QUEUED_MESSAGES = 1_000
 """The maximum number of unread messages of an agent. When it is reached, the agent waits."""
 
 _SUITE_SERVER = "workbench"
 """The name of the server for tools that the suite defines itself."""
 
 _LOGIN_NEEDED = -32000
-_SETTLING = 3
+_SETTLING_TURNS = 3
 """The number of event loop turns that suffice to read everything the agent wrote before a call."""
 
 _IGNORED = (
@@ -90,10 +90,10 @@ _STOP_REASONS: Mapping[str, StopReason] = {
 _NUMBERED_ANSWERS = ("codex",)
 """Agents that number their model's messages. Their own warnings arrive as messages without a number."""
 
-_LISTS_MEANWHILE = ("codex", "qwen")
+_LISTS_TOOLS_LATE = ("codex", "qwen")
 """Agents that may ask their model before the servers have started. The model would then see no tools."""
 
-LISTING_S = 30.0
+LISTING_TIMEOUT_S = 30.0
 """The time limit, in seconds, for such an agent to list the tools. Its first prompt is sent after that."""
 
 
@@ -124,7 +124,7 @@ class AgentModel:
         self._environment = environment
         self._passed = passed
         self._secrets = secrets
-        self._queue: asyncio.Queue[Incoming | ForwardedCall] = asyncio.Queue(_QUEUE)
+        self._queue: asyncio.Queue[IncomingMessage | ForwardedCall] = asyncio.Queue(_MAX_QUEUED_MESSAGES)
         self._connection = AgentConnection(subject.called, self._queue.put, secrets)
         self._folders: RunFolders | None = None
         self._tools: ToolServer | None = None
@@ -196,7 +196,7 @@ class AgentModel:
         copied = None if subject.folder is None else self._folder / subject.folder
         if copied is not None and not copied.is_dir():
             raise AgentError(f"the folder {subject.folder} of {self._who} does not exist in {self._folder}")
-        self._folders = folders = await in_thread(lambda: new_folders(copied), name="folders of an agent")
+        self._folders = folders = await in_thread(lambda: create_folders(copied), name="folders of an agent")
         self._servers = _offered_servers(tools)
         self._reported = ReportedCalls(self._servers)
         wanted = Wanted(subject, self._system, tuple(server.name for server in self._servers), self._folder)
@@ -277,21 +277,21 @@ class AgentModel:
             yield self._started
             self._started = None
         while True:
-            for note in self._taken_notes(number):
+            for note in self._take_notes(number):
                 yield note
             if self._arrived:
                 async for event in self._make_call(number, self._arrived.popleft()):
                     yield event
                 return
             if self._prompt is None:
-                if not self._prompted and self._subject.agent in _LISTS_MEANWHILE:
+                if not self._prompted and self._subject.agent in _LISTS_TOOLS_LATE:
                     await self._listing()
                 self._begin_prompt()
             incoming = await self._next()
             if isinstance(incoming, ForwardedCall):
                 self._arrived.append(incoming)
                 # The agent's earlier messages came through another pipe, and may not have been read yet.
-                for _ in range(_SETTLING):
+                for _ in range(_SETTLING_TURNS):
                     await asyncio.sleep(0)
                 for event in self._settled(number):
                     yield event
@@ -328,7 +328,7 @@ class AgentModel:
             return
         waiting = {asyncio.ensure_future(event.wait()) for event in (self._tools.all_listed, self._connection.lost)}
         try:
-            await asyncio.wait(waiting, timeout=LISTING_S, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waiting, timeout=LISTING_TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for each in waiting:
                 each.cancel()
@@ -344,7 +344,7 @@ class AgentModel:
         self._prompted += 1
         self._prompt = self._connection.sent_request("session/prompt", {"sessionId": self._session, "prompt": blocks})
 
-    async def _next(self) -> Incoming | ForwardedCall | None:
+    async def _next(self) -> IncomingMessage | ForwardedCall | None:
         """Return the agent's next message or call; `None` once its prompt has ended and everything before was taken."""
         if not self._queue.empty():
             return self._queue.get_nowait()
@@ -381,14 +381,14 @@ class AgentModel:
             yield event
         yield AnswerFinished("tool calls")
 
-    def _events(self, number: int, incoming: Incoming) -> Iterator[ModelEvent]:
+    def _events(self, number: int, incoming: IncomingMessage) -> Iterator[ModelEvent]:
         self._messages += 1
         if self._messages > MAX_AGENT_ITEMS:
-            raise TooMuchError(MAX_AGENT_ITEMS.reached())
+            raise AnswerTooLargeError(MAX_AGENT_ITEMS.reached())
         match incoming:
             case AgentLost():
                 raise self._connection.lost_error()
-            case Malformed(text=text):
+            case MalformedLine(text=text):
                 yield from self._note(number, "message", f"a line that is no message of ACP: {text!r}")
             case Asked(method="session/request_permission"):
                 yield from self._permit(number, incoming)
@@ -487,7 +487,7 @@ class AgentModel:
             self._waiting_notes.append(("message", f"the agent stopped for the reason {reason}"))
         return _STOP_REASONS.get(str(reason), "answered")
 
-    def _taken_notes(self, number: int) -> Iterator[ModelEvent]:
+    def _take_notes(self, number: int) -> Iterator[ModelEvent]:
         notes, self._waiting_notes = self._waiting_notes, []
         for kind, text in notes:
             yield from self._note(number, kind, text)

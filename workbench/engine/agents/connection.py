@@ -37,9 +37,9 @@ _NO_METHOD = -32601
 _SHOWN_CHARS = 120
 """The number of characters that a message quotes from an invalid line or an error."""
 
-CANCEL_S = 5.0
+CANCEL_TIMEOUT_S = 5.0
 """The time limit, in seconds, for an agent to end a cancelled prompt."""
-EXIT_S = 2.0
+EXIT_TIMEOUT_S = 2.0
 """The time limit, in seconds, for an agent to end. It applies after closing the input, and again after SIGTERM."""
 _REAP_S = 1.0
 
@@ -81,13 +81,13 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Malformed:
+class MalformedLine:
     """A line that is not a message; `text` is the beginning of the line."""
 
     text: str
 
 
-Incoming = Told | Asked | Malformed | AgentLost
+IncomingMessage = Told | Asked | MalformedLine | AgentLost
 
 
 class AgentConnection:
@@ -95,7 +95,7 @@ class AgentConnection:
 
     `take` receives the agent's requests and notifications in order. The agent waits while `take` waits."""
 
-    def __init__(self, name: str, take: Callable[[Incoming], Awaitable[None]], redacting: Secrets) -> None:
+    def __init__(self, name: str, take: Callable[[IncomingMessage], Awaitable[None]], redacting: Secrets) -> None:
         self._name = name
         self._take = take
         self._secrets = redacting
@@ -208,7 +208,7 @@ class AgentConnection:
     async def _read(self, stdout: asyncio.StreamReader) -> None:
         try:
             while line := await stdout.readline():
-                await self._take_line(line)
+                await self._handle_line(line)
             why = await self._how_it_ended()
         except ValueError:
             why = MAX_MESSAGE_BYTES.exceeded(what="a message")
@@ -220,7 +220,7 @@ class AgentConnection:
         self._waiting.clear()
         await self._pass_on(AgentLost())
 
-    async def _take_line(self, line: bytes) -> None:
+    async def _handle_line(self, line: bytes) -> None:
         if not line.strip():
             return
         try:
@@ -228,7 +228,7 @@ class AgentConnection:
         except (ValueError, RecursionError):
             message = None
         if not isinstance(message, dict):
-            await self._pass_on(Malformed(_beginning(line.decode("utf-8", "replace"))))
+            await self._pass_on(MalformedLine(_beginning(line.decode("utf-8", "replace"))))
             return
         message = clean_object(message)
         number, method, params = message.get("id"), message.get("method"), message.get("params")
@@ -241,9 +241,9 @@ class AgentConnection:
         elif isinstance(number, int) and (waiting := self._waiting.pop(number, None)) is not None:
             _settle(waiting, message)
         else:
-            await self._pass_on(Malformed(_beginning(line.decode("utf-8", "replace"))))
+            await self._pass_on(MalformedLine(_beginning(line.decode("utf-8", "replace"))))
 
-    async def _pass_on(self, incoming: Incoming) -> None:
+    async def _pass_on(self, incoming: IncomingMessage) -> None:
         # Nothing handles the messages of an agent that is being ended. They are still read, because the agent may be
         # blocked on a full pipe.
         if not self._closing:
@@ -277,12 +277,12 @@ class AgentConnection:
             return
         try:
             if cancelled is not None:
-                await asyncio.wait({cancelled}, timeout=CANCEL_S)
+                await asyncio.wait({cancelled}, timeout=CANCEL_TIMEOUT_S)
             if process.stdin is not None:
                 process.stdin.close()
-            if not await ends_within(process, EXIT_S):
+            if not await ends_within(process, EXIT_TIMEOUT_S):
                 signal_group(process, hard=False)
-                await ends_within(process, EXIT_S)
+                await ends_within(process, EXIT_TIMEOUT_S)
         finally:
             # Some agents leave servers and models running, inside or outside their process group.
             signal_group(process, hard=True)

@@ -46,7 +46,7 @@ class RunFolders:
         shutil.rmtree(self.root, ignore_errors=True)
 
 
-def new_folders(copied: Path | None) -> RunFolders:
+def create_folders(copied: Path | None) -> RunFolders:
     """Create the folders of a run. The working folder is empty, or a copy of `copied`.
 
     Raises OSError and shutil.Error."""
@@ -134,17 +134,17 @@ def _learn(variable: str, value: str, secrets: Secrets) -> None:
     if value.startswith("{"):
         # The agent or its preset refuses invalid JSON later.
         with suppress(ValueError):
-            _learn_settings(variable, "", parsed_json(value), secrets)
+            _register_secret_settings(variable, "", parsed_json(value), secrets)
 
 
-def _learn_settings(variable: str, key: str, value: object, secrets: Secrets) -> None:
+def _register_secret_settings(variable: str, key: str, value: object, secrets: Secrets) -> None:
     match value:
         case dict():
             for name, inner in value.items():
-                _learn_settings(variable, name, inner, secrets)
+                _register_secret_settings(variable, name, inner, secrets)
         case list():
             for inner in value:
-                _learn_settings(variable, key, inner, secrets)
+                _register_secret_settings(variable, key, inner, secrets)
         case str() if key.lower() == "authorization":
             secrets.add(variable, value.rpartition(" ")[2])
         case str() if names_a_secret(key):

@@ -27,7 +27,7 @@ _VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 _INVALID_PARAMS = -32602
 _NO_METHOD = -32601
 
-PROGRESS_S = 5.0
+PROGRESS_INTERVAL_S = 5.0
 """The seconds between progress notices of a waiting call. They keep the agent from giving up."""
 
 
@@ -98,7 +98,7 @@ class ToolServer:
         """The names of the servers whose tools the agent has not listed yet."""
         return tuple([name for name in self._servers if name not in self._listed])
 
-    def has_listed(self, name: str) -> None:
+    def note_listing(self, name: str) -> None:
         self._listed.add(name)
         if not self.unlisted:
             self.all_listed.set()
@@ -176,7 +176,7 @@ class _Session:
                 await self._result(number, {})
             case "tools/list":
                 await self._result(number, {"tools": [_tool(tool) for tool in self._server.tools]})
-                self._owner.has_listed(self._server.name)
+                self._owner.note_listing(self._server.name)
             case "tools/call" if isinstance(tool := params.get("name"), str):
                 call = ForwardedCall(self._server.name, tool, params.get("arguments") or {})
                 await self._owner.forwarded(call)
@@ -205,7 +205,7 @@ class _Session:
         waiting = asyncio.ensure_future(call.answered())
         sent = 0
         try:
-            while not (await asyncio.wait({waiting}, timeout=PROGRESS_S))[0]:
+            while not (await asyncio.wait({waiting}, timeout=PROGRESS_INTERVAL_S))[0]:
                 sent += 1
                 if token is not None:
                     progress = {"progressToken": token, "progress": sent}

@@ -18,8 +18,8 @@ from secrets import token_hex
 from typing import Any
 
 from workbench.dataclasses import dataclass
-from workbench.engine.batch import Batch, LaneOf
-from workbench.engine.events import BatchDone, BatchStarted, ClusterSaid, RunDone, RunEvent, StartUp
+from workbench.engine.batch import Batch, QueueKey
+from workbench.engine.events import BatchDone, BatchStarted, ClusterNotice, RunDone, RunEvent, StartUp
 from workbench.engine.history_recorder import redaction_of
 from workbench.engine.plan import PlannedRun
 from workbench.engine.planned_run import RunContext, result_of
@@ -29,35 +29,35 @@ from workbench.evaluation.cluster.dask import (
     CLOSE_TIMEOUT_S,
     SILENCE_S,
     DaskCluster,
-    Errand,
     FromWorker,
-    GiveBack,
-    GivenBack,
-    Over,
+    LeasesReturned,
     Portion,
+    PortionDone,
+    ReturnLeases,
     RunRef,
     StopRuns,
     SuiteText,
     ToWorker,
     UnreachableError,
+    WorkerSetup,
 )
 from workbench.evaluation.cluster.endpoint_limits import (
-    AFTER_LOSSES,
     AT_A_TIME,
+    MAX_PORTION_BY_LOSSES,
     EndpointLimits,
     Lane,
-    approved_things,
-    lanes_for,
-    samples_of,
+    approval_hashes,
+    endpoint_queues,
+    representative_runs,
 )
 from workbench.evaluation.options import cluster_address
-from workbench.evaluation.plan import ClusterError, GivenUpError, Plan
-from workbench.evaluation.worker_messages import Happened, Hold, Made
+from workbench.evaluation.plan import ClusterError, Plan, WaitCancelledError
+from workbench.evaluation.worker_messages import EventMessage, Made, PauseMessage
 from workbench.grading.grade import RunResult
 from workbench.grading.packed import SharedParts, fast_pickle
 from workbench.grading.status import Status
 from workbench.history.packing import PackedRun
-from workbench.history.records import DoneRun
+from workbench.history.records import FinishedRun
 from workbench.numerals import seconds_text
 from workbench.providers.http.rate_limits import Lease
 from workbench.providers.model import RetryPolicy
@@ -66,11 +66,11 @@ from workbench.trajectory.trajectory import Trajectory
 
 MAX_SAID_LINES = 8
 """The most workers quoted in one message."""
-ENLIST_TIMEOUT_S = 120.0
-ASK_WITHIN_S = 30.0
+PREPARE_TIMEOUT_S = 120.0
+FIRST_ANSWER_TIMEOUT_S = 30.0
 """The longest wait, in seconds, for a worker that answers. All workers found at first may have ended."""
-ASK_AGAIN_S = 0.5
-GIVEN_UP_S = 0.1
+ASK_INTERVAL_S = 0.5
+CANCEL_CHECK_INTERVAL_S = 0.1
 """The interval, in seconds, between checks whether the caller still waits."""
 END_TIMEOUT_S = 3.0
 """The time, in seconds, for a worker to close servers and connections."""
@@ -83,19 +83,19 @@ class WorkerGroup:
         address = cluster_address(plan.cluster or "")
         self.cluster = DaskCluster(address)
         self.is_local = address.is_local
-        self.samples = samples_of(plan.runs)
+        self.samples = representative_runs(plan.runs)
         self._suites = {file.path: place for place, file in enumerate(plan.files)}
         suites = []
         for file in plan.files:
             # A worker may run in another folder, so it needs absolute paths.
             suites.append(SuiteText(absolute(file.path), file.text, file.hash, file.as_then))
         granted = frozenset(self._suites[path] for path in approval.grants if path in self._suites)
-        self._errand = Errand(
+        self._errand = WorkerSetup(
             token=token_hex(8),
             suites=tuple(suites),
             samples=tuple(map(self.ref, self.samples)),
             granted=granted,
-            approved=frozenset(approved_things(approval, self.samples)),
+            approved=frozenset(approval_hashes(approval, self.samples)),
             models=plan.program.models.options,
             execute=plan.execution.wanted,
             execute_all=plan.execution.all_tools,
@@ -114,15 +114,15 @@ class WorkerGroup:
     def ref(self, run: PlannedRun) -> RunRef:
         return RunRef.of(run, self._suites[run.file.path])
 
-    async def open_unless(self, given_up: Callable[[], bool]) -> frozenset[str]:
-        """Run `open`; raise GivenUpError if the caller gives up before `open` returns."""
+    async def open_unless_cancelled(self, given_up: Callable[[], bool]) -> frozenset[str]:
+        """Run `open`; raise WaitCancelledError if the caller gives up before `open` returns."""
         # The flag is polled because a signal handler only sets it, and `given_up` reads it.
         opening = asyncio.create_task(self.open())
-        while not (await asyncio.wait([opening], timeout=GIVEN_UP_S))[0]:
+        while not (await asyncio.wait([opening], timeout=CANCEL_CHECK_INTERVAL_S))[0]:
             if given_up():
                 opening.cancel()
                 await asyncio.wait([opening], timeout=CLOSE_TIMEOUT_S)
-                raise GivenUpError("interrupted")
+                raise WaitCancelledError("interrupted")
         return await opening
 
     async def open(self) -> frozenset[str]:
@@ -135,7 +135,7 @@ class WorkerGroup:
                 raise ClusterError(f"a secret would be sent to the cluster: {where}")
         self._packed = fast_pickle(self._errand)
         # The scheduler and all its other clients can read messages.
-        if self._secrets.finder.may_be_in(_as_text(self._packed)):
+        if self._secrets.finder.may_contain(_as_text(self._packed)):
             raise ClusterError(
                 "a secret in the options would be sent to the cluster: give its variable instead, as in --api-key-env"
             )
@@ -172,14 +172,14 @@ class WorkerGroup:
 
     async def _answers(self) -> dict[str, tuple[str, ...] | UnreachableError]:
         """Return the answer of each worker; if all workers ended before they answered, ask the new workers."""
-        until_s = asyncio.get_running_loop().time() + ASK_WITHIN_S
+        until_s = asyncio.get_running_loop().time() + FIRST_ANSWER_TIMEOUT_S
         while True:
             workers = await self.cluster.workers()
             answers = dict(zip(workers, await asyncio.gather(*map(self._asked, workers)), strict=True))
             answered = any(isinstance(reasons, tuple) for reasons in answers.values())
             if answered or asyncio.get_running_loop().time() > until_s:
                 return answers
-            await asyncio.sleep(ASK_AGAIN_S)
+            await asyncio.sleep(ASK_INTERVAL_S)
 
     async def _asked(self, worker: str) -> tuple[str, ...] | UnreachableError:
         try:
@@ -194,7 +194,7 @@ class WorkerGroup:
         if why_not is not None:
             return (why_not,)
         reasons: tuple[str, ...] = await self.cluster.call(
-            worker, _there("enlist"), self._packed, timeout_s=ENLIST_TIMEOUT_S
+            worker, _there("enlist"), self._packed, timeout_s=PREPARE_TIMEOUT_S
         )
         return reasons
 
@@ -217,7 +217,7 @@ class WorkerGroup:
         """Submit a portion to a worker, as a task of dask."""
         token = self._errand.token
         key = f"workbench-{token}-{portion.number}"
-        return self.cluster.submit(worker, key, _there("make_portion"), token, fast_pickle(portion))
+        return self.cluster.submit(worker, key, _there("run_portion"), token, fast_pickle(portion))
 
     async def close(self, workers: Iterable[str]) -> None:
         """Dismiss workers, and leave the cluster."""
@@ -247,25 +247,25 @@ _logger = logging.getLogger(__name__)
 
 LOOK_S = 0.5
 """The interval, in seconds, between checks for joined and lost workers."""
-NO_WORKER_S = 120.0
+NO_WORKER_TIMEOUT_S = 120.0
 """The time, in seconds, that a local cluster may lack workers while they are restarted."""
-RETURNED_S = 0.25
+LEASE_CHECK_INTERVAL_S = 0.25
 """The interval, in seconds, between checks for a lost worker's part of a limit. The part becomes free after some
 time."""
 STOP_TIMEOUT_S = 5.0
 """The time, in seconds, for workers to stop their runs."""
 
-Lent = tuple[tuple[EndpointLimits, Lease], ...]
+LentLeases = tuple[tuple[EndpointLimits, Lease], ...]
 """The parts of endpoints' limits that are lent to a worker."""
 
 
 @dataclass(eq=False)
-class _Out:
+class _AssignedPortion:
     portion: Portion
     lane: Lane
     runs: dict[str, PlannedRun]
     """The runs of the portion that have not been reported yet."""
-    lent: Lent
+    lent: LentLeases
     suspect: bool
     """Whether the worker must not have another portion at the same time."""
     task: Any = None
@@ -276,8 +276,8 @@ class _Out:
 class _Worker:
     address: str
     listening: asyncio.Task[None] | None = None
-    out: dict[int, _Out] = field(default_factory=dict)
-    giving_back: dict[int, Lent] = field(default_factory=dict)
+    out: dict[int, _AssignedPortion] = field(default_factory=dict)
+    returning_leases: dict[int, LentLeases] = field(default_factory=dict)
     """The parts of limits that the worker was asked to return, by message number."""
     seen: int = 0
     in_common: SharedParts | None = None
@@ -291,7 +291,7 @@ class _Worker:
         return sum(out.lane is lane for out in self.out.values())
 
     def may_have_more_of(self, lane: Lane) -> bool:
-        if lane.next_is_suspect or any(out.suspect for out in self.out.values()):
+        if lane.only_suspects or any(out.suspect for out in self.out.values()):
             return not self.out
         return self.portions_of(lane) < AT_A_TIME
 
@@ -303,7 +303,7 @@ class ClusterBatch(Batch):
         self,
         name: str,
         plan: Plan,
-        lane_of: Callable[[PlannedRun], LaneOf],
+        lane_of: Callable[[PlannedRun], QueueKey],
         context: RunContext,
         group: WorkerGroup,
         workers: frozenset[str],
@@ -323,7 +323,7 @@ class ClusterBatch(Batch):
         self._tasks: set[asyncio.Task[None]] = set()
         self._portions = count(1)
         self._start_ups = count(1)
-        self._cluster_lanes, self._endpoints = lanes_for(plan, lane_of, group.samples, approval)
+        self._cluster_lanes, self._endpoints = endpoint_queues(plan, lane_of, group.samples, approval)
 
     async def run(self) -> None:
         """Have the workers execute all runs; each run ends in exactly one `RunDone`, even after failures."""
@@ -334,10 +334,10 @@ class ClusterBatch(Batch):
                 self._listen_to(worker)
             self._begin(self._watch())
             while self._left:
-                self._give_out()
+                self._assign_portions()
                 self._news.clear()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), RETURNED_S)
+                    await asyncio.wait_for(self._news.wait(), LEASE_CHECK_INTERVAL_S)
         finally:
             for task in tuple(self._tasks):
                 task.cancel()
@@ -369,7 +369,7 @@ class ClusterBatch(Batch):
         for worker in tuple(self._workers.values()):
             self._lost(worker, "it did not stop in time")
 
-    def _give_out(self) -> None:
+    def _assign_portions(self) -> None:
         if self._stopping:
             return
         for lane in self._cluster_lanes:
@@ -378,7 +378,7 @@ class ClusterBatch(Batch):
                 if not free or not self._give(lane, min(free, key=lambda worker: worker.load)):
                     break
 
-    def _give(self, lane: Lane, worker: _Worker, before: _Out | None = None) -> bool:
+    def _give(self, lane: Lane, worker: _Worker, before: _AssignedPortion | None = None) -> bool:
         """Submit the next portion of a lane to a worker; it may reuse the leases of the worker's portion `before`.
 
         Returns false if a limit had no part left for the portion.
@@ -395,18 +395,18 @@ class ClusterBatch(Batch):
             asked = tuple(lease for lease in leases if lease.endpoint)
         else:
             return False
-        suspect, runs = lane.next_is_suspect, lane.take(workers)
+        suspect, runs = lane.only_suspects, lane.take(workers)
         at_once = lent[0][1].at_once
         if lent[0][1].endpoint:
             # The leases limit requests, not runs. This portion's runs can use requests left by the other portion.
             at_once *= AT_A_TIME
         portion = Portion(number, tuple(map(self._group.ref, runs)), at_once, known_as, asked)
-        out = worker.out[number] = _Out(portion, lane, {run.run_id: run for run in runs}, lent, suspect)
+        out = worker.out[number] = _AssignedPortion(portion, lane, {run.run_id: run for run in runs}, lent, suspect)
         out.task = self._group.submit(worker.address, portion)
         out.following = self._begin(self._follow(worker, out))
         return True
 
-    async def _follow(self, worker: _Worker, out: _Out) -> None:
+    async def _follow(self, worker: _Worker, out: _AssignedPortion) -> None:
         try:
             if not await self._group.cluster.result(out.task):
                 self._lost(worker, "it no longer works for this batch")
@@ -420,11 +420,11 @@ class ClusterBatch(Batch):
     async def _listen(self, worker: _Worker) -> None:
         for limits in self._endpoints.values():
             if limits.held_s > 0:
-                self._begin(self._tell(worker, Hold(limits.endpoint, limits.model, limits.held_s)))
+                self._begin(self._tell(worker, PauseMessage(limits.endpoint, limits.model, limits.held_s)))
         why = "it no longer works for this batch"
         try:
             while True:
-                again = tuple(map(GiveBack, worker.giving_back))
+                again = tuple(map(ReturnLeases, worker.returning_leases))
                 received = await self._group.exchange(worker.address, worker.seen, again)
                 if received is None:
                     break
@@ -459,8 +459,8 @@ class ClusterBatch(Batch):
                 return self._give_up(f"the scheduler is gone ({error})")
             if addresses or not self._group.is_local:
                 last_s = now_s()
-            elif now_s() - last_s > NO_WORKER_S:
-                return self._give_up(f"no worker could be started again for {seconds_text(NO_WORKER_S)}")
+            elif now_s() - last_s > NO_WORKER_TIMEOUT_S:
+                return self._give_up(f"no worker could be started again for {seconds_text(NO_WORKER_TIMEOUT_S)}")
             for worker in tuple(self._workers.values()):
                 if worker.address not in addresses:
                     self._lost(worker, "it is gone")
@@ -468,16 +468,16 @@ class ClusterBatch(Batch):
             self._refused &= addresses
             for address in addresses - self._workers.keys() - self._refused - self._asked:
                 self._asked.add(address)
-                self._begin(self._enlist(address))
+                self._begin(self._prepare_worker(address))
 
     def _give_up(self, why: str) -> None:
-        self._context.listener(ClusterSaid(f"{why}: the missing runs were not made", ends=True))
+        self._context.listener(ClusterNotice(f"{why}: the missing runs were not made", ends=True))
         self._stopping = True
         self.stop()
         for worker in tuple(self._workers.values()):
             self._lost(worker, why)
 
-    async def _enlist(self, address: str) -> None:
+    async def _prepare_worker(self, address: str) -> None:
         try:
             reasons = await self._group.enlist(address)
         except UnreachableError:
@@ -487,7 +487,7 @@ class ClusterBatch(Batch):
             self._asked.discard(address)
         if reasons:
             self._refused.add(address)
-            self._context.listener(ClusterSaid(f"worker {address} is not used: {reasons[0]}"))
+            self._context.listener(ClusterNotice(f"worker {address} is not used: {reasons[0]}"))
         elif not self._stopping:
             worker = self._workers[address] = _Worker(address)
             self._listen_to(worker)
@@ -506,7 +506,7 @@ class ClusterBatch(Batch):
             again = f"its {missing} unfinished runs go to other workers"
             if missing == 1:
                 again = "its 1 unfinished run goes to another worker"
-            self._context.listener(ClusterSaid(f"worker {worker.address} is lost ({why}): {again}"))
+            self._context.listener(ClusterNotice(f"worker {worker.address} is lost ({why}): {again}"))
         for out in worker.out.values():
             if out.following is not None and out.following is not asyncio.current_task():
                 out.following.cancel()
@@ -515,19 +515,20 @@ class ClusterBatch(Batch):
                 limits.lost(lease)
             for run in out.runs.values():
                 self._again(out.lane, run, worker.address)
-        for limits, lease in chain.from_iterable(worker.giving_back.values()):
+        for limits, lease in chain.from_iterable(worker.returning_leases.values()):
             limits.lost(lease)
         worker.out.clear()
-        worker.giving_back.clear()
+        worker.returning_leases.clear()
         if not self._workers and self._left and not self._stopping:
-            self._context.listener(ClusterSaid("no worker is left: waiting for one"))
+            self._context.listener(ClusterNotice("no worker is left: waiting for one"))
         self._news.set()
 
     def _again(self, lane: Lane, run: PlannedRun, worker: str) -> None:
         if self._stopping:
             self._over(run, Status.STOPPED)
         elif not lane.lost(run):
-            lost = f"the worker that made it was lost {len(AFTER_LOSSES)} times, the last one {worker} with this run"
+            times = len(MAX_PORTION_BY_LOSSES)
+            lost = f"the worker that made it was lost {times} times, the last one {worker} with this run"
             self._over(
                 run, Status.ERROR, (f"{lost} alone: check the code that the suite imports, and the memory of workers")
             )
@@ -535,25 +536,25 @@ class ClusterBatch(Batch):
     def _take(self, worker: _Worker, message: FromWorker) -> None:
         match message:
             case Made():
-                self._take_made(worker, message)
-            case Over(number=number):
+                self._handle_result(worker, message)
+            case PortionDone(number=number):
                 self._take_over(worker, number)
-            case GivenBack(lent=number, waits_s=waits_s):
-                self._take_back(worker, number, waits_s)
-            case Hold(endpoint=endpoint, model=model, seconds=seconds):
+            case LeasesReturned(lent=number, waits_s=waits_s):
+                self._return_leases(worker, number, waits_s)
+            case PauseMessage(endpoint=endpoint, model=model, seconds=seconds):
                 if (limits := self._endpoints.get((endpoint, model))) is not None:
                     limits.hold(seconds)
                 for other in self._workers.values():
                     if other is not worker:
                         self._begin(self._tell(other, message))
-            case Happened(event=StartUp(number=number) as event):
+            case EventMessage(event=StartUp(number=number) as event):
                 if number not in worker.start_ups:
                     worker.start_ups[number] = next(self._start_ups)
                 self._context.listener(replace(event, number=worker.start_ups[number]))
-            case Happened(event=event):
+            case EventMessage(event=event):
                 self._context.listener(event)
 
-    def _take_made(self, worker: _Worker, made: Made) -> None:
+    def _handle_result(self, worker: _Worker, made: Made) -> None:
         if made.news is not None:
             worker.in_common = worker.in_common or SharedParts(made.news.key)
             worker.in_common.take(made.news)
@@ -583,7 +584,7 @@ class ClusterBatch(Batch):
 
     def _may_hold_secret(self, result: RunResult, row: PackedRun) -> bool:
         events = row.unpacked_events()
-        search = self._redaction.search(DoneRun(result.run_id, result, events, 0.0, 0.0))
+        search = self._redaction.search(FinishedRun(result.run_id, result, events, 0.0, 0.0))
         return search is None or any(map(search, row.unpacked_texts()))
 
     def _take_over(self, worker: _Worker, number: int) -> None:
@@ -598,14 +599,14 @@ class ClusterBatch(Batch):
         all_have_some = all(other is worker or other.portions_of(lane) for other in self._workers.values())
         goes_on = lane.length and not self._stopping and worker.may_have_more_of(lane)
         if not (goes_on and (all_have_some or lane.limits.can_lend()) and self._give(lane, worker, out)):
-            worker.giving_back[out.portion.lent] = out.lent
-            self._begin(self._tell(worker, GiveBack(out.portion.lent)))
+            worker.returning_leases[out.portion.lent] = out.lent
+            self._begin(self._tell(worker, ReturnLeases(out.portion.lent)))
         self._news.set()
 
-    def _take_back(self, worker: _Worker, number: int, waits_s: tuple[tuple[float, ...], ...]) -> None:
+    def _return_leases(self, worker: _Worker, number: int, waits_s: tuple[tuple[float, ...], ...]) -> None:
         waits = iter(waits_s)
-        for limits, lease in worker.giving_back.pop(number, ()):
-            limits.take_back(lease, next(waits) if lease.endpoint else ())
+        for limits, lease in worker.returning_leases.pop(number, ()):
+            limits.return_lease(lease, next(waits) if lease.endpoint else ())
         self._news.set()
 
     def _over(self, planned: PlannedRun, status: Status, error: str | None = None) -> None:

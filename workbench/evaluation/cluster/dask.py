@@ -26,7 +26,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, with_grader
 from workbench.evaluation.options import ClusterAddress
 from workbench.evaluation.plan import ClusterError, NotInstalledError
-from workbench.evaluation.worker_messages import Happened, Hold, Made
+from workbench.evaluation.worker_messages import EventMessage, Made, PauseMessage
 from workbench.numerals import seconds_text
 from workbench.providers.http.rate_limits import Lease
 from workbench.providers.model import RetryPolicy
@@ -74,11 +74,11 @@ class RunRef(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Errand:
+class WorkerSetup:
     """The first message to each worker: suites and options, from which the worker derives the needs of the runs.
 
     `samples` are runs that together have the needs of all runs of the plan. `granted` are the indices of the approved
-    suites, `approved` the hashes of everything approved (`endpoint_limits.approved_things`). `history` is true if runs
+    suites, `approved` the hashes of everything approved (`endpoint_limits.approval_hashes`). `history` is true if runs
     are stored, `events` if the program wants their events, `is_ours` if the worker process was started for this batch.
     `instructions` holds `Plan.instructions` by the index of the suite.
     """
@@ -124,14 +124,14 @@ class StopRuns:
 
 
 @dataclass(frozen=True)
-class GiveBack:
+class ReturnLeases:
     """A message to a worker: return these leases. The message may be repeated."""
 
     lent: int
 
 
 @dataclass(frozen=True)
-class Over:
+class PortionDone:
     """A message from a worker: all runs of a portion are reported.
 
     The portion's leases stay with the worker until another portion uses them or they are returned.
@@ -141,7 +141,7 @@ class Over:
 
 
 @dataclass(frozen=True)
-class GivenBack:
+class LeasesReturned:
     """A message from a worker: these leases are no longer in use.
 
     `waits_s` has, for each lease, the seconds until each of its permits is free.
@@ -151,8 +151,8 @@ class GivenBack:
     waits_s: tuple[tuple[float, ...], ...]
 
 
-ToWorker = StopRuns | Hold | GiveBack
-FromWorker = Made | Hold | Happened | Over | GivenBack
+ToWorker = StopRuns | PauseMessage | ReturnLeases
+FromWorker = Made | PauseMessage | EventMessage | PortionDone | LeasesReturned
 
 
 _logger = logging.getLogger(__name__)
@@ -163,7 +163,7 @@ WORKERS_TIMEOUT_S = 10.0
 CALL_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 4.0
 
-FOR_THE_PROGRAM = frozenset({signal.SIGINT, signal.SIGHUP})
+PROGRAM_SIGNALS = frozenset({signal.SIGINT, signal.SIGHUP})
 """The signals that only the program handles. Its workers ignore them."""
 
 NOT_INSTALLED = "--cluster needs packages that are not installed: pip install 'toolcall-workbench[cluster]'"
@@ -214,7 +214,7 @@ class DaskCluster:
         security = await asyncio.to_thread(Security.temporary)
         # Ctrl+C signals the whole process group. Workers inherit this thread's blocked signals and later ignore the
         # signals themselves.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, FOR_THE_PROGRAM)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, PROGRAM_SIGNALS)
         self._open.callback(signal.pthread_sigmask, signal.SIG_SETMASK, before)
         # dask imports modules from its working folder. By default, this folder is in the shared temporary folder.
         own = self._open.enter_context(TemporaryDirectory(prefix="workbench-", ignore_cleanup_errors=True))
@@ -394,7 +394,7 @@ START_ATTEMPTS = 3
 """The number of attempts for the first start of a worker. A worker that has run before is restarted without limit."""
 AGAIN_S = 1.0
 LOOK_S = 0.5
-DEAD_LOOKS = 60
+MAX_DEAD_POLLS = 60
 """The number of checks that find a process dead before its nanny is replaced."""
 END_TIMEOUT_S = 1.5
 
@@ -447,7 +447,7 @@ class LocalWorkers:
                 if not first.done():
                     first.set_result(None)
                 dead = 0
-                while nanny.status == Status.running and dead < DEAD_LOOKS:
+                while nanny.status == Status.running and dead < MAX_DEAD_POLLS:
                     await asyncio.sleep(LOOK_S)
                     dead += 1
                     if nanny.is_alive():

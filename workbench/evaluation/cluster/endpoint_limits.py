@@ -19,7 +19,7 @@ from pathlib import Path
 
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.dataclasses import dataclass
-from workbench.engine.batch import LaneOf
+from workbench.engine.batch import QueueKey
 from workbench.engine.plan import PlannedRun
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
@@ -31,11 +31,11 @@ from workbench.suite.files import absolute
 from workbench.suite.settings import judged_checks
 from workbench.suite.trust import SuiteNeeds
 
-_READ_WITHIN = 16 << 20
+_MAX_HASHED_BYTES = 16 << 20
 """The size in bytes above which a command's file is identified only by its size."""
 
 
-def samples_of(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
+def representative_runs(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
     """Return some runs that together have the needs of all runs.
 
     They cover each model of each suite, and each case with a judge.
@@ -52,7 +52,7 @@ def samples_of(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
     return tuple(found.values())
 
 
-def approved_things(approval: Approval, samples: Iterable[PlannedRun]) -> dict[str, str]:
+def approval_hashes(approval: Approval, samples: Iterable[PlannedRun]) -> dict[str, str]:
     """Return the hashes of everything approved, each with the message for a worker with another hash.
 
     The hashes cover suite paths, commands, addresses, modules, file contents, variable names and model settings. They
@@ -132,7 +132,7 @@ def lacking(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
                 yield str(error)
 
 
-def unresolved(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
+def unreachable_models(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
     """Yield the reasons why models of some runs cannot be reached."""
     for run in samples:
         try:
@@ -196,7 +196,7 @@ def _content(folder: Path, word: str) -> str | None:
         if Path(word).is_absolute() or not file.is_file():
             return None
         size = file.stat().st_size
-        if size > _READ_WITHIN:
+        if size > _MAX_HASHED_BYTES:
             return str(size)
         return hashlib.sha256(file.read_bytes()).hexdigest()
     except (OSError, ValueError):
@@ -208,11 +208,11 @@ def _hashed(suite: Path, what: object) -> str:
     return hashlib.sha256(json.dumps([str(absolute(suite)), what], sort_keys=True).encode()).hexdigest()
 
 
-MARGIN_S = 1.0
+PERMIT_MARGIN_S = 1.0
 """The extra time, in seconds, that a permit rests, because requests take different times to arrive."""
 MAX_PERMITS = 500
 """The most permits of an endpoint. At a higher rate, a permit allows several requests a minute."""
-LOST_S = 12.0
+LOST_LEASE_TIMEOUT_S = 12.0
 """The time, in seconds, after which a lost worker's part is lent again. Within this time, a worker without messages
 stops, and all but its longest requests end."""
 
@@ -248,9 +248,9 @@ class EndpointLimits:
             uses = max(1, math.ceil(per_minute / MAX_PERMITS))
             self._all_permits = max(1, int(per_minute // uses))
             # Below one request a minute, the only permit rests for longer than a minute.
-            self._permit_s = (60.0 + MARGIN_S) / uses
+            self._permit_s = (60.0 + PERMIT_MARGIN_S) / uses
             if per_minute < 1:
-                self._permit_s = 60.0 / per_minute + MARGIN_S
+                self._permit_s = 60.0 / per_minute + PERMIT_MARGIN_S
             self._permits = [clock()] * self._all_permits
 
     @classmethod
@@ -302,7 +302,7 @@ class EndpointLimits:
             waits_s = tuple(max(0.0, heapq.heappop(self._permits) - now_s) for _ in range(count))
         return Lease(self.endpoint, self.model, at_once, waits_s, self._permit_s)
 
-    def take_back(self, lease: Lease, waits_s: Iterable[float]) -> None:
+    def return_lease(self, lease: Lease, waits_s: Iterable[float]) -> None:
         """Take back a part; its permits are free after the given seconds."""
         self._free += lease.at_once
         self._add_permits(waits_s)
@@ -311,9 +311,9 @@ class EndpointLimits:
         """Record the loss of a worker with a part; the worker may still be sending requests."""
         rests_s = 0.0
         if self.endpoint:
-            rests_s = LOST_S
+            rests_s = LOST_LEASE_TIMEOUT_S
         heapq.heappush(self._coming, (self._clock() + rests_s, lease.at_once))
-        self._add_permits(LOST_S + self._permit_s for _ in lease.waits_s or ())
+        self._add_permits(LOST_LEASE_TIMEOUT_S + self._permit_s for _ in lease.waits_s or ())
 
     def _add_permits(self, waits_s: Iterable[float]) -> None:
         if self._permits is not None:
@@ -325,10 +325,10 @@ class EndpointLimits:
 AT_A_TIME = 2
 """The number of a lane's portions that a worker has at a time. The second portion keeps the worker busy while the first
 one ends."""
-PORTIONS_OF_WORKER = 2
+TARGET_PORTIONS_PER_WORKER = 2
 """The number of portions of a lane for each worker. With several small portions, all workers end at about the same
 time."""
-AFTER_LOSSES = (100, 20, 1)
+MAX_PORTION_BY_LOSSES = (100, 20, 1)
 """The largest portion after no, one or two losses of its runs. After three losses, a run ends as an error."""
 
 Endpoint = tuple[str, str]
@@ -365,7 +365,7 @@ class Lane:
         return sum(map(len, self._queues()))
 
     @property
-    def next_is_suspect(self) -> bool:
+    def only_suspects(self) -> bool:
         """Whether only suspects are waiting."""
         return bool(self.suspects) and self._next() is self.suspects
 
@@ -388,12 +388,12 @@ class Lane:
         """Remove and return the runs of the next portion, all of one group."""
         queue = self._next()
         group, losses = group_of(queue[0]), self.losses[queue[0].run_id]
-        most = AFTER_LOSSES[losses]
+        most = MAX_PORTION_BY_LOSSES[losses]
         if losses == 0:
             parts = min(workers * AT_A_TIME, self.limits.most_parts)
             # With fewer runs, a part of the lease would be unused.
             least = -(-self.limits.concurrency // parts)
-            most = min(most, max(least, -(-self.length // (parts * PORTIONS_OF_WORKER))))
+            most = min(most, max(least, -(-self.length // (parts * TARGET_PORTIONS_PER_WORKER))))
         runs: list[PlannedRun] = []
         while queue and len(runs) < most and (group_of(queue[0]), self.losses[queue[0].run_id]) == (group, losses):
             runs.append(queue.popleft())
@@ -404,7 +404,7 @@ class Lane:
     def lost(self, run: PlannedRun) -> bool:
         """Queue a run that was lost with its worker; return whether the run may be tried again."""
         self.losses[run.run_id] += 1
-        left = len(AFTER_LOSSES) - self.losses[run.run_id]
+        left = len(MAX_PORTION_BY_LOSSES) - self.losses[run.run_id]
         if left == 1:
             self.suspects.append(run)
         elif left > 1:
@@ -433,12 +433,12 @@ class Lane:
         return next(filter(None, self._queues()))
 
 
-def lanes_for(
-    plan: Plan, lane_of: Callable[[PlannedRun], LaneOf], samples: Iterable[PlannedRun], approval: Approval
+def endpoint_queues(
+    plan: Plan, lane_of: Callable[[PlannedRun], QueueKey], samples: Iterable[PlannedRun], approval: Approval
 ) -> tuple[tuple[Lane, ...], Mapping[Endpoint, EndpointLimits]]:
     """Return the runs of a plan in lanes, in order, and the limits of all endpoints, including those of judges.
 
-    `samples` (from `samples_of`) are runs that together have the needs of all runs of the plan.
+    `samples` (from `representative_runs`) are runs that together have the needs of all runs of the plan.
     """
     samples = tuple(samples)
     endpoints: dict[Endpoint, EndpointLimits] = {}

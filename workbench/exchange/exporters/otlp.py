@@ -34,7 +34,7 @@ from workbench.grading.status import Status
 from workbench.limits import MAX_COLLECTOR_ANSWER_BYTES, MAX_COLLECTOR_REQUEST_BYTES
 from workbench.numerals import counted, seconds_text
 from workbench.providers.http.clients import Client, beginning_of, tls_context
-from workbench.providers.http.errors import Refused, asked_wait_s, causes_of, proxy_for, shown_url, words_of
+from workbench.providers.http.errors import Refused, causes_of, proxy_for, requested_wait_s, shown_url, words_of
 from workbench.providers.model import DEFAULT_RETRIES, RetryPolicy
 from workbench.providers.wire.errors import quoted
 from workbench.trajectory.events import JsonValue, Usage
@@ -441,7 +441,7 @@ def _wait_s(error: Exception, attempt: int, retries: RetryPolicy) -> float | Non
     if isinstance(error, Refused):
         if error.status not in _RETRYABLE:
             return None
-        return retries.wait_s(attempt, asked_wait_s(error.headers, time.time()))
+        return retries.wait_s(attempt, requested_wait_s(error.headers, time.time()))
     if isinstance(error, ConnectionError):
         return retries.wait_s(attempt, None)
     return None

@@ -9,7 +9,7 @@ from functools import partial
 
 from workbench.authoring.from_calls import case_expecting
 from workbench.engine.ai_sdk import native_run
-from workbench.engine.external_run import RunDocumentError, run_document
+from workbench.engine.external_run import RunDocumentError, parse_run_document
 from workbench.exchange.importers.conversations import (
     NO_TOOLS,
     Format,
@@ -184,7 +184,7 @@ def _run(result: Node) -> tuple[ExternalRun | None, str]:
     elif isinstance(document, list):
         document = {"calls": [document] if document else []}
     try:
-        return run_document(document).external_run, ""
+        return parse_run_document(document).external_run, ""
     except RunDocumentError as error:
         return None, str(error)
 

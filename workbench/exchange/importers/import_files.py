@@ -19,7 +19,7 @@ from workbench.config.secrets import Secrets, keys_in
 from workbench.dataclasses import dataclass
 from workbench.encoding import toml_of
 from workbench.engine.conversation import ENDINGS
-from workbench.engine.external_run import external_payloads, started_elsewhere
+from workbench.engine.external_run import external_payloads, external_run_started
 from workbench.engine.plan import PlannedRun, next_run_id
 from workbench.engine.planned_run import result_of
 from workbench.engine.recordings import save_recording
@@ -278,7 +278,7 @@ def _payloads(planned: PlannedRun, run: ImportedRun) -> Iterator[EventPayload]:
         if case.offer is None or tool.name in case.offer:
             tools.append(tool)
     notice = "imported: the run was made elsewhere"
-    yield started_elsewhere(suite, case, run.model, planned.file.hash, tools, (notice,), run.scores)
+    yield external_run_started(suite, case, run.model, planned.file.hash, tools, (notice,), run.scores)
     if run.user is not None:
         yield from _conversation(run.rounds, run.user)
         return

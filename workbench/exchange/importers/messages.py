@@ -23,7 +23,7 @@ from workbench.exchange.importers.conversations import (
     tool_of,
 )
 from workbench.exchange.importers.source_files import Node, Source, as_text, bare_values, has_type, texts_of
-from workbench.providers.wire.repairs import DETAILS, THOUGHTS, parted
+from workbench.providers.wire.repairs import DETAILS, THOUGHTS, split_thoughts
 from workbench.providers.wire.wire import UsageCount
 from workbench.suite.render import Table
 from workbench.trajectory.events import Deviation, JsonValue, Message, ToolCall, Usage
@@ -150,7 +150,7 @@ class _Reading:
         if (old := node.get("function_call")) is not None:
             made.append(self.calls.call(old, "", old.text_of("name"), old.value_of("arguments")))
         at = len(self.messages)
-        in_text, answer = parted("\n".join(filter(None, texts)))
+        in_text, answer = split_thoughts("\n".join(filter(None, texts)))
         if reasoning := "\n".join(filter(None, (*thoughts, in_text))):
             self.reasoning[at] = reasoning
         repaired: list[Deviation] = []

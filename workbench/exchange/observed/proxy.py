@@ -19,7 +19,7 @@ from workbench.exchange.observed.conversations import Observer, Step
 from workbench.exchange.observed.wires import READABLE_ENCODINGS, wire_at
 from workbench.limits import MAX_BODY_BYTES
 from workbench.providers.http.clients import tls_context
-from workbench.providers.http.errors import CONNECT_TIMEOUT_S, broken_by, proxy_for
+from workbench.providers.http.errors import CONNECT_TIMEOUT_S, connection_failure, proxy_for
 
 if TYPE_CHECKING:
     import aiohttp
@@ -271,7 +271,7 @@ class RecordingProxy:
 
     def _broken(self, error: Exception, *, began: bool) -> str:
         spec = ModelSpec("upstream", "openai", "", self._upstream)
-        broken = broken_by(error, spec, began=began)
+        broken = connection_failure(error, spec, began=began)
         sentence = broken.sentence if broken is not None else f"cannot be reached: {error}"
         return self._secrets.redact(f"{self._upstream} {sentence.replace('base_url', 'the endpoint')}")
 

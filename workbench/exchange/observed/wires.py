@@ -20,7 +20,7 @@ from workbench.exchange.importers.source_files import Node, RefusedError, bare_v
 from workbench.limits import MAX_BODY_BYTES, MAX_ERROR_BYTES, MAX_UNPACKED_BYTES
 from workbench.providers.http.answers import Kind, SseParser, kind_of
 from workbench.providers.http.endpoints import wire_of
-from workbench.providers.model import FIRST_TOKENS, AnswerFinished, ModelError, ModelRequest
+from workbench.providers.model import FIRST_TOKEN_EVENTS, AnswerFinished, ModelError, ModelRequest
 from workbench.providers.wire.errors import error_text, quoted
 from workbench.providers.wire.wire import SseEvent
 from workbench.trajectory.events import (
@@ -225,7 +225,7 @@ class AnswerReading:
 
     def _said(self, events: Iterable[ModelEvent | AnswerFinished]) -> None:
         for event in events:
-            if self._first_token_ms is None and isinstance(event, FIRST_TOKENS):
+            if self._first_token_ms is None and isinstance(event, FIRST_TOKEN_EVENTS):
                 self._first_token_ms = self._ms()
             self._events.append(event)
 

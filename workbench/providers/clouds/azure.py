@@ -10,7 +10,14 @@ from urllib.parse import urlsplit
 
 from workbench.config.clouds import V1
 from workbench.config.models import ModelSpec
-from workbench.providers.clouds.credentials import CredentialStore, Key, Renewed, Token, missing_extra, token_of
+from workbench.providers.clouds.credentials import (
+    CredentialStore,
+    Key,
+    RenewableCredentials,
+    Token,
+    missing_extra,
+    token_of,
+)
 from workbench.providers.clouds.signing import Bearer, Sdk, capturing_client
 from workbench.providers.model import ModelError
 
@@ -32,7 +39,7 @@ async def connect(spec: ModelSpec, key: Key | None, given: Mapping[str, str], st
     return await asyncio.to_thread(make, spec, bearer, credentials)
 
 
-def _of_anthropic(spec: ModelSpec, bearer: Bearer, credentials: Renewed[Token] | None) -> Sdk:
+def _of_anthropic(spec: ModelSpec, bearer: Bearer, credentials: RenewableCredentials[Token] | None) -> Sdk:
     import anthropic
 
     client: Any
@@ -50,7 +57,7 @@ def _of_anthropic(spec: ModelSpec, bearer: Bearer, credentials: Renewed[Token] |
     return Sdk(client, _PATHS[spec.api], renew, anthropic.omit, (anthropic.AnthropicError,), credentials)
 
 
-def _of_openai(spec: ModelSpec, bearer: Bearer, credentials: Renewed[Token] | None) -> Sdk:
+def _of_openai(spec: ModelSpec, bearer: Bearer, credentials: RenewableCredentials[Token] | None) -> Sdk:
     import openai
 
     assert spec.cloud is not None
@@ -74,7 +81,7 @@ def _scope(spec: ModelSpec) -> str:
     return "https://ai.azure.com/.default"
 
 
-def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialStore) -> Renewed[Token]:
+def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialStore) -> RenewableCredentials[Token]:
     assert spec.place is not None
     source, scope = spec.place.source, _scope(spec)
 

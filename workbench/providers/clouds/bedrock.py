@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from workbench.config.models import ModelSpec
-from workbench.providers.clouds.credentials import AwsKeys, CredentialStore, Key, Renewed, missing_extra
+from workbench.providers.clouds.credentials import AwsKeys, CredentialStore, Key, RenewableCredentials, missing_extra
 from workbench.providers.clouds.signing import Bearer, Sdk, capturing_client
 from workbench.providers.model import ModelError
 
@@ -60,7 +60,7 @@ def _anthropic_by_key(spec: ModelSpec, bearer: Bearer) -> Sdk:
     return Sdk(client, _PATHS[spec.api], renew, anthropic.omit, (anthropic.AnthropicError,))
 
 
-def _anthropic_by_signature(spec: ModelSpec, credentials: Renewed[AwsKeys]) -> Sdk:
+def _anthropic_by_signature(spec: ModelSpec, credentials: RenewableCredentials[AwsKeys]) -> Sdk:
     import anthropic
 
     assert spec.cloud is not None
@@ -87,8 +87,8 @@ def _openai_by_key(spec: ModelSpec, bearer: Bearer) -> Sdk:
     return _of_openai(spec, bearer.renew, None, token_provider=bearer)
 
 
-def _openai_by_signature(spec: ModelSpec, credentials: Renewed[AwsKeys]) -> Sdk:
-    latest = _Latest()
+def _openai_by_signature(spec: ModelSpec, credentials: RenewableCredentials[AwsKeys]) -> Sdk:
+    latest = _SigningKeys()
 
     async def renew() -> None:
         keys = await credentials.current()
@@ -98,7 +98,7 @@ def _openai_by_signature(spec: ModelSpec, credentials: Renewed[AwsKeys]) -> Sdk:
 
 
 def _of_openai(
-    spec: ModelSpec, renew: Callable[[], Awaitable[None]], credentials: Renewed[AwsKeys] | None, **how: Any
+    spec: ModelSpec, renew: Callable[[], Awaitable[None]], credentials: RenewableCredentials[AwsKeys] | None, **how: Any
 ) -> Sdk:
     import openai
     from openai.providers import bedrock
@@ -120,7 +120,7 @@ def _aws_errors() -> tuple[type[Exception], ...]:
     return (BotoCoreError,)
 
 
-class _Latest:
+class _SigningKeys:
     """The credentials of the next signature, under botocore's names."""
 
     access_key = _UNUSED
@@ -128,7 +128,7 @@ class _Latest:
     token: str | None = None
 
 
-def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialStore) -> Renewed[AwsKeys]:
+def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialStore) -> RenewableCredentials[AwsKeys]:
     assert spec.place is not None
     source = spec.place.source
 

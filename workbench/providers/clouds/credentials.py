@@ -19,7 +19,7 @@ Key = Callable[[], Awaitable[str]]
 MIN_LIFETIME_S = 300.0
 """The remaining lifetime below which a token is renewed, in seconds, because requests may wait in queues."""
 
-FAILURE_S = 3.0
+FAILURE_REUSE_S = 3.0
 """The time, in seconds, for which a failure is reused: a thousand runs must not all wait for a failing program."""
 
 DISTRIBUTION = "toolcall-workbench"
@@ -54,7 +54,7 @@ class Expiring(Protocol):
 _Value = TypeVar("_Value", bound=Expiring)
 
 
-class Renewed(Generic[_Value]):
+class RenewableCredentials(Generic[_Value]):
     """Credentials that are fetched on first use, and again before they expire.
 
     `fetch` runs in a thread, once for all waiting requests, and raises ModelError. `secrets_in` returns the secret
@@ -79,7 +79,7 @@ class Renewed(Generic[_Value]):
         async with self._fetching:
             if (value := self._valid_for(MIN_LIFETIME_S)) is not None:
                 return value
-            if self._failure is None or time.monotonic() - self._failure[0] > FAILURE_S:
+            if self._failure is None or time.monotonic() - self._failure[0] > FAILURE_REUSE_S:
                 await self._renew()
             if self._failure is None:
                 assert self._value is not None
@@ -112,7 +112,7 @@ class Renewed(Generic[_Value]):
         return value
 
 
-async def token_of(credentials: Renewed[Token]) -> str:
+async def token_of(credentials: RenewableCredentials[Token]) -> str:
     return (await credentials.current()).value
 
 
@@ -121,7 +121,7 @@ class CredentialStore:
 
     def __init__(self, secrets: Secrets) -> None:
         self.secrets = secrets
-        self._known: dict[tuple[object, ...], Renewed[Any]] = {}
+        self._known: dict[tuple[object, ...], RenewableCredentials[Any]] = {}
 
     def get(
         self,
@@ -129,11 +129,11 @@ class CredentialStore:
         values: tuple[str, ...],
         fetch: Callable[[], _Value],
         secrets_in: Callable[[_Value], Mapping[str, str]],
-    ) -> Renewed[_Value]:
+    ) -> RenewableCredentials[_Value]:
         """Return the credentials of a source; `values` distinguish credentials of the same source."""
         key = (source, *values)
         if key not in self._known:
-            self._known[key] = Renewed(fetch, secrets_in, self.secrets)
+            self._known[key] = RenewableCredentials(fetch, secrets_in, self.secrets)
         return self._known[key]
 
 

@@ -13,7 +13,7 @@ import struct
 import zlib
 
 from workbench.limits import MAX_MESSAGE_BYTES, too_much_sent
-from workbench.providers.model import ModelError, TooMuchError
+from workbench.providers.model import AnswerTooLargeError, ModelError
 from workbench.providers.wire.wire import SseEvent, as_dict
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
@@ -37,7 +37,7 @@ class EventStreamParser:
     def feed(self, chunk: bytes) -> list[SseEvent]:
         """Return the events of the frames that these bytes complete.
 
-        Raises ModelError for a damaged frame, and TooMuchError for a too large frame."""
+        Raises ModelError for a damaged frame, and AnswerTooLargeError for a too large frame."""
         rest = self._rest
         rest += chunk
         events: list[SseEvent] = []
@@ -47,7 +47,7 @@ class EventStreamParser:
             if zlib.crc32(rest[begin : begin + 8]) != checksum or total < _EMPTY_FRAME + headers_bytes:
                 raise _damaged("the beginning")
             if total > MAX_MESSAGE_BYTES:
-                raise TooMuchError(too_much_sent(MAX_MESSAGE_BYTES))
+                raise AnswerTooLargeError(too_much_sent(MAX_MESSAGE_BYTES))
             if len(rest) - begin < total:
                 break
             frame = bytes(rest[begin : begin + total])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from workbench.dataclasses import dataclass
-from workbench.providers.clouds.credentials import Key, Renewed
+from workbench.providers.clouds.credentials import Key, RenewableCredentials
 from workbench.providers.model import ModelError
 from workbench.version import __version__
 
@@ -42,7 +42,7 @@ _INVALID = (b"expired", b"security token", b"signature")
 _OF_CONNECTION = ("connection", "content-length")
 
 
-class Signed(NamedTuple):
+class SignedRequest(NamedTuple):
     """A request ready to be sent: its address with the query, and all headers."""
 
     url: str
@@ -62,7 +62,7 @@ class Sdk:
     renew: Callable[[], Awaitable[None]]
     omit: object
     errors: tuple[type[Exception], ...]
-    credentials: Renewed[Any] | None = None
+    credentials: RenewableCredentials[Any] | None = None
 
 
 class Bearer:
@@ -114,7 +114,7 @@ class Signer:
         self._name = name
         self._base_url = base_url
         self._headers: dict[str, object] = {**_OWN_HEADERS, **dict.fromkeys(_SDK_HEADERS, sdk.omit), **headers}
-        self._made: Signed | None = None
+        self._made: SignedRequest | None = None
         self._errors: tuple[type[Exception], ...] = (*sdk.errors, ValueError, TypeError, RuntimeError)
         # The variables OPENAI_CUSTOM_HEADERS, ANTHROPIC_CUSTOM_HEADERS, OPENAI_ORG_ID and OPENAI_PROJECT_ID would add
         # headers, even other credentials. No argument of the SDKs turns that off.
@@ -133,12 +133,12 @@ class Signer:
         self._made = await self._make(self._sdk.path, query, body=document)
 
     @property
-    def example(self) -> Signed:
+    def example(self) -> SignedRequest:
         """A request without a conversation, prepared at the signer's start."""
         assert self._made is not None
         return self._made
 
-    async def sign(self, body: bytes) -> Signed:
+    async def sign(self, body: bytes) -> SignedRequest:
         """Return the request with a body.
 
         Raises ModelError as `start` does."""
@@ -150,7 +150,7 @@ class Signer:
         if self._sdk.credentials is not None and (status == 401 or any(words in lowered for words in _INVALID)):
             self._sdk.credentials.forget()
 
-    async def _make(self, path: str, query: Mapping[str, str], **body: object) -> Signed:
+    async def _make(self, path: str, query: Mapping[str, str], **body: object) -> SignedRequest:
         import httpx2
 
         await self._sdk.renew()
@@ -163,7 +163,7 @@ class Signer:
         if _origin(str(request.url)) != _origin(self._base_url):
             raise ModelError(f"no request to {self._name} is sent: its address would differ from {self._base_url}")
         headers = {name: value for name, value in request.headers.items() if name not in _OF_CONNECTION}
-        return Signed(str(request.url), headers)
+        return SignedRequest(str(request.url), headers)
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

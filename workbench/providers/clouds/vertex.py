@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from workbench.config.models import ModelSpec
-from workbench.providers.clouds.credentials import CredentialStore, Key, Renewed, Token, missing_extra, token_of
+from workbench.providers.clouds.credentials import (
+    CredentialStore,
+    Key,
+    RenewableCredentials,
+    Token,
+    missing_extra,
+    token_of,
+)
 from workbench.providers.clouds.signing import Bearer, Sdk, capturing_client
 from workbench.providers.model import ModelError
 from workbench.providers.wire.wire import as_dict
@@ -42,7 +49,9 @@ async def connect(spec: ModelSpec, key: Key | None, given: Mapping[str, str], st
     return await asyncio.to_thread(make, spec, project, bearer, credentials)
 
 
-def _of_anthropic(spec: ModelSpec, project: str, bearer: Bearer, credentials: Renewed[Token] | None) -> Sdk:
+def _of_anthropic(
+    spec: ModelSpec, project: str, bearer: Bearer, credentials: RenewableCredentials[Token] | None
+) -> Sdk:
     import anthropic
 
     assert spec.place is not None
@@ -63,7 +72,7 @@ def _of_anthropic(spec: ModelSpec, project: str, bearer: Bearer, credentials: Re
     return Sdk(client, "/v1/messages", renew, anthropic.omit, (anthropic.AnthropicError,), credentials)
 
 
-def _of_openai(spec: ModelSpec, project: str, bearer: Bearer, credentials: Renewed[Token] | None) -> Sdk:
+def _of_openai(spec: ModelSpec, project: str, bearer: Bearer, credentials: RenewableCredentials[Token] | None) -> Sdk:
     import openai
     from openai.providers import vertex
 
@@ -76,7 +85,7 @@ def _of_openai(spec: ModelSpec, project: str, bearer: Bearer, credentials: Renew
     return Sdk(client, "/chat/completions", bearer.renew, openai.Omit(), (openai.OpenAIError,), credentials)
 
 
-def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialStore) -> Renewed[Token]:
+def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialStore) -> RenewableCredentials[Token]:
     assert spec.place is not None
     source = spec.place.source
 

@@ -15,7 +15,7 @@ from workbench.providers.clouds.event_stream import CONTENT_TYPE as EVENT_STREAM
 from workbench.providers.clouds.event_stream import EventStreamParser
 from workbench.providers.http.bodies import Content, content_of
 from workbench.providers.http.errors import EndpointErrors
-from workbench.providers.model import AnswerFinished, TooMuchError
+from workbench.providers.model import AnswerFinished, AnswerTooLargeError
 from workbench.providers.wire.errors import NotJsonError
 from workbench.providers.wire.wire import AnswerReader, SseEvent
 from workbench.trajectory.events import CallArgumentsDelta, JsonValue, ModelEvent, ReasoningDelta, TextDelta
@@ -46,7 +46,7 @@ class SseParser:
     def feed(self, chunk: bytes) -> list[SseEvent]:
         """Return the events that these bytes complete.
 
-        Raises TooMuchError for a too large event."""
+        Raises AnswerTooLargeError for a too large event."""
         if self._after_cr and chunk:
             chunk = chunk.removeprefix(b"\n")  # the second half of a line end that was cut in two
             self._after_cr = False
@@ -111,7 +111,7 @@ class SseParser:
 
     def _measure(self) -> None:
         if self._data_bytes + self._line_bytes > MAX_MESSAGE_BYTES:
-            raise TooMuchError(too_much_sent(MAX_MESSAGE_BYTES))
+            raise AnswerTooLargeError(too_much_sent(MAX_MESSAGE_BYTES))
 
 
 DRAIN_TIMEOUT_S = 0.2
@@ -142,7 +142,7 @@ async def read_answer(
         while body and not reader.ended:
             received += len(body)
             if received > MAX_BODY_BYTES:
-                raise TooMuchError(too_much_sent(MAX_BODY_BYTES))
+                raise AnswerTooLargeError(too_much_sent(MAX_BODY_BYTES))
             for joined in _read(reader, parser.feed(body)):
                 yield joined
             if not reader.ended:
@@ -156,15 +156,15 @@ async def read_answer(
     elif kind == "document":
         body = await _rest(body, content, MAX_MESSAGE_BYTES)
         if len(body) > MAX_MESSAGE_BYTES:
-            raise TooMuchError(too_much_sent(MAX_MESSAGE_BYTES))
+            raise AnswerTooLargeError(too_much_sent(MAX_MESSAGE_BYTES))
         for joined in reader.feed_whole(_document(body, errors)):
             yield joined
     elif kind == "page":
         raise errors.of_page(await _rest(body, content, MAX_ERROR_BYTES))
     elif body.strip():
-        raise errors.of_garbage(body)
+        raise errors.of_unknown_body(body)
     else:
-        raise errors.of_nothing()
+        raise errors.of_empty_body()
     for last in reader.finish():
         yield last
 
@@ -179,7 +179,7 @@ def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[ModelEvent]:
     try:
         for event in events:
             for piece in reader.feed(event):
-                if not (joined and _join(joined, piece)):
+                if not (joined and _join_pieces(joined, piece)):
                     joined.append(piece)
             if reader.ended:
                 break
@@ -187,7 +187,7 @@ def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[ModelEvent]:
         yield from joined
 
 
-def _join(joined: list[ModelEvent], piece: ModelEvent) -> bool:
+def _join_pieces(joined: list[ModelEvent], piece: ModelEvent) -> bool:
     """Append a piece to the last event if both belong to one text; return whether it was appended."""
     match piece, joined[-1]:
         case TextDelta(round, text), TextDelta(_, before):
@@ -211,7 +211,7 @@ async def _beginning(content: Content, content_type: str) -> tuple[Kind | None, 
             return kind, head
         received += len(chunk)
         if received > MAX_BODY_BYTES:
-            raise TooMuchError(too_much_sent(MAX_BODY_BYTES))
+            raise AnswerTooLargeError(too_much_sent(MAX_BODY_BYTES))
     return None, head
 
 
@@ -258,13 +258,13 @@ def _document(body: bytes, errors: EndpointErrors) -> JsonValue:
     try:
         document: JsonValue = json.loads(body)
     except (ValueError, RecursionError):
-        if _is_cut(body):
+        if _is_truncated_json(body):
             raise errors.of_cut_document() from None
-        raise errors.of_garbage(body) from None
+        raise errors.of_unknown_body(body) from None
     return document
 
 
-def _is_cut(body: bytes) -> bool:
+def _is_truncated_json(body: bytes) -> bool:
     try:
         from_json(body, allow_partial=True)
     except ValueError:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 KEEP_ALIVE_S = 30.0
 MAX_BUFFERED_BYTES = 32 * 1024
 ERROR_BODY_TIMEOUT_S = 5.0
-APART_TIMEOUT_S = 2.0
+SIDE_REQUEST_TIMEOUT_S = 2.0
 
 OLDER_ANTHROPIC_VERSION = "2023-06-01"
 
@@ -63,7 +63,7 @@ _VENDOR_HEADERS = {"openai": (("openai-organization", "OPENAI_ORG_ID"), ("openai
 
 
 @dataclass(frozen=True)
-class Access:
+class RequestAccess:
     """The values for requests to a model's endpoint: key, headers and query, with variables filled in.
 
     `command` prints the key if there is no `key`. `variables` hold credentials of a cloud."""
@@ -90,16 +90,16 @@ _connection: ContextVar[_Connection] = ContextVar("connection")
 class Client:
     """The connections to one endpoint.
 
-    `errors` are the exceptions that its methods raise. `has_answered` is whether the endpoint has answered a request
+    `errors` are the exceptions that its methods raise. `has_responded` is whether the endpoint has answered a request
     yet, which shows that TLS is configured correctly. The `signer` makes the requests to a cloud."""
 
     base_url: yarl.URL
     errors: tuple[type[Exception], ...]
     session: aiohttp.ClientSession = field(repr=False)  # sends the headers, with the key
     proxy: str | None = field(repr=False)  # a password may be in it
-    access: Access = Access()
+    access: RequestAccess = RequestAccess()
     key_header: str = "authorization"
-    has_answered: bool = False
+    has_responded: bool = False
     signer: Signer | None = field(default=None, repr=False)
 
     async def post(self, path: str, body: bytes, read_timeout_s: float) -> aiohttp.ClientResponse:
@@ -146,8 +146,8 @@ class Client:
                     raise BodyError(MAX_LISTING_BYTES.reached())
             return bytes(body)
 
-    async def get_apart(self, url: str) -> bytes:
-        """Return the body at an address of the same server, within `APART_TIMEOUT_S`.
+    async def get_side_request(self, url: str) -> bytes:
+        """Return the body at an address of the same server, within `SIDE_REQUEST_TIMEOUT_S`.
 
         Raises as `post` does, and TimeoutError."""
         import yarl
@@ -156,7 +156,7 @@ class Client:
         # request.
 
         async with (
-            asyncio.timeout(APART_TIMEOUT_S),
+            asyncio.timeout(SIDE_REQUEST_TIMEOUT_S),
             self.session.get(
                 yarl.URL(url, encoded=True),
                 headers={"connection": "close"},
@@ -183,7 +183,7 @@ class Client:
                 response = await self._response(method, path, read_timeout_s, body, headers)
             if response.status != 401:
                 command.accepted()
-        self.has_answered = True
+        self.has_responded = True
         if not 200 <= response.status < 300:
             try:
                 refused = await _refusal(response)
@@ -219,7 +219,7 @@ class Client:
         import aiohttp
 
         is_plain = self.base_url.scheme == "http" and self.proxy is None
-        if not is_plain or self.has_answered or isinstance(error, aiohttp.ClientConnectorError):
+        if not is_plain or self.has_responded or isinstance(error, aiohttp.ClientConnectorError):
             return False
         return await speaks_tls(self.base_url.host or "", self.base_url.port or 80)
 
@@ -276,7 +276,7 @@ class Clients:
         self._tls: ssl.SSLContext | None = None
         self._credentials = CredentialStore(secrets or Secrets())
 
-    async def client(self, spec: ModelSpec, access: Access, errors: EndpointErrors) -> Client:
+    async def client(self, spec: ModelSpec, access: RequestAccess, errors: EndpointErrors) -> Client:
         """Return the client for a model's endpoint. A new endpoint or new values of `access` get a new client.
 
         Raises ModelError for invalid settings, and for credentials of a cloud that cannot be used."""
@@ -300,7 +300,7 @@ class Clients:
         for client in clients:
             await client.session.close()
 
-    async def _make(self, spec: ModelSpec, access: Access, errors: EndpointErrors) -> Client:
+    async def _make(self, spec: ModelSpec, access: RequestAccess, errors: EndpointErrors) -> Client:
         # Imports of up to a second, and reading certificates, must not delay other runs.
         aiohttp: Any = await asyncio.to_thread(importlib.import_module, "aiohttp")
         import yarl
@@ -334,7 +334,7 @@ class Clients:
         raised = (aiohttp.ClientError, OSError, Refused)
         return Client(base_url, raised, session, proxy, access, spec.key_header, signer=signer)
 
-    async def _signer(self, spec: ModelSpec, access: Access, errors: EndpointErrors) -> Signer:
+    async def _signer(self, spec: ModelSpec, access: RequestAccess, errors: EndpointErrors) -> Signer:
         from workbench.providers.clouds.connect import signer_of  # on use: few models are at clouds
 
         key = None
@@ -412,7 +412,7 @@ def _vendor_headers(spec: ModelSpec) -> dict[str, str]:
     return {name: value for name, value in headers.items() if value and name not in ("authorization", "x-api-key")}
 
 
-def _headers(spec: ModelSpec, access: Access) -> dict[str, str]:
+def _headers(spec: ModelSpec, access: RequestAccess) -> dict[str, str]:
     headers = {
         "accept": "application/json",
         "accept-encoding": "identity",

@@ -27,18 +27,18 @@ from workbench.limits import MAX_PAUSES
 from workbench.numerals import count_text
 from workbench.providers.http.answers import read_answer
 from workbench.providers.http.checks import CheckResult, check, list_models
-from workbench.providers.http.clients import Access, Client, Clients
+from workbench.providers.http.clients import Client, Clients, RequestAccess
 from workbench.providers.http.errors import EndpointErrors, shown_url
 from workbench.providers.http.key_command import KeyCommand, KeyCommandError
 from workbench.providers.http.rate_limits import RateLimiter, Turn
 from workbench.providers.model import (
-    FIRST_TOKENS,
+    FIRST_TOKEN_EVENTS,
     AnswerFinished,
+    AnswerTooLargeError,
     HttpRequest,
     Model,
     ModelError,
     ModelRequest,
-    TooMuchError,
 )
 from workbench.providers.wire.chat import ChatWire
 from workbench.providers.wire.messages import MessagesWire
@@ -74,17 +74,17 @@ def wire_of(spec: ModelSpec, secrets: Secrets = NO_SECRETS) -> Wire:
 MIN_WAIT_MS = 100.0
 """The shortest wait that is reported; shorter ones may be delays of the network."""
 
-MIN_GROWTH_SECONDS = 0.3
+MIN_SLOT_DELAY_S = 0.3
 """The least delay that shows slots: the first tokens of late requests must come this much later than those of early
 requests, and take twice as long."""
 _KEPT = 32
 _MIN_PAIRS = 10
-_IN_ORDER = 0.8
+_MIN_ORDERED_SHARE = 0.8
 """In pairs of requests, the request with more requests ahead should wait longer. This is the least surplus of such
 pairs, as a share of all pairs."""
-_DIFFER = 0.8
+_MAX_DIFFERENT_RATIO = 0.8
 """Two times differ if the shorter time is below this share of the longer time."""
-_AT_ONCE = 1.5
+_MAX_CONCURRENT_RATIO = 1.5
 """Requests within this multiple of the shortest time were computed at once."""
 
 
@@ -152,7 +152,7 @@ async def _reported_slots(client: Client) -> int | None:
     """Return `total_slots` of the properties of a llama.cpp server; `None` for any other server."""
     # https://github.com/ggml-org/llama.cpp/tree/master/tools/server: `/props` stands beside the API, not below it.
     try:
-        properties = json.loads(await client.get_apart(f"{str(client.base_url).removesuffix('/v1')}/props"))
+        properties = json.loads(await client.get_side_request(f"{str(client.base_url).removesuffix('/v1')}/props"))
     except client.errors:
         return None
     except (ValueError, RecursionError, TimeoutError):
@@ -164,7 +164,7 @@ async def _reported_slots(client: Client) -> int | None:
 
 
 @dataclass(slots=True, eq=False)
-class Flight:
+class RequestInFlight:
     """A request in flight.
 
     `ahead` is the number of requests in flight when this request was sent; `ends_s` are the times when these ended, in
@@ -178,7 +178,7 @@ class Flight:
     ends_s: list[float] = field(default_factory=list)
 
 
-class Flights:
+class RequestsInFlight:
     """The requests in flight to one model at an endpoint.
 
     They show how many requests the endpoint computes at a time, if the other requests wait there. `lower` is called
@@ -187,30 +187,30 @@ class Flights:
     def __init__(self, lower: Callable[[int], object], clock: Callable[[], float] = time.monotonic) -> None:
         self._lower = lower
         self._clock = clock
-        self._under_way: list[Flight] = []
+        self._under_way: list[RequestInFlight] = []
         self._streaming = self._most_streaming = 0
         self._seen: deque[tuple[int, float]] = deque(maxlen=_KEPT)
         self._slots: int | None = None
 
-    def begin(self) -> Flight:
+    def begin(self) -> RequestInFlight:
         """Record that a request is sent."""
-        flight = Flight(self._clock(), len(self._under_way))
+        flight = RequestInFlight(self._clock(), len(self._under_way))
         self._under_way.append(flight)
         return flight
 
-    def first_token(self, flight: Flight) -> None:
+    def first_token(self, flight: RequestInFlight) -> None:
         """Record the first token of an answer."""
         if flight.first_s is None:
             flight.first_s = self._clock()
             self._streaming += 1
             self._most_streaming = max(self._most_streaming, self._streaming)
 
-    def computing(self, flight: Flight, took_ms: float) -> None:
+    def computing(self, flight: RequestInFlight, took_ms: float) -> None:
         """Record that the endpoint has computed a request for `took_ms` milliseconds so far."""
         if flight.computing_s is None:
             flight.computing_s = self._clock() - took_ms / 1000
 
-    def end(self, flight: Flight) -> None:
+    def end(self, flight: RequestInFlight) -> None:
         """Record the end of a request."""
         now_s = self._clock()
         at = self._under_way.index(flight)
@@ -222,7 +222,7 @@ class Flights:
             self._seen.append((flight.ahead, flight.first_s - flight.sent_s))
             self._look()
 
-    def waited_ms(self, flight: Flight, prompt_ms: float | None) -> float:
+    def waited_ms(self, flight: RequestInFlight, prompt_ms: float | None) -> float:
         """Return the milliseconds that a request waited at the endpoint for other requests; 0 if unknown.
 
         `prompt_ms` is the endpoint's reported time for the prompt."""
@@ -244,7 +244,7 @@ class Flights:
         return round(waited_ms, 3)
 
     def _look(self) -> None:
-        found = slots_shown_by(self._seen)
+        found = estimated_slots(self._seen)
         if found is None:
             return
         # Answers that streamed at the same time were computed at the same time.
@@ -255,7 +255,7 @@ class Flights:
             self._lower(slots)
 
 
-def slots_shown_by(seen: deque[tuple[int, float]]) -> int | None:
+def estimated_slots(seen: deque[tuple[int, float]]) -> int | None:
     """Return the number of requests that an endpoint computes at a time; `None` if that does not show.
 
     For each request, `seen` pairs the number of requests ahead with the seconds to the first token."""
@@ -263,29 +263,29 @@ def slots_shown_by(seen: deque[tuple[int, float]]) -> int | None:
     if not seen:
         return None
     waits_s = [first_s for _, first_s in seen]
-    if max(waits_s) - min(waits_s) < MIN_GROWTH_SECONDS:
+    if max(waits_s) - min(waits_s) < MIN_SLOT_DELAY_S:
         return None
     middle = median(ahead for ahead, _ in seen)
     early = [first_s for ahead, first_s in seen if ahead < middle]
     late = [first_s for ahead, first_s in seen if ahead >= middle]
-    if not early or median(late) < max(2 * median(early), median(early) + MIN_GROWTH_SECONDS):
+    if not early or median(late) < max(2 * median(early), median(early) + MIN_SLOT_DELAY_S):
         return None
     # The number shows if requests wait for each other: first tokens then come later with more requests ahead. As in
     # Kendall's rank correlation, pairs in this order are counted against pairs in the opposite order.
     pairs = []
     for one, other in combinations(seen, 2):
-        if one[0] != other[0] and min(one[1], other[1]) < _DIFFER * max(one[1], other[1]):
+        if one[0] != other[0] and min(one[1], other[1]) < _MAX_DIFFERENT_RATIO * max(one[1], other[1]):
             pairs.append((one[1] - other[1]) * (one[0] - other[0]))
     if len(pairs) < _MIN_PAIRS:
         return None
     rising = sum(pair > 0 for pair in pairs)
     falling = sum(pair < 0 for pair in pairs)
-    if rising - falling < _IN_ORDER * len(pairs):
+    if rising - falling < _MIN_ORDERED_SHARE * len(pairs):
         return None
     # A request whose first token came in about the shortest time waited for no other request: the server computed it
     # together with all requests ahead. The most requests that were computed together are the slots.
     shortest = min(first_s for _, first_s in seen)
-    return max(ahead + 1 for ahead, first_s in seen if first_s <= _AT_ONCE * shortest)
+    return max(ahead + 1 for ahead, first_s in seen if first_s <= _MAX_CONCURRENT_RATIO * shortest)
 
 
 class EndpointModel:
@@ -297,13 +297,13 @@ class EndpointModel:
     def __init__(
         self,
         spec: ModelSpec,
-        access: Access,
+        access: RequestAccess,
         wire: Wire,
         limiter: RateLimiter,
         clients: Clients,
         errors: EndpointErrors,
         slots: ReportedSlots,
-        flights: Flights,
+        flights: RequestsInFlight,
     ) -> None:
         self.name = spec.name
         self.seed = wire.seed
@@ -345,15 +345,15 @@ class EndpointModel:
             return self.spec.takes_images
         return self.spec.audio and self._wire.api == "chat"
 
-    def reporting(self, on_pause: Callable[[float], object]) -> Model:
+    def with_pause_callback(self, on_pause: Callable[[float], object]) -> Model:
         """Return the model for one run; `on_pause` is called with the seconds of a pause that delays a request."""
         return ModelWithPauses(self, on_pause)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Return the context of one request; entering it waits until the limits allow the request."""
-        return self.turn_reporting(lambda _: None)
+        return self.turn_with_pauses(lambda _: None)
 
-    def turn_reporting(self, on_pause: Callable[[float], object]) -> AbstractAsyncContextManager[None]:
+    def turn_with_pauses(self, on_pause: Callable[[float], object]) -> AbstractAsyncContextManager[None]:
         """Return the context of one request, as `turn` does.
 
         `on_pause` is called with the seconds of a pause that delays the request."""
@@ -376,7 +376,8 @@ class EndpointModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
         """Answer a request piece by piece; raises ModelError for every failure of the endpoint.
 
-        An answer that the provider pauses is sent back until it is complete. Raises TooMuchError for endless pauses."""
+        An answer that the provider pauses is sent back until it is complete. Raises AnswerTooLargeError for endless
+        pauses."""
         whole: AnswerFinished | None = None
         text: list[str] = []
         calls = pauses = 0
@@ -402,7 +403,7 @@ class EndpointModel:
                 return
             pauses += 1
             if pauses > MAX_PAUSES:
-                raise TooMuchError(MAX_PAUSES.reached())
+                raise AnswerTooLargeError(MAX_PAUSES.reached())
             yield AnswerPaused(request.round, pauses)
             so_far = Message("assistant", "".join(text), provider_state=whole.provider_state)
             messages = (*request.messages, so_far)
@@ -422,7 +423,7 @@ class EndpointModel:
                         yield self._timed(event, flight)
             finally:
                 response.close()
-        except (TooMuchError, KeyCommandError):
+        except (AnswerTooLargeError, KeyCommandError):
             raise
         except ModelError as error:
             raise self._errors.of_reading(error) from error
@@ -439,9 +440,9 @@ class EndpointModel:
         finally:
             self._flights.end(flight)
 
-    def _timed(self, event: ModelEvent | AnswerFinished, flight: Flight) -> ModelEvent | AnswerFinished:
+    def _timed(self, event: ModelEvent | AnswerFinished, flight: RequestInFlight) -> ModelEvent | AnswerFinished:
         """Record a first token or progress; add to `AnswerFinished` how long the request waited at the endpoint."""
-        if isinstance(event, FIRST_TOKENS):
+        if isinstance(event, FIRST_TOKEN_EVENTS):
             self._flights.first_token(flight)
         elif isinstance(event, PromptProgress):
             self._flights.computing(flight, event.took_ms)
@@ -514,7 +515,7 @@ class ModelWithPauses:
         return self._model.takes_media(media)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        return self._model.turn_reporting(self._on_pause)
+        return self._model.turn_with_pauses(self._on_pause)
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
         return self._model.stream(request)
@@ -552,7 +553,7 @@ class Endpoints:
         self._limiters: dict[tuple[str, str], RateLimiter] = {}
         self._tell = tell
         self._slots: dict[str, ReportedSlots] = {}
-        self._flights: dict[tuple[str, str], Flights] = {}
+        self._flights: dict[tuple[str, str], RequestsInFlight] = {}
         self._models: dict[str, EndpointModel] = {}
         self._commands: dict[tuple[tuple[str, ...], Path | None, frozenset[tuple[str, str]]], KeyCommand] = {}
         self._clients = Clients(starting, secrets)
@@ -583,7 +584,7 @@ class Endpoints:
 
     def hold(self, endpoint: str, model: str, seconds: float) -> None:
         """Pause the requests to a model, because its endpoint has asked another process to wait."""
-        self._limiter(endpoint, model).hold_too(seconds)
+        self._limiter(endpoint, model).pause_silently(seconds)
 
     def _limiter(self, endpoint: str, model: str) -> RateLimiter:
         if self._leases is not None:
@@ -598,7 +599,7 @@ class Endpoints:
             self._slots[spec.endpoint] = ReportedSlots(self._tell)
         return self._slots[spec.endpoint]
 
-    def _flights_of(self, spec: ModelSpec, limiter: RateLimiter) -> Flights:
+    def _flights_of(self, spec: ModelSpec, limiter: RateLimiter) -> RequestsInFlight:
         place = spec.endpoint, spec.model
         if place not in self._flights:
 
@@ -610,7 +611,7 @@ class Endpoints:
                     " came later the more requests were in flight"
                 )
 
-            self._flights[place] = Flights(lower, self._clock)
+            self._flights[place] = RequestsInFlight(lower, self._clock)
         return self._flights[place]
 
     async def check(self, spec: ModelSpec, environment: Mapping[str, str]) -> CheckResult:
@@ -635,7 +636,7 @@ class Endpoints:
     async def close(self) -> None:
         await self._clients.close()
 
-    def _access(self, spec: ModelSpec, environment: Mapping[str, str]) -> Access:
+    def _access(self, spec: ModelSpec, environment: Mapping[str, str]) -> RequestAccess:
         """Return the key, headers and query of requests. Raises ModelError for a variable that is not set."""
 
         def filled(settings: Mapping[str, str], kind: str) -> tuple[tuple[str, str], ...]:
@@ -652,7 +653,7 @@ class Endpoints:
             return tuple(sorted(values.items()))
 
         headers = {name.lower(): written for name, written in spec.headers.items()}
-        return Access(
+        return RequestAccess(
             self._key_of(spec, environment),
             filled(headers, "header"),
             filled(spec.query, "query"),

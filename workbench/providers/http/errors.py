@@ -24,11 +24,11 @@ from workbench.providers.http.bodies import BodyError
 from workbench.providers.model import ModelError
 from workbench.providers.wire.errors import MAX_QUOTE_CHARS, error_text, quoted
 
-PASSING_STATUSES = frozenset({408, 409, 425, 429})
+RETRYABLE_STATUSES = frozenset({408, 409, 425, 429})
 """Statuses below 500 for which a retry may succeed."""
-TLS_WANTED = ("plain http request was sent to https", "http request to an https server")
+TLS_REQUIRED_TEXTS = ("plain http request was sent to https", "http request to an https server")
 """Texts of web servers that expect TLS, in answers to a request without TLS."""
-ABOUT_MEDIA = re.compile(r"image|vision|visual|audio|modal|content.{0,40}\bstring\b", re.IGNORECASE)
+MEDIA_REFUSAL = re.compile(r"image|vision|visual|audio|modal|content.{0,40}\bstring\b", re.IGNORECASE)
 """Words of a refusal of images or sounds. Servers of text models also complain that the content is a list."""
 MEDIA_STATUSES = frozenset({400, 404, 415, 422, 500, 501})
 """Statuses with which endpoints refuse images or sounds: llama.cpp sends 500, OpenRouter 404."""
@@ -63,7 +63,7 @@ class Refusal:
             return header == "true"
         if self.status == 429 and any(code in self.body for code in QUOTA_CODES):
             return False
-        return self.status in PASSING_STATUSES or (self.status >= 500 and self.status not in (501, 505))
+        return self.status in RETRYABLE_STATUSES or (self.status >= 500 and self.status not in (501, 505))
 
     def sentence(self, spec: ModelSpec) -> str:
         """Return the failure and its remedy, as the predicate of a sentence about the endpoint."""
@@ -95,7 +95,7 @@ class Refusal:
             case 400 | 422 if self.tool is not None:
                 return f"does not accept the tool {self.tool} {why}: correct the schema of its parameters"
             # The answer of web servers to a request without TLS at a port for TLS.
-            case 400 if any(words in self.body.lower() for words in TLS_WANTED):
+            case 400 if any(words in self.body.lower() for words in TLS_REQUIRED_TEXTS):
                 return f"expects TLS {why}: write https:// in base_url"
             case 400 | 422:
                 return f"does not accept the request {why}: check the model's params and the suite's tools"
@@ -118,7 +118,7 @@ class Refusal:
             return False
         # The names of image models contain such words.
         text = re.sub(rf"(?<!\w){re.escape(spec.model)}(?!\w)", "", self.body)
-        return ABOUT_MEDIA.search(text) is not None
+        return MEDIA_REFUSAL.search(text) is not None
 
     def _not_there(self, spec: ModelSpec) -> str:
         named = re.search(rf"(?<!\w){re.escape(spec.model)}(?!\w)", self.text)
@@ -147,7 +147,7 @@ def shown_url(url: str) -> str:
     return f"{parts.scheme}://{host}{parts.path}"
 
 
-def asked_wait_s(headers: Mapping[str, str], now_s: float) -> float | None:
+def requested_wait_s(headers: Mapping[str, str], now_s: float) -> float | None:
     """Return the seconds that the headers ask to wait; `None` if they ask for no wait.
 
     The headers are `retry-after-ms`, and `retry-after` in seconds or as a date. `now_s` is the time since 1970.
@@ -235,7 +235,7 @@ _UNTRUSTED = ("is not from an authority that this machine trusts", "name its aut
 
 
 @dataclass(frozen=True)
-class Broken:
+class ConnectionFailure:
     """A failure of the connection: the predicate of a sentence about the endpoint, and whether a retry may help."""
 
     sentence: str
@@ -257,7 +257,7 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
         waiting += [inner for inner in (cause.__context__, cause.__cause__) if inner is not None]
 
 
-def broken_by(error: BaseException, spec: ModelSpec, *, began: bool) -> Broken | None:
+def connection_failure(error: BaseException, spec: ModelSpec, *, began: bool) -> ConnectionFailure | None:
     """Return the connection failure that caused an exception; `None` for any other exception.
 
     `began` is whether a part of the answer had arrived."""
@@ -265,7 +265,7 @@ def broken_by(error: BaseException, spec: ModelSpec, *, began: bool) -> Broken |
     proxy = proxy_for(spec.base_url)
     if proxy is not None and (problem := _with_proxy(causes)):
         way_out = "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY"
-        return Broken(f"cannot be reached: its proxy {shown_proxy(proxy)} {problem}: {way_out}")
+        return ConnectionFailure(f"cannot be reached: its proxy {shown_proxy(proxy)} {problem}: {way_out}")
     for found in (_before_connecting(causes), _timed_out(causes, spec), _broken_off(causes, began)):
         if found is not None:
             return found
@@ -289,7 +289,7 @@ def _with_proxy(causes: tuple[BaseException, ...]) -> str | None:
     return None
 
 
-def _before_connecting(causes: tuple[BaseException, ...]) -> Broken | None:
+def _before_connecting(causes: tuple[BaseException, ...]) -> ConnectionFailure | None:
     import aiohttp
 
     for cause in causes:
@@ -298,55 +298,57 @@ def _before_connecting(causes: tuple[BaseException, ...]) -> Broken | None:
                 continue  # wraps the error of the system, which follows among the causes
             case ssl.SSLCertVerificationError():
                 problem, way_out = _CERTIFICATE_PROBLEMS.get(cause.verify_code, _UNTRUSTED)
-                return Broken(f"shows a certificate that {problem}: {way_out}")
+                return ConnectionFailure(f"shows a certificate that {problem}: {way_out}")
             case ssl.SSLError() if cause.reason in _NOT_IN_TLS:
-                return Broken("does not speak TLS: write http:// in base_url")
+                return ConnectionFailure("does not speak TLS: write http:// in base_url")
             case ssl.SSLError() if cause.reason and "EOF" not in cause.reason:
-                return Broken(f"cannot agree on TLS ({cause.reason}): check the server's TLS settings")
+                return ConnectionFailure(f"cannot agree on TLS ({cause.reason}): check the server's TLS settings")
             case socket.gaierror():
-                return Broken("has an unknown host name: correct base_url, or check the network")
+                return ConnectionFailure("has an unknown host name: correct base_url, or check the network")
             case ConnectionRefusedError():
-                return Broken("refuses connections: start the server, or correct base_url")
+                return ConnectionFailure("refuses connections: start the server, or correct base_url")
             case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError():
-                return Broken("is not a valid address: base_url must begin with http:// or https:// and a host")
+                return ConnectionFailure(
+                    "is not a valid address: base_url must begin with http:// or https:// and a host"
+                )
     return None
 
 
-def _timed_out(causes: tuple[BaseException, ...], spec: ModelSpec) -> Broken | None:
+def _timed_out(causes: tuple[BaseException, ...], spec: ModelSpec) -> ConnectionFailure | None:
     import aiohttp
 
     for cause in causes:
         match cause:
             case aiohttp.ConnectionTimeoutError():
-                return Broken(
+                return ConnectionFailure(
                     f"accepts no connection within {seconds_text(CONNECT_TIMEOUT_S)}: check base_url and the network"
                 )
             case TimeoutError():
                 way_out = "raise read_timeout_s of the model, or check the server"
-                return Broken(f"was silent for {seconds_text(spec.read_timeout_s)}: {way_out}")
+                return ConnectionFailure(f"was silent for {seconds_text(spec.read_timeout_s)}: {way_out}")
     return None
 
 
-def _broken_off(causes: tuple[BaseException, ...], began: bool) -> Broken | None:
+def _broken_off(causes: tuple[BaseException, ...], began: bool) -> ConnectionFailure | None:
     import aiohttp
     from aiohttp import http_exceptions
 
     when = "in the middle of its answer" if began else "before it answered"
     if any(isinstance(cause, TlsExpectedError) or _is_in_tls(cause) for cause in causes):
-        return Broken("expects TLS: write https:// in base_url")
+        return ConnectionFailure("expects TLS: write https:// in base_url")
     # The innermost cause says most: the body of an incomplete answer, for example, may be no gzip stream at all.
     for cause in reversed(causes):
         match cause:
             case BodyError():
-                return Broken(cause.sentence, retryable=cause.retryable)
+                return ConnectionFailure(cause.sentence, retryable=cause.retryable)
             case http_exceptions.HttpProcessingError() if not _is_incomplete(cause):
-                return Broken("does not answer in HTTP: correct base_url, or check the server")
+                return ConnectionFailure("does not answer in HTTP: correct base_url, or check the server")
     for cause in causes:
         match cause:
             case aiohttp.ClientConnectorError():
-                return Broken("cannot be reached: check base_url and the network")
+                return ConnectionFailure("cannot be reached: check base_url and the network")
             case aiohttp.ClientError() | OSError():
-                return Broken(f"closed the connection {when}", retryable=True)
+                return ConnectionFailure(f"closed the connection {when}", retryable=True)
     return None
 
 
@@ -410,7 +412,7 @@ class EndpointErrors:
         for cause in causes_of(error):
             if isinstance(cause, Refused):
                 return self._of_refusal(cause, path, tool_at, has_media)
-        broken = broken_by(error, self.spec, began=began)
+        broken = connection_failure(error, self.spec, began=began)
         if broken is not None:
             return self.error(self.quoted(broken.sentence), retryable=broken.retryable)
         return self.error(f"cannot be reached: {self.quoted(f'{type(error).__name__}: {error}')}")
@@ -421,7 +423,7 @@ class EndpointErrors:
         hint = base_url_hint(self.spec) or "correct base_url"
         return self.error(f"answers with a web page ({self.quoted(words)}), not with a model's answer: {hint}")
 
-    def of_garbage(self, body: bytes) -> ModelError:
+    def of_unknown_body(self, body: bytes) -> ModelError:
         """Return the error for a body that is neither a stream of events nor JSON."""
         # Bytes that are not text were probably damaged on the way, and a retry may help.
         text = body.decode("utf-8", "replace")
@@ -437,7 +439,7 @@ class EndpointErrors:
         way_out = "check base_url, the proxy variables and SSL_CERT_FILE"
         return self.error(f"cannot be reached: {self.quoted(str(error))}; {way_out}")
 
-    def of_nothing(self) -> ModelError:
+    def of_empty_body(self) -> ModelError:
         """Return the error for a successful response without a body."""
         return self.error("answers with nothing: check the server's log", retryable=True)
 
@@ -467,7 +469,7 @@ class EndpointErrors:
             sentence = f"{of_cloud.predicate} {refusal.why}: {of_cloud.way_out}"
             if of_cloud.retryable is not None:
                 retryable = of_cloud.retryable
-        return self.error(sentence, retryable=retryable, retry_after_s=asked_wait_s(refused.headers, self.now()))
+        return self.error(sentence, retryable=retryable, retry_after_s=requested_wait_s(refused.headers, self.now()))
 
 
 def words_of(body: bytes) -> str:

@@ -21,7 +21,7 @@ from workbench.providers.model import ModelError
 from workbench.providers.wire.errors import quoted
 
 KEY_COMMAND_TIMEOUT_S = 30.0
-RERUN_AFTER_S = 30.0
+MIN_RERUN_INTERVAL_S = 30.0
 """The least time between two runs of the command, if no request was accepted with the key in between."""
 _PIPES_TIMEOUT_S = 1.0
 """Time to read the output of a command after its end, in seconds: a program left behind may hold the pipes open."""
@@ -82,7 +82,7 @@ class KeyCommand:
             # Of several requests with an expired key, the first one runs the command for all.
             if self._key is not None and self._key != refused:
                 return self._key
-            if self._is_doubtful and self._clock() - self._ran_s < RERUN_AFTER_S:
+            if self._is_doubtful and self._clock() - self._ran_s < MIN_RERUN_INTERVAL_S:
                 return None
             self._is_doubtful = True
             self._key = await self._run()

@@ -12,10 +12,10 @@ from functools import partial
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_HOLD_SECONDS
 
-SPACING_S = 0.001
+MIN_SPACING_S = 0.001
 """The least time between two requests. Answers to requests that were sent at once arrive at once, and would wait for
 this program."""
-TIMER_S = 0.0005
+TIMER_RESOLUTION_S = 0.0005
 """The resolution of event loops: a shorter sleep ends at once, and would be repeated many times."""
 
 
@@ -53,7 +53,7 @@ class RateLimiter:
         self._limits: dict[str, tuple[int, float]] = {}
         self._concurrency = 1
         self._lowered: int | None = None
-        self._interval_s = SPACING_S
+        self._interval_s = MIN_SPACING_S
         self._under_way = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._passing = asyncio.Lock()
@@ -66,7 +66,7 @@ class RateLimiter:
         """Set the limits under one name of the model; of several names, the smallest limits apply.
 
         Requests per minute are spaced evenly."""
-        interval_s = 60.0 / requests_per_minute if requests_per_minute else SPACING_S
+        interval_s = 60.0 / requests_per_minute if requests_per_minute else MIN_SPACING_S
         self._limits[name] = (concurrency, interval_s)
         self._concurrency = min(at_once for at_once, _ in self._limits.values())
         self._interval_s = max(interval_s for _, interval_s in self._limits.values())
@@ -86,9 +86,9 @@ class RateLimiter:
     def hold(self, seconds: float) -> None:
         """Pause for the requested time, at most `MAX_HOLD_SECONDS`, and call `on_hold`."""
         self._on_hold(seconds)
-        self.hold_too(seconds)
+        self.pause_silently(seconds)
 
-    def hold_too(self, seconds: float) -> None:
+    def pause_silently(self, seconds: float) -> None:
         """Pause because the endpoint has asked another process to wait, without calling `on_hold`."""
         until_s = self._clock() + min(seconds, MAX_HOLD_SECONDS)
         if until_s > self._held_until_s:
@@ -119,7 +119,7 @@ class RateLimiter:
 
     async def _pass(self) -> None:
         async with self._passing:
-            while (wait_s := max(self._free_at_s, self._held_until_s) - self._clock()) > TIMER_S:
+            while (wait_s := max(self._free_at_s, self._held_until_s) - self._clock()) > TIMER_RESOLUTION_S:
                 await self._sleep(wait_s)
             # Counted from the planned time: a request that was early, by less than the timer's resolution, does not
             # move the following requests.
@@ -219,7 +219,7 @@ class LeasedLimiter(RateLimiter):
     def _changed(self) -> None:
         self._concurrency = sum(self._leases.values())
         permits = sum(map(len, self._permits.values()))
-        self._interval_s = SPACING_S
+        self._interval_s = MIN_SPACING_S
         if self._permit_s is not None and permits:
             self._interval_s = self._permit_s / permits
         # A wait computed for few permits is too long for many, so the planned time is moved forward.
@@ -228,7 +228,7 @@ class LeasedLimiter(RateLimiter):
 
     async def _pass(self) -> None:
         async with self._passing:
-            while (wait_s := self._wait_s()) > TIMER_S:
+            while (wait_s := self._wait_s()) > TIMER_RESOLUTION_S:
                 await self._sleep(wait_s)
             now_s = self._clock()
             self._free_at_s = max(self._free_at_s, now_s) + self._interval_s

@@ -12,7 +12,7 @@ from zoneinfo import available_timezones
 from workbench.dataclasses import dataclass
 from workbench.providers.offline.clauses import Clause
 from workbench.providers.offline.evidence import Evidence, Kind, Span, ToolResult, joined_groups, of_kind
-from workbench.providers.offline.tools import ACCEPTED, Parameter, Role, Tool, named_with, parameters_of
+from workbench.providers.offline.tools import ACCEPTED, Parameter, Role, Tool, parameter_named, parameters_of
 from workbench.providers.offline.words import (
     REQUEST_VERBS,
     STOP_STEMS,
@@ -257,17 +257,17 @@ def _phrases(clause: Clause, used: Collection[Span], known: Collection[str]) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledArguments:
     """Arguments for a tool, as far as a clause gives them.
 
     `missing` are required parameters without evidence. `instead` are further values of one parameter that are
-    enumerated with the chosen value ("Seattle and Portland"). `loose_ends` counts evidence against the tool: unused
+    enumerated with the chosen value ("Seattle and Portland"). `weaknesses` counts evidence against the tool: unused
     values in the text, and parameters with a guessed value."""
 
     arguments: dict[str, JsonValue]
     missing: tuple[str, ...] = ()
     instead: tuple[str, tuple[JsonValue, ...]] | None = None
-    loose_ends: int = 0
+    weaknesses: int = 0
 
     def calls(self) -> list[dict[str, JsonValue]]:
         """Return the arguments of each call: one call, and another for each further value."""
@@ -278,7 +278,9 @@ class Filled:
         return calls
 
 
-def fill(tool: Tool, clause: Clause, recalled: Sequence[Evidence] = (), result: ToolResult | None = None) -> Filled:
+def fill(
+    tool: Tool, clause: Clause, recalled: Sequence[Evidence] = (), result: ToolResult | None = None
+) -> FilledArguments:
     """Return arguments for a call of `tool`.
 
     `recalled` is the evidence of earlier messages, if the clause refers back to them; `result` is the result of an
@@ -292,12 +294,12 @@ def fill(tool: Tool, clause: Clause, recalled: Sequence[Evidence] = (), result: 
             number = Evidence("number", result.number, *(mention.span() if mention else (0, 0)))
             evidence = sorted((*clause.evidence, number), key=lambda one: one.start)
             clause = replace(clause, evidence=tuple(evidence))
-    filling = _Filling(tool.parameters, clause, tool.own_words)
+    filling = _ArgumentFiller(tool.parameters, clause, tool.own_words)
     filling.run(recalled, result)
     return filling.filled()
 
 
-class _Filling:
+class _ArgumentFiller:
     """The state while the parameters of a tool are filled: their values, and the evidence and places that are used.
 
     `beside` holds the evidence that is enumerated with a parameter's value, `known` the stems of the tool's own
@@ -325,7 +327,7 @@ class _Filling:
         self._flags()
         self._introduced()
         if (taken := self._owners(self.free)) is not None:
-            self._claim(taken.start, taken.end)
+            self._mark_used(taken.start, taken.end)
         self._numbers()
         self._by_kind()
         if result is not None:
@@ -337,7 +339,7 @@ class _Filling:
         self._objects(recalled, result, depth)
         self._without_evidence()
 
-    def filled(self) -> Filled:
+    def filled(self) -> FilledArguments:
         # Arguments come in the order of the schema, not in the order of their discovery.
         ordered = {one.name: self.values[one.name] for one in self.parameters if one.name in self.values}
         missing = tuple(one.name for one in self._open(required=True) if "default" not in one.schema)
@@ -349,7 +351,7 @@ class _Filling:
             if others and not any(_overlaps(one, self.used) for one, _ in others):
                 instead = name, tuple(value for _, value in others[:_MAX_FURTHER_VALUES])
                 break
-        return Filled(ordered, missing, instead, untaken + self.guesses)
+        return FilledArguments(ordered, missing, instead, untaken + self.guesses)
 
     def _open(self, *roles: Role, required: bool | None = None) -> list[Parameter]:
         unfilled = []
@@ -358,7 +360,7 @@ class _Filling:
                 unfilled.append(one)
         return unfilled
 
-    def _claim(self, start: int, end: int) -> None:
+    def _mark_used(self, start: int, end: int) -> None:
         self.used.append((start, end))
         self.free = [one for one in self.free if one.end <= start or one.start >= end]
 
@@ -366,7 +368,7 @@ class _Filling:
         """Store a value. Values that are enumerated with it go into the same list, or are kept as further values."""
         if parameter.role == "list":
             for other, _ in others:
-                self._claim(other.start, other.end)
+                self._mark_used(other.start, other.end)
             self.values[parameter.name] = [value, *(one for _, one in others)]
         else:
             self.values[parameter.name] = value
@@ -382,7 +384,7 @@ class _Filling:
             found = _value_for(parameter.item, other)
             if found is not None and other != one and (parameter.role != "list" or other in self.free):
                 others.append((other, found))
-        self._claim(one.start if start is None else min(start, one.start), one.end)
+        self._mark_used(one.start if start is None else min(start, one.start), one.end)
         self.free = [other for other in self.free if other != one]
         self._take(parameter, value, others)
         return True
@@ -401,7 +403,7 @@ class _Filling:
                 first, value = hits[0]
                 found = sorted((one for one, _ in hits), key=lambda one: one.start)
                 group = self._enumerated_with(first, joined_groups(self.clause.text, found))
-                self._claim(first.start, first.end)
+                self._mark_used(first.start, first.end)
                 self._take(parameter, value, [hit for hit in hits[1:] if hit[0] in group and hit[1] != value])
 
     def _flags(self) -> None:
@@ -469,7 +471,7 @@ class _Filling:
     def _owners(self, found: Iterable[Evidence]) -> Evidence | None:
         """Fill two parameters from a pair `owner/name` and return the pair; `None` without a pair."""
         required_first = sorted(self._open(), key=lambda one: not one.required)
-        owner, owned = named_with(_OWNERS, required_first), named_with(_OWNED, required_first)
+        owner, owned = parameter_named(_OWNERS, required_first), parameter_named(_OWNED, required_first)
         pairs = [one for one in of_kind(found, "pair") if str(one.value).count("/") == 1]
         if not (owner and owned and pairs) or owner is owned:
             return None
@@ -498,7 +500,7 @@ class _Filling:
         for parameter in self._open("expression"):
             for expression in self.clause.expressions[:1]:
                 self.values[parameter.name] = expression.text
-                self._claim(expression.start, expression.end)
+                self._mark_used(expression.start, expression.end)
         for role in _WORTH_GUESSING:
             optional = self._open(role, required=False)
             if len(optional) == 1:
@@ -520,7 +522,7 @@ class _Filling:
 
     def _from_result(self, result: ToolResult) -> None:
         if mention := self.clause.result_mention:
-            self._claim(*mention.span())
+            self._mark_used(*mention.span())
         # A result often has the values for the next call under the same names, such as the id of a new record.
         for parameter in self._open(required=True):
             value = result.named(parameter.name)
@@ -556,7 +558,7 @@ class _Filling:
             for one in numbers:
                 if (value := _value_for(parameter.item, one)) is not None:
                     fitting.append(value)
-                self._claim(one.start, one.end)
+                self._mark_used(one.start, one.end)
             if fitting:
                 self.values[parameter.name] = fitting
 
@@ -579,7 +581,7 @@ class _Filling:
 
     def _objects(self, recalled: Sequence[Evidence], result: ToolResult | None, depth: int) -> None:
         for parameter in self._open("object", required=True):
-            inner = _Filling(parameters_of(dict(parameter.schema), parameter.root), self.clause, self.known)
+            inner = _ArgumentFiller(parameters_of(dict(parameter.schema), parameter.root), self.clause, self.known)
             inner.used, inner.free = self.used, self.free
             if depth < _MAX_OBJECT_DEPTH:
                 inner.run(recalled, result, depth + 1)

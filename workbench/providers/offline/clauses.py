@@ -13,7 +13,7 @@ from workbench.providers.offline.evidence import (
     Evidence,
     Expression,
     Kind,
-    blanked,
+    blank_out,
     find_evidence,
     find_expressions,
     of_kind,
@@ -103,12 +103,12 @@ class Clause:
 
     @cached_property
     def _unquoted(self) -> str:
-        return blanked(self.text, of_kind(self.evidence, "quoted"))
+        return blank_out(self.text, of_kind(self.evidence, "quoted"))
 
     @cached_property
     def ranked(self) -> list[RankedTool]:
         """The offered tools, ordered by their fit to this clause, best first."""
-        text = blanked(self.text, [one for one in self.evidence if one.kind in _UNRANKED])
+        text = blank_out(self.text, [one for one in self.evidence if one.kind in _UNRANKED])
         # The content of a message may mention any tool: "tell Ann that the calendar is full" asks for no calendar.
         content = _CONTENT.search(text)
         if content and sum(word.end <= content.start() for word in words_of(text)) > 1:
@@ -156,7 +156,7 @@ def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
 
 def _parts(whole: Clause) -> Iterator[tuple[int, int, str]]:
     # Evidence becomes letters, so that no boundary is found inside of a quotation or a number.
-    text = blanked(whole.text, whole.evidence, "x")
+    text = blank_out(whole.text, whole.evidence, "x")
     start, joint = 0, "sentence"
     for match in islice(_BOUNDARY.finditer(text), _MAX_PARTS):
         if text[start : match.start()].strip():

@@ -123,11 +123,11 @@ def find_evidence(text: str) -> tuple[Evidence, ...]:
     for match in _EVIDENCE.finditer(text):
         if (one := _read(match)) is not None:
             found.append(one)
-    rest = blanked(text, found, "\x00")
+    rest = blank_out(text, found, "\x00")
     return tuple(sorted((*found, *_names(rest)), key=lambda one: one.start))
 
 
-def blanked(text: str, evidence: Iterable[Evidence], blank: str = " ") -> str:
+def blank_out(text: str, evidence: Iterable[Evidence], blank: str = " ") -> str:
     """Return a text of the same length, with blanks in place of some evidence."""
     for one in evidence:
         text = text[: one.start] + blank * (one.end - one.start) + text[one.end :]

@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 
 from workbench.numerals import score_text
 from workbench.providers.model import AnswerFinished, ModelRequest
-from workbench.providers.offline.arguments import Filled, fill
+from workbench.providers.offline.arguments import FilledArguments, fill
 from workbench.providers.offline.clauses import Clause, clauses_of
 from workbench.providers.offline.evidence import Evidence, ToolResult, find_evidence
 from workbench.providers.offline.tools import ACCEPTED, CALL_THRESHOLD, Tool, ToolIndex
@@ -91,7 +91,7 @@ class _Task(NamedTuple):
 
     clause: Clause
     tool: Tool
-    filled: Filled
+    filled: FilledArguments
     turn: int = 0
     before: int | None = None
 
@@ -101,7 +101,7 @@ class _Plan(NamedTuple):
 
     tasks: list[_Task]
     reasoning: str
-    missing: tuple[Tool, Filled] | None
+    missing: tuple[Tool, FilledArguments] | None
 
 
 def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
@@ -127,7 +127,7 @@ def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
     return Decision(plan.reasoning, answer=_request_for(*plan.missing) if plan.missing else NOTHING_FITS)
 
 
-def _request_for(tool: Tool, filled: Filled) -> str:
+def _request_for(tool: Tool, filled: FilledArguments) -> str:
     text = f"{tool.name} fits, but the request does not say: {', '.join(filled.missing)}."
     for one in tool.parameters:
         if one.name in filled.missing and "quoted" in ACCEPTED.get(one.role, ()):
@@ -167,7 +167,7 @@ def _plan_of(request: str, index: ToolIndex, earlier: Sequence[Message]) -> _Pla
     clauses = clauses_of(request, index)
     recalled = _recalled(earlier)
     tasks: list[_Task] = []
-    missing: tuple[Tool, Filled] | None = None
+    missing: tuple[Tool, FilledArguments] | None = None
     said: list[Evidence] = []
     for clause in clauses:
         memory = [*reversed(said), *recalled] if clause.refers_back else []
@@ -177,7 +177,7 @@ def _plan_of(request: str, index: ToolIndex, earlier: Sequence[Message]) -> _Pla
             continue
         # Tools with similar scores are compared by their arguments: the best tool's are complete and leave few values
         # over.
-        tool, chosen = min(filled, key=lambda pair: (bool(pair[1].missing), pair[1].loose_ends))
+        tool, chosen = min(filled, key=lambda pair: (bool(pair[1].missing), pair[1].weaknesses))
         before = tasks[-1] if tasks else None
         follows = clause.result_mention is not None or (bool(chosen.missing) and (clause.after or clause.refers_back))
         if before is not None and follows:
@@ -206,7 +206,7 @@ def _candidates(clause: Clause, request: str, earlier: Sequence[Message]) -> lis
     return fitting
 
 
-def _from_earlier(tool: Tool, clause: Clause, earlier: Sequence[Message]) -> Filled | None:
+def _from_earlier(tool: Tool, clause: Clause, earlier: Sequence[Message]) -> FilledArguments | None:
     result = next((one.result for one in reversed(_calls_in(earlier))), None)
     mention = clause.result_mention
     if result is None or result.is_error or (mention and _OF_WHAT.match(clause.text, mention.end())):

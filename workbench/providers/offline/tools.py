@@ -270,9 +270,9 @@ _ALIKE = 0.8
 """The likeness of a synonym, and the factor for the likeness of a word that is spelt alike."""
 _FUZZY_CUTOFF = 84.0
 _MIN_FUZZY_CHARS = 5
-_UNASKED_CHANGE = 0.6
+_QUESTION_CHANGE_FACTOR = 0.6
 """The factor for tools that change something if the text is a question."""
-_HALF_WAY = 0.35
+_HALF_SCORE_WEIGHT = 0.35
 """The weight that gives a score of one half."""
 _NAMED = 0.9
 """The weight of a parameter's name when the text gives a value with it."""
@@ -354,15 +354,15 @@ class ToolIndex:
         known = sum(self._counts[word] * likeness for word, likeness in matched.items())
         weight = total * (0.5 + 0.5 * (known / whole if whole else 0.0))
         if question and tool.changes_something:
-            weight *= _UNASKED_CHANGE
+            weight *= _QUESTION_CHANGE_FACTOR
         # Saturates: a long text must not reach a high score by many weak words.
-        return weight / (weight + _HALF_WAY)
+        return weight / (weight + _HALF_SCORE_WEIGHT)
 
 
 def _importance(stemmed: str) -> float:
     return 0.4 if stemmed in GENERAL_VERB_STEMS else 1.0
 
 
-def named_with(words: frozenset[str], parameters: Sequence[Parameter]) -> Parameter | None:
+def parameter_named(words: frozenset[str], parameters: Sequence[Parameter]) -> Parameter | None:
     """Return the first parameter with one of the words in its name, `None` without one."""
     return next((one for one in parameters if not words.isdisjoint(split_name(one.name))), None)

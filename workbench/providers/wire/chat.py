@@ -16,17 +16,17 @@ from workbench.providers.wire.errors import AnswerErrors, reports_error
 from workbench.providers.wire.repairs import AnswerText
 from workbench.providers.wire.tool_calls import (
     CallAssembly,
-    Offers,
     OpenCall,
     TextPieces,
     ToolNames,
+    ToolOfferCache,
     arguments_text,
     body_text,
+    integer_seed,
     named,
     object_schema,
     params_for,
     sent_params,
-    whole_seed,
 )
 from workbench.providers.wire.wire import SseEvent, UsageCount, as_dict, data_url, dicts_in, state_of, without_fields
 from workbench.trajectory.events import (
@@ -50,10 +50,10 @@ _TRUNCATED = {"length", "max_tokens", "model_length"}
 _REFUSED = {"content_filter", "refusal"}
 _FAILED = {"error", "insufficient_system_resource"}
 _TEXTS_OF_DETAILS = ("text", "summary")
-_AT_CALLS = ("extra_content", "provider_specific_fields")
+_CALL_EXTRAS = ("extra_content", "provider_specific_fields")
 """Fields of a call that must be sent back with it, such as Gemini's signatures, direct or through LiteLLM."""
 
-_SIGNING_FIELDS = {*_AT_CALLS, "type"}
+_SIGNING_FIELDS = {*_CALL_EXTRAS, "type"}
 
 _REASONING_FIELDS = {"reasoning_content", "reasoning", "reasoning_details", "thinking_blocks", "extra_content"}
 """The fields of a delta that `_reasons` reads; most deltas have none of them."""
@@ -118,7 +118,7 @@ class ChatReader:
         if not self._began:
             raise self._errors.nothing()
         if self._reason in _FAILED:
-            raise self._errors.gave_up(f"finish_reason {self._reason}")
+            raise self._errors.ended_early(f"finish_reason {self._reason}")
         if self._reason is None and not self.ended:
             raise self._errors.broke_off("neither finish_reason nor [DONE]")
         yield from self._text.flush()
@@ -213,7 +213,7 @@ class ChatReader:
 
     def _add_part(self, part: dict[str, Any], thoughts: list[dict[str, Any]]) -> None:
         """Add a fragment of a part with thoughts. Thoughts are sent back as one part before the text."""
-        self._errors.must_fit(self._parts)
+        self._errors.check_parts(self._parts)
         if not self._parts:
             self._parts.append({**part, "thinking": []})
         joined = self._parts[-1]["thinking"]
@@ -221,7 +221,7 @@ class ChatReader:
             if joined and joined[-1].get("type") == thought.get("type") == "text" and "text" in thought:
                 joined[-1]["text"] = f"{joined[-1].get('text', '')}{thought['text']}"
             else:
-                self._errors.must_fit(joined)
+                self._errors.check_parts(joined)
                 joined.append(dict(thought))
 
     def _call_fragment(self, entry: dict[str, Any], position: int) -> Iterator[ModelEvent]:
@@ -246,7 +246,7 @@ class ChatReader:
         return _begins_another(call, given_id, name, arguments, may_repeat=may_repeat)
 
     def _sign(self, call: OpenCall, entry: dict[str, Any]) -> None:
-        for name in _AT_CALLS:
+        for name in _CALL_EXTRAS:
             if entry.get(name):
                 self._signed.setdefault(call.id, {})[name] = entry[name]
         if isinstance(kind := entry.get("type"), str) and kind not in ("", "function"):
@@ -270,7 +270,7 @@ class ChatReader:
         blocks = self._more.setdefault("thinking_blocks", [])
         last = blocks[-1] if blocks else {}
         if thought.get("type") != "thinking" or last.get("type") != "thinking" or last.get("signature"):
-            self._errors.must_fit(blocks)
+            self._errors.check_parts(blocks)
             blocks.append(dict(thought))
             return
         text = f"{last.get('thinking') or ''}{thought.get('thinking') or ''}"
@@ -282,7 +282,7 @@ class ChatReader:
         text_key = next((key for key in _TEXTS_OF_DETAILS if key in detail or key in last), None)
         same = all(last.get(key) == detail.get(key) for key in ("type", "index"))
         if text_key is None or not last or not same or str(detail.get("type")) not in _JOINED_DETAILS:
-            self._errors.must_fit(self._details)
+            self._errors.check_parts(self._details)
             self._details.append(dict(detail))
             return
         text = "".join(piece for piece in (last.get(text_key), detail.get(text_key)) if isinstance(piece, str))
@@ -365,9 +365,9 @@ class ChatWire:
         self._thoughts_apart = spec.thoughts == "reasoning"
         self._params, self.notices = sent_params(spec, "Chat Completions")
         self._errors = AnswerErrors(spec.name, "Chat Completions", spec.base_url, secrets)
-        self._offers = Offers(_tool, self.api)
+        self._offers = ToolOfferCache(_tool, self.api)
         self._more: dict[str, bool] = {}
-        self.seed = whole_seed(self._params)
+        self.seed = integer_seed(self._params)
 
     def body(self, request: ModelRequest) -> bytes:
         """Return the body of a request.

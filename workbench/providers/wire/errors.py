@@ -13,7 +13,7 @@ from pydantic_core import from_json
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass, json_text
 from workbench.limits import MAX_ANSWER_PARTS
-from workbench.providers.model import ModelError, TooMuchError
+from workbench.providers.model import AnswerTooLargeError, ModelError
 from workbench.providers.wire.wire import SseEvent, as_dict
 from workbench.trajectory.events import JsonValue
 
@@ -193,10 +193,10 @@ class AnswerErrors:
             return document
         return None
 
-    def must_fit(self, parts: Sized) -> None:
-        """Raise TooMuchError if an answer already has as many parts as allowed, before another part is added."""
+    def check_parts(self, parts: Sized) -> None:
+        """Raise AnswerTooLargeError if an answer already has as many parts as allowed, before another part is added."""
         if len(parts) >= MAX_ANSWER_PARTS:
-            raise TooMuchError(MAX_ANSWER_PARTS.reached())
+            raise AnswerTooLargeError(MAX_ANSWER_PARTS.reached())
 
     def storable_state(self, state: JsonValue) -> JsonValue:
         """Return the provider state of an answer.
@@ -238,7 +238,7 @@ class AnswerErrors:
         `missing` names the marks that would have ended the answer."""
         return ModelError(f"the answer of {self.model} ended too early: {missing} came", retryable=True)
 
-    def gave_up(self, reason: str) -> ModelError:
+    def ended_early(self, reason: str) -> ModelError:
         """Return the error for an answer that a failed endpoint ended early."""
         return ModelError(f"the endpoint of {self.model} ended its answer early: {reason}", retryable=True)
 

@@ -20,10 +20,10 @@ from workbench.providers.wire.provider_calls import ProviderCall, ProviderCalls,
 from workbench.providers.wire.repairs import AnswerText, TextEvent
 from workbench.providers.wire.tool_calls import (
     CallAssembly,
-    Offers,
     OpenCall,
     TextPieces,
     ToolNames,
+    ToolOfferCache,
     accepted_names,
     arguments_to_send,
     body_text,
@@ -248,7 +248,7 @@ class MessagesReader:
         return provider_state(WIRE, parts)
 
     def _start(self, index: int | None, given: dict[str, Any]) -> Iterator[ModelEvent]:
-        self._errors.must_fit(self._blocks)
+        self._errors.check_parts(self._blocks)
         self._began = True
         kind = str(given.get("type"))
         block = self._by_index[index] = _Block(kind, dict(given))
@@ -288,7 +288,7 @@ class MessagesReader:
             # Some gateways omit the event that starts a block; only text and thoughts can be read without it.
             if kind not in ("text_delta", "thinking_delta"):
                 return
-            self._errors.must_fit(self._blocks)
+            self._errors.check_parts(self._blocks)
             block = self._by_index[index] = _Block(str(kind).removesuffix("_delta"))
             self._blocks.append(block)
             self._began = True
@@ -414,7 +414,7 @@ class MessagesWire:
         params, self.notices = sent_params(spec, "Messages", lacking=_LACKING, renamed=_RENAMED)
         self._params = {"max_tokens": DEFAULT_MAX_TOKENS, **params}
         self._errors = AnswerErrors(spec.name, "Messages", spec.base_url, secrets)
-        self._offers = Offers(_tool, self.api)
+        self._offers = ToolOfferCache(_tool, self.api)
 
     def body(self, request: ModelRequest) -> bytes:
         """Return the body of a request.

@@ -92,7 +92,7 @@ class ProviderCalls:
         yield ResultReceived(call_id, result_text(content), is_error, "provider", 0.0)
 
 
-_SECRET_TO_US = "encrypted_"
+_ENCRYPTED_PREFIX = "encrypted_"
 """The prefix of the names of fields that only the provider can read."""
 
 
@@ -131,7 +131,7 @@ def _readable(value: JsonValue) -> JsonValue:
         return value
     kept: dict[str, JsonValue] = {}
     for name, item in value.items():
-        if item is not None and not name.startswith(_SECRET_TO_US):
+        if item is not None and not name.startswith(_ENCRYPTED_PREFIX):
             kept[name] = _readable(item)
     return kept
 

@@ -41,32 +41,32 @@ _MAX_LAYERS = 4
 """The most layers that are removed around an object: a fence, a mark, and two encodings as JSON text."""
 
 
-class Repaired(NamedTuple):
+class RepairedArguments(NamedTuple):
     """Repaired arguments, and the kind of deviation."""
 
     arguments: dict[str, Any]
     kind: str
 
 
-def repaired(pieces: Sequence[str]) -> Repaired | None:
+def repaired(pieces: Sequence[str]) -> RepairedArguments | None:
     """Return the arguments in pieces that do not join to a JSON object; `None` if their meaning is not certain."""
     # The order matters. `{}{"a": 1}` is an empty object before the arguments. Pieces that each repeat the previous
     # piece also join to several objects, but to different ones.
     text = "".join(pieces)
     objects = _objects_in(text)
     if len(objects) > 1 and all(same_json(objects[0], other) for other in objects):
-        return Repaired(objects[0], REPEATED)
+        return RepairedArguments(objects[0], REPEATED)
     filled = [each for each in objects if each]
     if len(filled) == 1 < len(objects):
-        return Repaired(filled[0], EMPTIED)
+        return RepairedArguments(filled[0], EMPTIED)
     if len(pieces) > 1 and all(after.startswith(before) for before, after in pairwise(pieces)):
         last = json_object(pieces[-1])
         if last is not None:
-            return Repaired(last, CUMULATIVE)
-    return unwrapped(text)
+            return RepairedArguments(last, CUMULATIVE)
+    return unwrap(text)
 
 
-def unwrapped(text: str) -> Repaired | None:
+def unwrap(text: str) -> RepairedArguments | None:
     """Return the object inside a code fence, a JSON text, a byte order mark or a template's mark.
 
     The kind of deviation is that of the outermost layer."""
@@ -82,14 +82,14 @@ def unwrapped(text: str) -> Repaired | None:
         else:
             value = _parsed(bare)
             if isinstance(value, dict) and kind:
-                return Repaired(value, kind)
+                return RepairedArguments(value, kind)
             if not isinstance(value, str):
                 return None
             kind, text = kind or ENCODED, value
     value = json_object(text)
     if value is None:
         return None
-    return Repaired(value, kind)
+    return RepairedArguments(value, kind)
 
 
 def json_object(text: str) -> dict[str, Any] | None:
@@ -257,7 +257,7 @@ class AnswerText:
         yield TextWasReasoning(self._round)
 
 
-def parted(text: str) -> tuple[str, str]:
+def split_thoughts(text: str) -> tuple[str, str]:
     """Return the thoughts at the beginning of a complete text, and the answer after them."""
     reading = AnswerText(1, apart=True)
     thoughts, answer = "", ""

@@ -26,10 +26,10 @@ from workbench.providers.wire.provider_calls import (
 from workbench.providers.wire.repairs import AnswerText, TextEvent
 from workbench.providers.wire.tool_calls import (
     CallAssembly,
-    Offers,
     OpenCall,
     TextPieces,
     ToolNames,
+    ToolOfferCache,
     arguments_text,
     body_text,
     named,
@@ -235,7 +235,7 @@ class ResponsesReader:
         kind = str(kind)
         item = self._by_key.get(key)
         if item is None or (new and item.done) or item.kind != kind:
-            self._errors.must_fit(self._items)
+            self._errors.check_parts(self._items)
             item = self._by_key[key] = _Item(kind)
             self._items.append(item)
         return item
@@ -304,11 +304,11 @@ class ResponsesReader:
         if "failed" in (status, self._status):
             raise self._errors.reported(response)
         if self._status == "cancelled":
-            raise self._errors.gave_up("the response was cancelled")
+            raise self._errors.ended_early("the response was cancelled")
         self._why_incomplete = as_dict(response.get("incomplete_details")).get("reason")
         self._usage.update(response.get("usage"))
         for place, document in self._missed(dicts_in(response.get("output"))):
-            self._errors.must_fit(self._items)
+            self._errors.check_parts(self._items)
             item = _Item(str(document.get("type")))
             # Texts and calls keep the order of their events.
             at = place if item.kind not in (_CALL, "message") else len(self._items)
@@ -412,7 +412,7 @@ class ResponsesWire:
         self._params = {"store": False, **params, **_include(params)}
         self._stored = bool(self._params["store"])
         self._errors = AnswerErrors(spec.name, "Responses", spec.base_url, secrets)
-        self._offers = Offers(_tool, self.api)
+        self._offers = ToolOfferCache(_tool, self.api)
 
     def body(self, request: ModelRequest) -> bytes:
         """Return the body of a request.

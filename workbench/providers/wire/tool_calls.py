@@ -12,8 +12,8 @@ from workbench.config.clouds import Api
 from workbench.config.models import ModelSpec
 from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.limits import MAX_ANSWER_CALLS, MAX_ANSWER_CHARS, MAX_TOOL_NAME_CHARS
-from workbench.providers.model import ModelError, ModelRequest, TooMuchError
-from workbench.providers.wire.repairs import DETAILS, Repaired, json_object, repaired, same_json, unwrapped
+from workbench.providers.model import AnswerTooLargeError, ModelError, ModelRequest
+from workbench.providers.wire.repairs import DETAILS, RepairedArguments, json_object, repaired, same_json, unwrap
 from workbench.providers.wire.wire import as_dict
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -84,7 +84,7 @@ class ToolNames:
         return accepted in self._ours
 
 
-REMEMBERED_OFFERS = 8
+MAX_CACHED_OFFERS = 8
 """The number of sets of tools that are cached as JSON, about the number of suites in parallel runs."""
 
 _TOOL_NUMBER = re.compile(r"\btools(?:\.|\[|/|['\"], ?| -> )(\d+)\b")
@@ -157,7 +157,7 @@ def _kind_of(form: Mapping[str, Any]) -> str | None:
     return _VERSION.sub("", kind, count=1) if isinstance(kind, str) else None
 
 
-class Offers:
+class ToolOfferCache:
     """The latest sets of tools for one model, cached so that each set is serialised once."""
 
     def __init__(self, shape: ToolShape, api: Api) -> None:
@@ -173,7 +173,7 @@ class Offers:
             if offer.tools == tools:
                 return offer
         offer = Offer(tools, self._shape, self._api)
-        self._latest = [offer, *self._latest[: REMEMBERED_OFFERS - 1]]
+        self._latest = [offer, *self._latest[: MAX_CACHED_OFFERS - 1]]
         return offer
 
 
@@ -206,7 +206,7 @@ def arguments_to_send(call: ToolCall) -> dict[str, JsonValue]:
 def arguments_text(call: ToolCall) -> str:
     """Return a call's arguments as the text that is sent back to the model."""
     # The model gets back its own text, even text in a code fence, but without repetitions that the endpoint caused.
-    if call.problem is None and call.raw and unwrapped(call.raw) is not None:
+    if call.problem is None and call.raw and unwrap(call.raw) is not None:
         return call.raw
     return json_or_error(arguments_to_send(call))
 
@@ -257,7 +257,7 @@ def params_for(request: ModelRequest, params: Mapping[str, Any], about_tools: Co
     return {name: value for name, value in params.items() if request.tools or name not in about_tools}
 
 
-def whole_seed(params: Mapping[str, Any]) -> int | None:
+def integer_seed(params: Mapping[str, Any]) -> int | None:
     """Return the seed among the parameters, if it is a whole number."""
     seed = params.get("seed")
     if isinstance(seed, bool) or not isinstance(seed, int):
@@ -349,7 +349,7 @@ class OpenCall:
         return joined_surrogates("".join(self.pieces))
 
     @property
-    def text_once(self) -> str:
+    def text_without_repeats(self) -> str:
         """The text of the arguments, without the parts that fragments repeat."""
         if self.repeats and self.pieces:
             return self.pieces[-1]
@@ -385,7 +385,7 @@ class CallAssembly:
 
     def begin(self, given_id: object = None) -> OpenCall:
         if len(self.calls) == MAX_ANSWER_CALLS:
-            raise TooMuchError(MAX_ANSWER_CALLS.reached())
+            raise AnswerTooLargeError(MAX_ANSWER_CALLS.reached())
         given = given_id if isinstance(given_id, str) else ""
         call = OpenCall(self.free_id(given), given or None)
         self.calls.append(call)
@@ -426,7 +426,7 @@ class CallAssembly:
             call.started = True
             yield CallStarted(self._round, call.id, self._names.ours(call.name))
             if call.pieces:
-                yield CallArgumentsDelta(call.id, call.text_once)
+                yield CallArgumentsDelta(call.id, call.text_without_repeats)
 
     def add(self, call: OpenCall, arguments: object) -> Iterator[CallEvent]:
         """Add a fragment of the arguments' JSON text, or arguments that arrive as an object."""
@@ -441,7 +441,7 @@ class CallAssembly:
             arguments = call.add(arguments)
         self._characters += len(arguments)
         if self._characters > MAX_ANSWER_CHARS:
-            raise TooMuchError(MAX_ANSWER_CHARS.reached())
+            raise AnswerTooLargeError(MAX_ANSWER_CHARS.reached())
         if call.started and arguments:
             yield CallArgumentsDelta(call.id, arguments)
 
@@ -468,7 +468,7 @@ class CallAssembly:
             # Fragments that repeat the text so far could add up to more than an answer may hold; the last fragment has
             # the whole text.
             if raw is not None and len(raw) > MAX_ANSWER_CHARS:
-                raw = call.text_once
+                raw = call.text_without_repeats
             self.deviations.append(Deviation(found.kind, DETAILS[found.kind], call.id))
         yield CallFinished(call.id, read, raw, problem)
 
@@ -478,7 +478,7 @@ class CallAssembly:
             yield from self.finish(call)
 
 
-def _repair(call: OpenCall, given: object) -> Repaired | None:
+def _repair(call: OpenCall, given: object) -> RepairedArguments | None:
     if not isinstance(given, str):
         return None
     if call.whole is None and given == call.text:
@@ -486,7 +486,7 @@ def _repair(call: OpenCall, given: object) -> Repaired | None:
     return repaired([given])
 
 
-def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any]) -> Repaired | None:
+def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any]) -> RepairedArguments | None:
     """Return a repair of invalid fragments that matches the whole arguments at the end; `None` without one.
 
     The whole arguments need no repair, but the deviation is still reported."""

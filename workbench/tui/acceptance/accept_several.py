@@ -14,7 +14,7 @@ from workbench.authoring.document import Document
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.proposal import AcceptError
 from workbench.dataclasses import dataclass
-from workbench.engine.plan import plan_runs, same_question
+from workbench.engine.plan import plan_runs, sends_same_requests
 from workbench.grading.grade import CallPairing, RunResult
 from workbench.grading.run_summary import RunSummary, finished_summaries
 from workbench.numerals import count_text, counted
@@ -151,7 +151,7 @@ class CasesAccepter:
             result = run.result
             if result is None:
                 continue
-            if not same_question(run.planned, now, case):
+            if not sends_same_requests(run.planned, now, case):
                 others.append(left_out(result, "the request of the case has changed since"))
             elif (why := _why_not(result)) is not None:
                 others.append(left_out(result, why))

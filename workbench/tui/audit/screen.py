@@ -22,7 +22,7 @@ from workbench.show.views.audit import coverage_texts
 from workbench.show.visible import one_line
 from workbench.suite.problems import written
 from workbench.suite.suite_file import SuiteFile
-from workbench.tools.listings import Listings
+from workbench.tools.listings import StoredListings
 from workbench.tui.kit.actions import Situation, action
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.line_search import SearchedScreen
@@ -159,7 +159,12 @@ class AuditScreen(SearchedScreen[Target | None]):
     AUTO_FOCUS = "#audit-list"
 
     def __init__(
-        self, stage: Workbench, files: Sequence[SuiteFile], place: str, begin_at: Target | None, listings: Listings
+        self,
+        stage: Workbench,
+        files: Sequence[SuiteFile],
+        place: str,
+        begin_at: Target | None,
+        listings: StoredListings,
     ) -> None:
         super().__init__(stage)
         self._files = [file for file in files if file.suite is not None]
@@ -231,7 +236,7 @@ class AuditScreen(SearchedScreen[Target | None]):
         self.stage.copy(audit_text(self._list.audited), "the audit", self.announce)
 
 
-def _audited(file: SuiteFile, listings: Listings) -> AuditedSuite:
+def _audited(file: SuiteFile, listings: StoredListings) -> AuditedSuite:
     assert file.suite is not None
     audit = audit_suite(file.suite, listings.of(file.suite, file.path))
     return AuditedSuite(file, replace(audit, findings=findings_without_warning(file, audit.findings)))

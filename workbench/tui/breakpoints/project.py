@@ -16,7 +16,7 @@ from workbench.authoring.workspace import OpenSuites
 from workbench.config.folders import project_folder
 from workbench.config.program import Program
 from workbench.config.secrets import NO_SECRETS, Secrets
-from workbench.engine.breakpoints import Breakpoint, BreakpointError, breakpoint_line, breakpoint_of, doubt_about
+from workbench.engine.breakpoints import Breakpoint, BreakpointError, breakpoint_line, breakpoint_of, breakpoint_warning
 from workbench.limits import MAX_STATE_FILE_BYTES
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
@@ -243,7 +243,7 @@ class ProjectBreakpoints:
 
     def doubt(self, point: Breakpoint) -> str | None:
         """Return why a breakpoint may never hold a run, such as an unknown tool. Return `None` if it may."""
-        return doubt_about(point, self.tools())
+        return breakpoint_warning(point, self.tools())
 
     def switch(self, found: Breakpoint | str, announce: Announce) -> None:
         """Set or remove a breakpoint, and announce it.

@@ -453,7 +453,7 @@ class Compared:
         selection = app.selection
 
         def takes(case: ComparedCase) -> bool:
-            return begin.options.selection.takes_one(case.case_id, case.tags)
+            return begin.options.selection.includes_case(case.case_id, case.tags)
 
         self._app = app
         self._source = LiveRuns(

@@ -14,7 +14,7 @@ from workbench.analysis.early_stop_state import PairEarlyStop
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
-from workbench.engine.plan import contenders
+from workbench.engine.plan import model_and_variant_names
 from workbench.grading.run_summary import RunSummary, finished_summaries
 from workbench.grading.status import Status
 from workbench.history.records import RunRow
@@ -222,7 +222,7 @@ class LiveRuns:
         variants = self._variants()
         if variants == NO_VARIANTS or file.suite is None:
             return models
-        return contenders(file.suite, models, variants)
+        return model_and_variant_names(file.suite, models, variants)
 
     def planned(self, case: ComparedCase) -> Sequence[str]:
         models = self._chosen() or self._named.get((case.suite, case.case_id), ())

@@ -16,7 +16,7 @@ from workbench.config.agents import AGENT
 from workbench.dataclasses import dataclass
 from workbench.grading.status import WORST_FIRST, Status, worst_of
 from workbench.numerals import counted, duration_text
-from workbench.providers.built_in import MODEL_SIGN, REPLAY
+from workbench.providers.built_in import MODEL_SEPARATOR, REPLAY
 from workbench.show.glyphs import GLYPHS
 from workbench.show.rows import GAP, columns_from, filled, matrix_rooms
 from workbench.show.spans import (
@@ -115,8 +115,8 @@ def _short(label: str) -> str:
         return label
     # A replayed recording is named after its file and the recorded model. The name of the file may contain colons.
     separator = ":"
-    if label.startswith(REPLAY) and MODEL_SIGN in label:
-        separator = MODEL_SIGN
+    if label.startswith(REPLAY) and MODEL_SEPARATOR in label:
+        separator = MODEL_SEPARATOR
     return label.partition(separator)[2] or label
 
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 
 from workbench.authoring.case_list import CaseKey
-from workbench.engine.events import Inbox, RequestPutOff, RunDone, RunEvent
+from workbench.engine.events import Inbox, RequestDelayed, RunDone, RunEvent
 from workbench.history.records import RunRow
 from workbench.remote.records import AttachError
-from workbench.remote.viewer import Ended, GoneError, Said, Seen, Viewing
+from workbench.remote.viewer import BatchView, ConnectionEndedError, Ended, Said, Seen
 from workbench.tui.run_book.record import RunRecord
 
 _logger = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class WatchedBatch:
     """
 
     def __init__(
-        self, viewing: Viewing, tell: Callable[[set[CaseKey]], None], again: Callable[[], Viewing | None]
+        self, viewing: BatchView, tell: Callable[[set[CaseKey]], None], again: Callable[[], BatchView | None]
     ) -> None:
         self.number = viewing.known.batch
         self.over = 0
@@ -51,7 +51,7 @@ class WatchedBatch:
         self._again = again
         self._left = threading.Event()
         self._records: dict[int, RunRecord] = {}
-        self._inbox: Inbox[Seen | Viewing | Exception] = Inbox(self._wake)
+        self._inbox: Inbox[Seen | BatchView | Exception] = Inbox(self._wake)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._context = contextvars.Context()
         self._told_at_s = 0.0
@@ -94,7 +94,7 @@ class WatchedBatch:
                     for seen in viewing:
                         self._inbox.put(seen)
                     return
-                except GoneError:
+                except ConnectionEndedError:
                     began_s = time.monotonic()
                     if self._left.wait(wait_s) or (attached := self._again()) is None:
                         raise
@@ -128,7 +128,7 @@ class WatchedBatch:
                 cases.add(record.case_key)
         self._tell(cases)
 
-    def _take(self, seen: Seen | Viewing | Exception) -> RunRecord | None:
+    def _take(self, seen: Seen | BatchView | Exception) -> RunRecord | None:
         match seen:
             case RunEvent(event=event):
                 record = self._record(event.run_id)
@@ -141,7 +141,7 @@ class WatchedBatch:
                 record.add(event)
                 record.stage = "running"
                 return record
-            case RequestPutOff(run_id=run_id, wait_s=wait_s):
+            case RequestDelayed(run_id=run_id, wait_s=wait_s):
                 record = self._record(run_id)
                 record.put_off(datetime.now(UTC) + timedelta(seconds=wait_s))
                 return record
@@ -150,14 +150,14 @@ class WatchedBatch:
                 record.finish(result, seen.began_ms, seen.ended_ms)
                 self.over += 1
                 return record
-            case Viewing():
+            case BatchView():
                 # Runs may have ended while the connection was lost.
                 self.over += 1
             case Said(text=text):
                 self.announce(text)
             case Ended(exit_code=code):
                 self.ending = f"batch {self.number} has ended, with exit code {code}"
-            case GoneError():
+            case ConnectionEndedError():
                 self.ending = f"batch {self.number} is no longer observed: {seen}; F5 reloads it"
             case AttachError():
                 self.ending = str(seen)

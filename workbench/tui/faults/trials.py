@@ -17,7 +17,7 @@ from workbench.analysis.fault_matrix import FAULT_DURATIONS, FAULTS, FaultDurati
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
-from workbench.engine.plan import PlannedRun, plan_runs, same_question
+from workbench.engine.plan import PlannedRun, plan_runs, sends_same_requests
 from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
@@ -229,7 +229,7 @@ def _can_stand_for(run: RunRecord, planned: PlannedRun) -> bool:
     result = run.result
     if result is None or run.model != planned.model or run.status in (None, Status.ERROR, Status.STOPPED):
         return False
-    if not same_question(run.made, planned.file.suite, planned.written):
+    if not sends_same_requests(run.made, planned.file.suite, planned.written):
         return False
     # Redacted arguments of a call are lost, and without them the run cannot be replayed.
     return not result.has_redacted_calls

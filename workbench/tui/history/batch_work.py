@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workbench.config.program import Program
     from workbench.engine.resume import Resumption
     from workbench.evaluation.approval import Approval
-    from workbench.evaluation.regrade import GradedAgain, RegradingPlan
+    from workbench.evaluation.regrade import RegradingPlan, RunRegrade
     from workbench.exchange.exporters.exported import ExportedRun
     from workbench.suite.model import Case
     from workbench.suite.suite_file import SuiteFile
@@ -224,17 +224,17 @@ class BatchWork:
         damaged: list[str] = []
 
         def save() -> str:
-            from workbench.engine.suite_secrets import keep_stored, learn_secrets
+            from workbench.engine.suite_secrets import exempt_stored_suites, register_secrets
 
             program = self._program
             # Stored runs contain no secret that was known at that time. They may contain secrets that became known
             # later.
             for place in {suite.file.parent for suite in batch.suites}:
                 with suppress(ConfigError):
-                    learn_secrets(program, place)
+                    register_secrets(program, place)
             count = 0
             with opened(self._file) as history:
-                keep_stored(program, history, batch)
+                exempt_stored_suites(program, history, batch)
                 rows = history.runs(batch.number, grading)
                 over = (run for run in rows if run.figures is not None)
                 recordings = self._until_stopped(history.recordings(over, grading, damaged.append))
@@ -392,14 +392,14 @@ class BatchWork:
         with opened(self._file) as history:
             return plan_regrading(history, history.batch(f"#{number}"), self._program, load=load)
 
-    def _graded(self, plan: RegradingPlan, approval: Approval, damaged: list[str]) -> Sequence[GradedAgain]:
-        from workbench.evaluation.regrade import RegradingJudges, grade_again, store_grades
+    def _graded(self, plan: RegradingPlan, approval: Approval, damaged: list[str]) -> Sequence[RunRegrade]:
+        from workbench.evaluation.regrade import RegradingJudges, regrade_stored_runs, store_grades
 
         program = self._program
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         with opened(self._file) as history:
             # All grades are stored together at the end, so an interruption leaves no half regrade.
-            again = grade_again(history, plan.runs, lambda: RegradingJudges(program, approval), damaged.append)
+            again = regrade_stored_runs(history, plan.runs, lambda: RegradingJudges(program, approval), damaged.append)
             graded = list(self._until_stopped(again))
         if graded and not self._stopped:
             store_grades(self._file, plan, graded, now, program.secrets, lambda _: None)
@@ -413,7 +413,7 @@ def _first_of(damaged: Sequence[str]) -> str:
     return first
 
 
-def _regraded_text(plan: RegradingPlan, graded: Sequence[GradedAgain]) -> str:
+def _regraded_text(plan: RegradingPlan, graded: Sequence[RunRegrade]) -> str:
     moved = moves_text(Move(each.before, each.after) for each in graded)
     parts = [f"Regraded: {moved}" if moved else "Regraded: no grade changed"]
     not_regraded = [each.after.not_regraded for each in graded if each.after.not_regraded is not None]

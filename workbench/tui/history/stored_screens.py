@@ -105,17 +105,17 @@ def _watched(app: Workbench, file: Path, number: int) -> WatchedBatch | None:
     known = record_of(app.program.folders, file, number)
     if known is None or not is_running(app.program.folders, known):
         return None
-    from workbench.remote.viewer import GoneError, Viewing
+    from workbench.remote.viewer import BatchView, ConnectionEndedError
     from workbench.tui.comparison.watched_batch import WatchedBatch
 
-    def again() -> Viewing | None:
+    def again() -> BatchView | None:
         if is_running(app.program.folders, known):
-            return Viewing(known)
+            return BatchView(known)
         return None
 
     try:
-        return WatchedBatch(Viewing(known), app.services.over_main, again)
-    except GoneError:
+        return WatchedBatch(BatchView(known), app.services.over_main, again)
+    except ConnectionEndedError:
         return None  # the process ended after the check above
     except AttachError as error:
         raise HistoryError(str(error)) from error

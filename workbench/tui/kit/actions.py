@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 
 from textual.binding import Binding, BindingType
 
-from workbench.config.read_only import WHY_NOT, is_read_only
+from workbench.config.read_only import READ_ONLY_REASON, is_read_only
 from workbench.dataclasses import dataclass
 
 if TYPE_CHECKING:
@@ -448,7 +448,7 @@ def actions_at(where: Where, *groups: type[MainActions]) -> Iterator[Action]:
 def why_unavailable(action: Action, now: Situation) -> str | None:
     """Return why an action is unavailable in a situation, `None` if it is available."""
     if action.changes and is_read_only():
-        return WHY_NOT
+        return READ_ONLY_REASON
     return action.why_not(now) or now.refusals.get(action.id)
 
 

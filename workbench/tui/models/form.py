@@ -23,16 +23,16 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.model_list import KnownEndpoint
 from workbench.evaluation.typed_model import (
     CLOUD_FIELDS,
-    AddingError,
     CloudField,
     Field,
+    InvalidModelError,
     NameTakenError,
     Owner,
     TypedModel,
     add_model,
     change_model,
     check_name_is_free,
-    check_typed_now,
+    check_typed_blocking,
     owner_of,
     settings_file,
     usual_name,
@@ -114,7 +114,7 @@ class ModelAdder:
         if (why := self._why_not_checked(spec)) is not None:
             return CheckResult(False, why)
         try:
-            return await in_background(lambda: check_typed_now(spec, self._folder, self._program))
+            return await in_background(lambda: check_typed_blocking(spec, self._folder, self._program))
         except ConfigError as error:
             return CheckResult(False, str(error))
 
@@ -554,7 +554,7 @@ class AddModelScreen(Dialog[Added]):
         """Return the address and the credentials of a model at a cloud, as far as known."""
         try:
             spec = self._adder.located(replace(self._typed, model=self._text("model") or "MODEL", name="m").spec())
-        except AddingError:
+        except InvalidModelError:
             return "muted", "Its address follows from the settings above."
         if spec.place is not None and spec.place.problem:
             return "warned", f"{GLYPHS.warned} It {spec.place.problem}."
@@ -575,7 +575,7 @@ class AddModelScreen(Dialog[Added]):
         try:
             spec = typed.spec(owner)
             self._adder.check_name(spec.name)
-        except AddingError as error:
+        except InvalidModelError as error:
             self._problems = error.problems
             self._tell(None)
             self._take_focus(next(iter(error.problems)))

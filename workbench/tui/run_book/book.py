@@ -19,9 +19,9 @@ from workbench.engine.events import (
     BatchEvent,
     BatchStarted,
     CostLimitReached,
-    ExecutionAsked,
+    PermissionRequested,
+    RequestDelayed,
     RequestHeld,
-    RequestPutOff,
     RunDone,
     RunEvent,
     StartUp,
@@ -163,14 +163,14 @@ class RunBook:
                     if record.paused is None:
                         self._withdraw(record.run_id)
                     return record.case_key
-            case ExecutionAsked(question=question):
+            case PermissionRequested(question=question):
                 record = self._runs.get(question.run_id)
                 if record is not None:
                     self._questions.append(Question(record, question))
                     return record.case_key
             case CostLimitReached():
                 self._limits_reached[event.batch] = event
-            case RequestPutOff(run_id=run_id, wait_s=wait_s):
+            case RequestDelayed(run_id=run_id, wait_s=wait_s):
                 record = self._runs.get(run_id)
                 if record is not None:
                     record.put_off(self._now() + timedelta(seconds=wait_s))

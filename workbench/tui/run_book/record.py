@@ -22,7 +22,7 @@ from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.config.secrets import NO_SECRETS, Finder
 from workbench.dataclasses import dataclass
-from workbench.engine.plan import PlannedRun, same_question
+from workbench.engine.plan import PlannedRun, sends_same_requests
 from workbench.engine.redaction import EventRedaction, SuiteParts, shown_result
 from workbench.grading.grade import RunResult
 from workbench.grading.packed import fast_pickle
@@ -38,7 +38,7 @@ from workbench.trajectory.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from workbench.analysis.alignment import Difference
-    from workbench.engine.executor import ExecutionQuestion
+    from workbench.engine.executor import PermissionQuestion
     from workbench.engine.fork import PastHold
     from workbench.providers.model import HttpRequest
 
@@ -530,7 +530,9 @@ class RunRecord:
             now = read_now(suite, case)
         if now is None:
             return suite.file.standalone.hash == self.planned.file.hash
-        if not same_question(self.made, now.suite, now.case) or not graded_alike(self.planned, now.suite, now.case):
+        if not sends_same_requests(self.made, now.suite, now.case) or not graded_alike(
+            self.planned, now.suite, now.case
+        ):
             return False
         return self.result is None or stops_alike(now.case, self.result)
 
@@ -540,7 +542,7 @@ class RunRecord:
 
         The originals are saved if the case now asks something else, otherwise the current ones.
         """
-        if self.original is None or same_question(self.made, self.planned.suite, self.planned.case):
+        if self.original is None or sends_same_requests(self.made, self.planned.suite, self.planned.case):
             return self.planned, self.result
         return self.original
 
@@ -634,7 +636,7 @@ class Question:
     """The question of a run for permission to execute a call."""
 
     run: RunRecord
-    asked: ExecutionQuestion
+    asked: PermissionQuestion
 
 
 def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequence[str] = ()) -> Message:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from workbench.checks.combined_kinds import Judged
     from workbench.engine.judges import JudgementCache, RunJudge
     from workbench.grading.grade import RunResult
-    from workbench.tools.python_code import FoundCode, PythonFunctions
+    from workbench.tools.python_code import HashedCode, PythonFunctions
     from workbench.trajectory.events import JsonValue
     from workbench.tui.shell.workbench import Workbench
 
@@ -49,7 +49,7 @@ class Regrader:
         stage: Workbench,
         selection: Selection,
         program: Program,
-        trusted_code: Callable[[SuiteFile], FoundCode | None],
+        trusted_code: Callable[[SuiteFile], HashedCode | None],
         clock: Callable[[], float],
     ) -> None:
         self._stage = stage
@@ -60,7 +60,7 @@ class Regrader:
         self._trusted_code = trusted_code
         self._clock = clock
         self._state = Regrading(selection.book)
-        self._functions: dict[FoundCode, PythonFunctions] = {}
+        self._functions: dict[HashedCode, PythonFunctions] = {}
         self._remembered: JudgementCache | None = None
         self._worker: Worker[object] | None = None
 
@@ -144,7 +144,7 @@ class Regrader:
         is no longer called.
         """
         results: dict[int, RunResult] = {}
-        codes: dict[Path, FoundCode] = {}
+        codes: dict[Path, HashedCode] = {}
         quick = [each for each in due if each.pace in ("at once", "in background")]
         if quick:
             graded = await asyncio.to_thread(lambda: list(map(self._graded, quick)))
@@ -168,7 +168,7 @@ class Regrader:
                     not_regraded[refused.setdefault(path, "a Python check that does not end")] += 1
         return results
 
-    async def _graded_with_python(self, due: Due, code: FoundCode) -> RunResult | None:
+    async def _graded_with_python(self, due: Due, code: HashedCode) -> RunResult | None:
         """Return the result of a run, `None` if its Python code takes too long."""
         from workbench.engine.planned_run import GRADING_TIMEOUT_S
         from workbench.tools.python_code import PythonFunctions, in_thread

@@ -12,8 +12,8 @@ from workbench.engine.events import (
     BatchEvent,
     BatchListener,
     BatchStarted,
-    EndpointSaid,
-    HistorySaid,
+    EndpointNotice,
+    HistoryProblem,
     Inbox,
     ToolsListed,
 )
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workbench.engine.checkpoint import Command
     from workbench.engine.executor import Leave
     from workbench.engine.recordings import Recordings
-    from workbench.engine.server_calls import Serving
+    from workbench.engine.server_calls import ServerControl
     from workbench.engine.stepper import Until
     from workbench.evaluation.approval import Approval
     from workbench.evaluation.plan import Plan
@@ -43,7 +43,7 @@ class AppRuntime(Protocol):
     def do(self, run_id: str, command: Command, hold: int) -> Future[str | None]: ...
     def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None: ...
     @property
-    def serving(self) -> Serving: ...
+    def serving(self) -> ServerControl: ...
     def number_of(self, batch: str) -> int | None: ...
     def settle_history(self) -> None: ...
     def stop(self, run_id: str) -> None: ...
@@ -119,13 +119,13 @@ class Runner:
             return self._runtime
 
     @property
-    def serving(self) -> Serving | None:
+    def serving(self) -> ServerControl | None:
         """The servers for calls by hand, `None` without a runtime."""
         if self._runtime is not None:
             return self._runtime.serving
         return None
 
-    async def open_serving(self) -> Serving:
+    async def open_serving(self) -> ServerControl:
         """Return the servers for calls by hand. Open the runtime if necessary."""
         return (await self._open()).serving
 
@@ -231,10 +231,10 @@ class Runner:
         for event in self._inbox.take():
             if isinstance(event, ToolsListed):
                 listed.append(event)
-            if isinstance(event, EndpointSaid):
+            if isinstance(event, EndpointNotice):
                 self.on_endpoint(event.text)
                 continue
-            if isinstance(event, HistorySaid):
+            if isinstance(event, HistoryProblem):
                 self._history_problems.append(event.text)
                 continue
             case = self.book.apply(event)

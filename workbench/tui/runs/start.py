@@ -16,8 +16,8 @@ from workbench.authoring.workspace import is_stale, trouble
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.config.read_only import is_read_only
-from workbench.engine.model_specs import Specs
-from workbench.engine.plan import NOT_FORKED, NOT_STEPPED, Execution, PlannedRun, plan_runs
+from workbench.engine.model_specs import ModelSpecs
+from workbench.engine.plan import AGENT_NOT_FORKED, SUBJECT_NOT_STEPPED, ExecutionRules, PlannedRun, plan_runs
 from workbench.evaluation.approval import Approval, Decision, Needs, Trust, Typed, all_typed, needs
 from workbench.evaluation.plan import Plan
 from workbench.history.records import HistoryError
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from workbench.engine.stepper import Until
     from workbench.evaluation.options import AddedVariants, Begin, RunOptions
     from workbench.suite.model import Case
-    from workbench.tools.python_code import FoundCode
+    from workbench.tools.python_code import HashedCode
     from workbench.tui.run_book.record import RunRecord
     from workbench.tui.runs.fork_draft import ForkDraft, StepBack
     from workbench.tui.shell.main_screen import MainScreen
@@ -212,7 +212,7 @@ class Starter:
             if until != "end":
                 plan = replace(plan, runs=(self._to_step(plan.runs),))
                 if plan.runs[0].is_out_of_reach:
-                    self._stage.announce(NOT_STEPPED, "warned", GLYPHS.warned)
+                    self._stage.announce(SUBJECT_NOT_STEPPED, "warned", GLYPHS.warned)
                     return
             if until == "end":
                 self._panes.bring("run")
@@ -383,7 +383,7 @@ class Starter:
                 return why
             planned = draft.planned(now, self._selection.models)
             if planned.subject is not None:
-                return NOT_FORKED if planned.subject.is_agent else NOT_STEPPED
+                return AGENT_NOT_FORKED if planned.subject.is_agent else SUBJECT_NOT_STEPPED
             limited = await self._limited(self.plan([planned]))
             if isinstance(limited, str):
                 return limited
@@ -447,7 +447,7 @@ class Starter:
         proposal = await asyncio.to_thread(Needs.of_grading, cases, self._program)
         return await self._approval(proposal, "grade nothing")
 
-    def code_to_grade(self, file: SuiteFile) -> FoundCode | None:
+    def code_to_grade(self, file: SuiteFile) -> HashedCode | None:
         """Return the code that grading a suite may call without a question.
 
         Return `None` if the code needs approval.
@@ -472,10 +472,10 @@ class Starter:
 
         Without `options`, the suites decide which tools are executed and mocked.
         """
-        execution, concurrency = Execution(None, False, self._trust.store.is_exempt), DEFAULT_CONCURRENCY
+        execution, concurrency = ExecutionRules(None, False, self._trust.store.is_exempt), DEFAULT_CONCURRENCY
         if options is not None:
             execute = options.execute_all or options.execute
-            execution = Execution(execute, options.execute_all, self._trust.store.is_exempt)
+            execution = ExecutionRules(execute, options.execute_all, self._trust.store.is_exempt)
             concurrency = options.concurrency
         return Plan.of(runs, self._program, execution=execution, concurrency=concurrency, compares=self._compares)
 
@@ -491,7 +491,7 @@ class Starter:
             return plan
         from workbench.evaluation.cost_limit import CostLimitError, cost_limit
 
-        specs = Specs(self._program.models, self._program.environment)
+        specs = ModelSpecs(self._program.models, self._program.environment)
         try:
             limit = await asyncio.to_thread(cost_limit, usd, plan.runs, specs, self._program, self._history)
         except (CostLimitError, HistoryError) as error:
@@ -534,7 +534,7 @@ class Starter:
             request = question.first
             answer = await self._stage.ask(
                 TrustScreen(
-                    request.file.path, request.in_question, question.lines, mocks=request.mocks, refusing=refusing
+                    request.file.path, request.needs_to_ask, question.lines, mocks=request.mocks, refusing=refusing
                 )
             )
             # The answer holds for this session even if storing it failed.
@@ -633,5 +633,5 @@ def _lost_variants(file: SuiteFile, wanted: Collection[RunOf]) -> str | None:
 def _not_held(runs: Sequence[PlannedRun], begin: Begin | None) -> str | None:
     """Return a notice if the command line's breakpoints cannot hold the runs because the runs have a subject."""
     if begin is not None and begin.breakpoints and any(run.is_out_of_reach for run in runs):
-        return NOT_STEPPED
+        return SUBJECT_NOT_STEPPED
     return None

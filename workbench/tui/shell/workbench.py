@@ -27,7 +27,7 @@ from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Role
 from workbench.show.visible import one_line
-from workbench.tools.listings import Listings
+from workbench.tools.listings import StoredListings
 from workbench.tui.holds.actions import StepActions
 from workbench.tui.kit.actions import (
     MOVING,
@@ -131,7 +131,7 @@ class Workbench(StagedApp):
         self.set_keymap(self.keymap.for_textual())
         self.sequences = self.keymap.sequences((*MAIN_ACTIONS, *MOVING))
         book = RunBook(clock, secrets=program.secrets)
-        known_tools = KnownTools(Listings(program.folders.listings))
+        known_tools = KnownTools(StoredListings(program.folders.listings))
         self.open_suites = OpenSuites(known_tools.checked)
         self.selection = Selection(
             self.open_suites, book, models=tuple(models), models_for_now=bool(models) or begin is not None

@@ -54,7 +54,7 @@ class SecretsFilter(LineFilter):
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         finder = self._secrets.finder
         text = "".join(segment.text for segment in segments if not segment.control)
-        if not finder.may_be_in(text):
+        if not finder.may_contain(text):
             return segments
         return _covered(segments, text, finder)
 

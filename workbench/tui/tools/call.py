@@ -22,7 +22,7 @@ from workbench.authoring.proposal import table_without_secrets
 from workbench.checks.schemas import BrokenSchemaError, argument_problems
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
-from workbench.engine.server_calls import Executed, ServerOf
+from workbench.engine.server_calls import SuiteServer, ToolExecution
 from workbench.numerals import count_text, counted, duration_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.lazy_lines import DISPLAY_LIMIT, JsonLines, safe_lines
@@ -182,7 +182,7 @@ class CallOutcome:
     `output` is the end of a failed server's standard error."""
 
     running: bool = False
-    executed: Executed | None = None
+    executed: ToolExecution | None = None
     error: str | None = None
     output: ServerOutput | None = None
 
@@ -519,7 +519,7 @@ class CallScreen(SearchedScreen[None]):
         self,
         stage: Workbench,
         form: CallForm,
-        server: ServerOf,
+        server: SuiteServer,
         *,
         runner: Runner,
         secrets: Secrets,
@@ -537,7 +537,7 @@ class CallScreen(SearchedScreen[None]):
         self._show_log = show_log
         self._outcome = CallOutcome()
         self._sent: dict[str, JsonValue] = {}
-        self._calling: Future[Executed] | None = None
+        self._calling: Future[ToolExecution] | None = None
 
     def compose(self) -> ComposeResult:
         yield Bar("call-title")

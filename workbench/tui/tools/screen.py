@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from workbench.analysis.tool_lint import LintFinding, lint_listing, lint_suite
 from workbench.dataclasses import dataclass
 from workbench.engine.breakpoints import Breakpoint
-from workbench.engine.server_calls import ServerOf, Serving
+from workbench.engine.server_calls import ServerControl, SuiteServer
 from workbench.numerals import count_text, counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Message, Span, message_lines
@@ -60,7 +60,7 @@ class ToolServers:
     async def look(self, sources: Iterable[ServerTools]) -> None:
         """Report the current states of servers."""
         serving = self._runner.serving
-        servers: list[tuple[ServerToolsKey, ServerOf]] = []
+        servers: list[tuple[ServerToolsKey, SuiteServer]] = []
         for source in sources:
             if (server := server_of(source)) is not None:
                 servers.append((source.key, server))
@@ -71,7 +71,7 @@ class ToolServers:
         for (key, server), status in zip(servers, found, strict=True):
             self._report(serving, key, server, status)
 
-    async def start(self, key: ServerToolsKey, server: ServerOf, grant: Grant) -> ServerStatus:
+    async def start(self, key: ServerToolsKey, server: SuiteServer, grant: Grant) -> ServerStatus:
         """Start a server, or restart a server that is down. Return the server's state."""
         self._forget(key)
         serving = await self._runner.open_serving()
@@ -84,7 +84,7 @@ class ToolServers:
         self._report(serving, key, server, status)
         return status
 
-    async def stop(self, key: ServerToolsKey, server: ServerOf) -> None:
+    async def stop(self, key: ServerToolsKey, server: SuiteServer) -> None:
         self._forget(key)
         serving = await self._runner.open_serving()
         self._report(serving, key, server, await asyncio.wrap_future(serving.stop(server)))
@@ -94,7 +94,7 @@ class ToolServers:
         for key in tuple(self._watched):
             self._forget(key)
 
-    def _report(self, serving: Serving, key: ServerToolsKey, server: ServerOf, status: ServerStatus) -> None:
+    def _report(self, serving: ServerControl, key: ServerToolsKey, server: SuiteServer, status: ServerStatus) -> None:
         self._forget(key)
         self._tell(key, status)
         if status.state == "not started":
@@ -109,7 +109,9 @@ class ToolServers:
 
         future.add_done_callback(on_done)
 
-    def _changed(self, serving: Serving, key: ServerToolsKey, server: ServerOf, done: Future[ServerStatus]) -> None:
+    def _changed(
+        self, serving: ServerControl, key: ServerToolsKey, server: SuiteServer, done: Future[ServerStatus]
+    ) -> None:
         if self._watched.get(key) is done:
             self._report(serving, key, server, done.result())
 
@@ -118,11 +120,11 @@ class ToolServers:
             future.cancel()
 
 
-def server_of(source: ServerTools) -> ServerOf | None:
+def server_of(source: ServerTools) -> SuiteServer | None:
     """Return the server of a source, `None` if its tools are defined in the suite."""
     if source.server is None:
         return None
-    return ServerOf(source.file.path, source.server)
+    return SuiteServer(source.file.path, source.server)
 
 
 @dataclass(frozen=True)
@@ -412,7 +414,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
         if row is not None and (server := server_of(row.source)) is not None:
             self.run_worker(self._serve(what, row.source, server), group="start")
 
-    async def _serve(self, what: Literal["start", "stop", "renew"], source: ServerTools, server: ServerOf) -> None:
+    async def _serve(self, what: Literal["start", "stop", "renew"], source: ServerTools, server: SuiteServer) -> None:
         if what == "stop":
             await self._servers.stop(source.key, server)
             return

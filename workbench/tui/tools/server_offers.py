@@ -92,7 +92,7 @@ class ServerOffers:
         return fresh
 
     async def _offer(self, file: SuiteFile, servers: list[Server]) -> None:
-        from workbench.engine.server_calls import ServerOf
+        from workbench.engine.server_calls import SuiteServer
 
         approval = await self._approve(file)
         if isinstance(approval, str):
@@ -103,7 +103,7 @@ class ServerOffers:
             return
         serving = await self._runner.open_serving()
         for server in servers:
-            status = await asyncio.wrap_future(serving.start(ServerOf(file.path, server), grant))
+            status = await asyncio.wrap_future(serving.start(SuiteServer(file.path, server), grant))
             if status.state == "running":
                 tools = counted(len(status.tools), "tool")
                 self._stage.announce(f"{one_line(server.name)} runs: {tools} known now", "passed", GLYPHS.passed)

@@ -14,7 +14,7 @@ from workbench.tui.tree.view import SuiteTree
 
 if TYPE_CHECKING:
     from workbench.analysis.audit.contradictions import AuditFinding
-    from workbench.tools.listings import Listings
+    from workbench.tools.listings import StoredListings
 
 
 REST_S = 1.0
@@ -29,7 +29,7 @@ class Auditor:
 
     Findings go to `TreeState.audits`."""
 
-    def __init__(self, tree: SuiteTree, listings: Listings) -> None:
+    def __init__(self, tree: SuiteTree, listings: StoredListings) -> None:
         self._tree = tree
         self._listings = listings
         self._resting: Timer | None = None
@@ -70,7 +70,7 @@ class Auditor:
             self._working = False
 
 
-def audited(asked: Sequence[ToAudit], listings: Listings) -> list[tuple[AuditFinding, ...]]:
+def audited(asked: Sequence[ToAudit], listings: StoredListings) -> list[tuple[AuditFinding, ...]]:
     """Return the findings of each case.
 
     Takes about a millisecond per case."""

@@ -22,7 +22,7 @@ from workbench.authoring.form.row_changes import new_suite
 from workbench.authoring.open_suite import OpenSuite
 from workbench.config.folders import bundled
 from workbench.config.models import ConfigError
-from workbench.engine.server_calls import ServerOf
+from workbench.engine.server_calls import SuiteServer
 from workbench.evaluation.client_servers import (
     ClientConfigError,
     ConfiguredServer,
@@ -30,7 +30,7 @@ from workbench.evaluation.client_servers import (
     server_of_text,
     servers_on_machine,
 )
-from workbench.evaluation.first_suite import SCHEMA_NAME, ServersToAsk, servers_to_ask
+from workbench.evaluation.first_suite import SCHEMA_NAME, ServersToList, servers_to_list
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import toml_lines
@@ -412,7 +412,7 @@ class ListingScreen(Dialog[Listed]):
 
 
 def first_suite_lines(
-    asked: ServersToAsk, made: SuiteFile, tools: Sequence[str], keymap: Keymap, width: int
+    asked: ServersToList, made: SuiteFile, tools: Sequence[str], keymap: Keymap, width: int
 ) -> list[Line]:
     """Describe the suite for a server before the suite is made."""
     assert made.suite is not None
@@ -503,7 +503,7 @@ class NewSuites:
             path = self._path_for(found, question.typed.file)
             names = [str(table["name"]) for table in found.tables]
             try:
-                asked = await asyncio.to_thread(servers_to_ask, found, suite_name(path), path, folder, self._program)
+                asked = await asyncio.to_thread(servers_to_list, found, suite_name(path), path, folder, self._program)
             except (ClientConfigError, ConfigError) as error:
                 self._stage.announce(f"Nothing was made: {error}", "warned", GLYPHS.warned)
                 return
@@ -519,7 +519,7 @@ class NewSuites:
                 await self._stage.services.runner.open_serving(),
             )
             assert suite is not None
-            servers = [ServerOf(path, server) for server in suite.servers]
+            servers = [SuiteServer(path, server) for server in suite.servers]
             listed = await self._stage.ask(
                 ListingScreen(names, partial(serving.list_once, servers, grant, asked.program))
             )
@@ -537,7 +537,7 @@ class NewSuites:
         name = re.sub(r"[^\w.-]+", "-", str(found.tables[0]["name"])).strip(".-") or "server"
         return free_path(self._folder() / f"{name}.toml", (suite.path for suite in self._open_suites.suites))
 
-    async def _offer_first(self, asked: ServersToAsk, listed: Listed) -> None:
+    async def _offer_first(self, asked: ServersToList, listed: Listed) -> None:
         """Show the first suite for the tools of servers. Open the suite if the user wants it."""
         path = asked.file.path
         # The first line of a suite may name a schema in the same folder, so editors can complete the suite.
