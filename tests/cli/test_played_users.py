@@ -256,3 +256,24 @@ def test_every_conversation_replays_equal_without_a_model(
         assert now[key] == then[key], key
     assert [each["text"] for each in now["rounds"]] == [each["text"] for each in then["rounds"]]
     assert first.returncode == again.returncode
+
+
+def test_the_tokens_and_the_cost_of_the_user_stand_apart_on_every_surface(tmp_path: Path) -> None:
+    with desk(tmp_path, PLAYED) as (program, _):
+        models = (tmp_path / "workbench.toml").read_text()
+        other = models[: models.index("[models.player]")].replace('"agent"', '"other"').replace(".agent", ".other")
+        program.write("workbench.toml", models + other)
+        both = ["desk.toml", "--model", "agent,other", "--trust"]
+        compared = program.run("compare", *both)
+        assert compared.returncode == 0, compared.stdout + compared.stderr
+        rows = {line[:15].strip(): line[15:].split() for line in compared.stdout.splitlines()}
+        # An answer of the player that both runs need is paid by the first of them.
+        tokens = [int(shown) for shown in rows["tokens of users"] if shown != "–"]
+        assert 54 <= sum(tokens) <= 108 and len(rows["cost of users"]) == 2
+        assert "+ user $0.0" in program.run("history", "show", "1").stdout
+    with desk(tmp_path / "reports", PLAYED) as (program, _):
+        reports = ["--report", "report.xml", "--report", "report.md"]
+        assert program.run("run", "desk.toml", "--model", "agent", "--trust", *reports).returncode == 0
+        found = (tmp_path / "reports" / "report.xml").read_text()
+        assert 'name="user_input_tokens" value="33"' in found and 'name="user_output_tokens" value="21"' in found
+        assert "\\$0.000108" in (tmp_path / "reports" / "report.md").read_text()

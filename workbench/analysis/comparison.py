@@ -15,7 +15,7 @@ from workbench.analysis.totals import Latency, cost_of_runs, latency_of
 from workbench.dataclasses import dataclass
 from workbench.grading.argument_counts import NOTHING_CHECKED, ValidArguments, valid_arguments_in
 from workbench.grading.repeats import JoinedResult, graded_runs, joined
-from workbench.grading.run_summary import RunSummary, is_endpoint_fault, is_not_needed
+from workbench.grading.run_summary import RunSummary, UserFigures, is_endpoint_fault, is_not_needed
 from workbench.grading.scoring import ROUNDING_SLACK, counted_score, known_values, mean
 from workbench.grading.status import Status, StatusCounts, counts_of, worst_of
 from workbench.suite.grading_model import Gate, RepeatRule
@@ -163,6 +163,8 @@ class ModelTotals(StatusCounts):
     free runs have a known cost."""
     runs_of_unknown_cost: int
     """The number of runs of unknown cost. The cost excludes these runs."""
+    users: UserFigures | None
+    """What the models that played users took in all runs; `None` without one. No other figure includes it."""
     cases_a_minute: float | None
     """Graded cases divided by the time with at least one run of the model in progress."""
     passing: tuple[PassAtK, ...]
@@ -297,6 +299,7 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
         output_tokens=tokens[1],
         cost_usd=cost.dollars,
         runs_of_unknown_cost=cost.unknown,
+        users=_users(runs),
         cases_a_minute=cases_a_minute,
         passing=pass_at_k(shares),
         repeat_rules=repeat_rules_of(cells),
@@ -322,6 +325,15 @@ def _tokens(runs: Iterable[RunSummary]) -> tuple[int | None, int | None]:
         given.append(run.input_tokens)
         made.append(run.output_tokens)
     return _sum(given), _sum(made)
+
+
+def _users(runs: Iterable[RunSummary]) -> UserFigures | None:
+    users = [run.user for run in runs if run.user is not None]
+    if not users:
+        return None
+    costs = [user.cost_usd for user in users]
+    known = [usd for usd in costs if usd is not None]
+    return UserFigures(_sum(user.tokens for user in users), sum(known) if len(known) == len(costs) else None)
 
 
 def _valid_arguments(runs: Iterable[RunSummary]) -> ValidArguments:

@@ -545,6 +545,11 @@ class RunResult:
         return self.trajectory.user_cost_usd
 
     @property
+    def user_usage(self) -> Usage | None:
+        """The tokens of the model that played the user; `None` without a model, or if they are unknown."""
+        return self.trajectory.user_usage
+
+    @property
     def grader(self) -> str | None:
         """The name of the deciding grader."""
         if self.grades:

@@ -32,6 +32,7 @@ _SAMPLE_BYTES = 1 << 15
 
 class _Facts(NamedTuple):
     user_cost_usd: float | None
+    user_usage: Usage | None
     score: float | None
     reason: str | None
     is_broken: bool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from workbench.dataclasses import dataclass
 from workbench.grading.argument_counts import ToolArguments, valid_arguments_of
@@ -12,6 +12,13 @@ from workbench.grading.status import Status
 from workbench.suite.settings import Grading, limited_ms
 
 _DEFAULTS = Grading()
+
+
+class UserFigures(NamedTuple):
+    """The tokens and the cost in US dollars of the model that plays a user; `None` if they are unknown."""
+
+    tokens: int | None
+    cost_usd: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,8 @@ class RunSummary:
     """The kinds of the endpoint's deviations that were repaired."""
     agent: str | None = None
     """The name and version of the agent that made the run; `None` for a model and in old histories."""
+    user: UserFigures | None = None
+    """What the model that played the user took; `None` without one and in old histories."""
 
     @property
     def limited_ms(self) -> float:
@@ -99,7 +108,16 @@ def summary_of(
         tool_arguments=valid_arguments_of(result).tools,
         repaired=result.repaired,
         agent=None if result.agent is None else result.agent.title,
+        user=_user_figures(result),
     )
+
+
+def _user_figures(result: RunResult) -> UserFigures | None:
+    usage, cost_usd = result.user_usage, result.user_cost_usd
+    if usage is None and cost_usd == 0:
+        return None
+    tokens = None if usage is None else usage.input_tokens + usage.output_tokens
+    return UserFigures(tokens, cost_usd)
 
 
 # A planned run that is not made has no status of its own. The prefix of its reason says why. Histories store these

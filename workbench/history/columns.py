@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from workbench.dataclasses import parsed_json
 from workbench.grading.argument_counts import ToolArguments
+from workbench.grading.run_summary import UserFigures
 from workbench.grading.status import Status
 from workbench.history.records import Kind
 
@@ -91,6 +92,14 @@ def kinds(value: Any) -> tuple[str, ...]:
     if not isinstance(found, list):
         raise ValueError("must be a list of kinds of deviations")
     return tuple(map(text, found))
+
+
+def user_figures(value: Any) -> UserFigures:
+    """Return the figures of the model that played a user."""
+    found = parsed_json(text(value))
+    if not isinstance(found, dict) or found.keys() != set(UserFigures._fields):
+        raise ValueError("must be the figures of a user")
+    return UserFigures(optional(count)(found["tokens"]), optional(number)(found["cost_usd"]))
 
 
 def tool_arguments(value: Any) -> tuple[ToolArguments, ...]:
@@ -237,6 +246,7 @@ RUN: Mapping[str, Reader] = {
     "arguments": optional(tool_arguments),
     "repaired": optional(kinds),
     "agent": optional(text),
+    "player": optional(user_figures),
 }
 _OF_OUTLINES = ("place", "suite", "case_id", "case_name", "model", "status")
 OUTLINE: Mapping[str, Reader] = {name: RUN[name] for name in _OF_OUTLINES}

@@ -182,9 +182,12 @@ _BLOCKS = "ALTER TABLE details ADD COLUMN block INTEGER;\nALTER TABLE details AD
 # Name and version of the agent that made a run; NULL for models and in runs of earlier versions.
 _AGENTS = "ALTER TABLE runs ADD COLUMN agent TEXT"
 
+# JSON of what the model that played the user took; NULL without one and in runs of earlier versions.
+_PLAYERS = "ALTER TABLE runs ADD COLUMN player TEXT"
+
 MIGRATIONS: tuple[str, ...] = (
     *(_FIRST, _GRADINGS, _LOOP_TIME, _SHARED, _NOT_GRADED, _METRICS, _SHARDS, _LISTING),
-    *(_ARGUMENTS, _REPAIRED, _BLOCKS, _AGENTS),
+    *(_ARGUMENTS, _REPAIRED, _BLOCKS, _AGENTS, _PLAYERS),
 )
 """The migrations, each from the previous version to the next. The first creates the tables.
 

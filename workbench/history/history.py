@@ -299,7 +299,8 @@ def _in_order(parts: list[BatchPart], models: JsonValue) -> tuple[BatchPart, ...
 _RUN = """
 SELECT id, batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by, is_fork,
     runs.status, runs.score, runs.reason, runs.broken, runs.options, began_ms, ended_ms, latency_ms, first_token_ms,
-    input_tokens, output_tokens, cost_usd, asked, loop_ms, runs.metrics, runs.arguments, repaired, agent
+    input_tokens, output_tokens, cost_usd, asked, loop_ms, runs.metrics, runs.arguments, repaired, agent,
+    player
 FROM runs"""
 _REGRADED = _RUN.replace(
     "runs.status, runs.score, runs.reason, runs.broken, runs.options",

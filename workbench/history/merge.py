@@ -140,7 +140,7 @@ _MADE = ("run_id", "began_ms", "ended_ms")
 _FIGURES = (
     *(*_MADE, *_VERDICT),
     *("latency_ms", "loop_ms", "first_token_ms", "input_tokens", "output_tokens", "cost_usd"),
-    *("asked", "repaired", "agent"),
+    *("asked", "repaired", "agent", "player"),
 )
 _ASKED = ("suite", "case_id", "model", "repeat")
 _DETAILS = ("events", "outcome", "nth", "tools", "sample", "block")

@@ -500,6 +500,7 @@ def figure_values(figures: RunSummary) -> Mapping[str, object]:
         "arguments": arguments_text(figures),
         "repaired": repaired,
         "agent": stored(figures.agent),
+        "player": None if figures.user is None else compact_json(figures.user._asdict()),
     }
 
 

@@ -363,13 +363,14 @@ class StoredRows:
         summary = None
         if status is not None:
             score, reason, broken, options, began, ended, latency, first, sent, got, cost, asked, *later = figures
-            loop, named, arguments, repaired, agent = later
+            loop, named, arguments, repaired, agent, user = later
             if latency is None:
                 raise ValueError("latency_ms must be a number")
             summary = RunSummary(
                 *(suite.key, case_id, case_name, model, repeat, status, score, reason),
                 *(latency, first, sent, got, cost, bool(asked), bool(broken), grading_from(options)),
-                *(began, ended, bool(is_fork), loop, named or (), arguments or (), repaired or (), agent),
+                *(began, ended, bool(is_fork), loop, named or (), arguments or (), repaired or ()),
+                *(agent, user),
             )
         return RunRow(
             *(id_, batch, place, suite, case_id, case_name, model, bool(of_suite), repeat, by, bool(is_fork), summary)

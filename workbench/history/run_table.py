@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from workbench.grading.lazy_sequences import CodedColumn, LazySequence
-from workbench.grading.run_summary import RunSummary
+from workbench.grading.run_summary import RunSummary, UserFigures
 from workbench.history.records import RunRow
 
 # Arrays cannot hold `None`. These values represent it; no time, score or count equals them.
@@ -28,6 +28,7 @@ class RunTable(LazySequence[RunRow]):
         self._kinds: CodedColumn[tuple[Any, ...]] = CodedColumn()
         self._cases: CodedColumn[tuple[str, str]] = CodedColumn()
         self._reasons: CodedColumn[str | None] = CodedColumn()
+        self._users: CodedColumn[UserFigures | None] = CodedColumn()
         self._numbers = tuple(array("d") for _ in _NUMBERS)
         self._counts = tuple(array("q") for _ in _COUNTS)
         self._finished = 0
@@ -44,6 +45,7 @@ class RunTable(LazySequence[RunRow]):
         if figures is None:
             self._kinds.append((*of_run, None))
             self._reasons.append(None)
+            self._users.append(None)
             for column in self._numbers:
                 column.append(_NO_NUMBER)
             for counts in self._counts:
@@ -54,6 +56,7 @@ class RunTable(LazySequence[RunRow]):
         kind = (figures.suite, figures.status, figures.asked, figures.is_broken, *of_grading)
         self._kinds.append((*of_run, kind))
         self._reasons.append(figures.reason)
+        self._users.append(figures.user)
         for column, name in zip(self._numbers, _NUMBERS, strict=True):
             number: float | None = getattr(figures, name)
             column.append(_NO_NUMBER if number is None else number)
@@ -80,7 +83,8 @@ class RunTable(LazySequence[RunRow]):
         assert latency is not None
         of_case = (key, *self._cases[index], model, repeat, status, score, self._reasons[index])
         of_model = (latency, first, sent, got, cost, asked, is_broken, grading)
-        return RunSummary(*of_case, *of_model, began, ended, is_fork, loop, metrics, arguments, repaired, agent)
+        later = (loop, metrics, arguments, repaired, agent, self._users[index])
+        return RunSummary(*of_case, *of_model, began, ended, is_fork, *later)
 
     @property
     def figures(self) -> Sequence[RunSummary]:

@@ -53,7 +53,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Span
 from workbench.show.views.agents import version_lines
 from workbench.show.views.cases import Title
-from workbench.show.views.totals import checked_text, shown_ks
+from workbench.show.views.totals import checked_text, shown_ks, user_cost_text
 from workbench.show.visible import one_line, shortened
 from workbench.suite.grading_model import RepeatRule
 
@@ -444,6 +444,9 @@ def totals_rows(
     yield row("input tokens", lambda each: _tokens(each.input_tokens, each, all_cases))
     yield row("output tokens", lambda each: _tokens(each.output_tokens, each, all_cases))
     yield row(COST.title, lambda each: _cost(each, all_cases))
+    if any(each.users for each in totals):
+        yield row("tokens of users", _user_tokens)
+        yield row("cost of users", _user_cost)
     yield from _front(on_same_cases or (), all_cases)
     yield row("cases a minute", lambda each: pace_text(each.cases_a_minute))
 
@@ -612,6 +615,18 @@ def _tokens(count: int | None, totals: ModelTotals, cases: int) -> str:
     if count is None:
         return _unknown_of(totals.runs)
     return f"{count_text(count)}{_on(totals.cases, cases)}"
+
+
+def _user_tokens(totals: ModelTotals) -> str:
+    if totals.users is None:
+        return NOTHING
+    return UNKNOWN if totals.users.tokens is None else count_text(totals.users.tokens)
+
+
+def _user_cost(totals: ModelTotals) -> str:
+    if totals.users is None:
+        return NOTHING
+    return user_cost_text(totals.users.cost_usd)
 
 
 def _unknown_of(runs: int) -> str:

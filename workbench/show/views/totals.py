@@ -83,7 +83,7 @@ def case_totals(totals: ModelTotals, part: str = "") -> Iterator[Line]:
         *_faults(totals),
         *_facts(_rate_of_cases(totals), _score_of_cases(totals), valid_arguments_text(totals.valid_arguments)),
         *_facts(_times(LATENCY.title, totals.latency), _times("first token", totals.first_token)),
-        *_facts(tokens, cost_fact(totals)),
+        *_facts(tokens, with_user_cost(cost_fact(totals), totals.users.cost_usd if totals.users else 0)),
     ]
     for line in lines:
         yield (Span("  "), *line)
@@ -208,7 +208,14 @@ def models_table(models: Mapping[str, Totals]) -> Table[OfModel]:
         Column(VALID_ARGUMENTS.title, _valid_arguments, right=True, from_cells=100),
         *map(_column_of, (SCORE, LATENCY, COST)),
     ]
+    if any(totals.user_cost_usd != 0 for totals in models.values()):
+        columns.append(Column("cost of users", lambda row: words(user_cost_text(row[1].user_cost_usd)), right=True))
     return Table(columns, list(models.items()))
+
+
+def user_cost_text(usd: float | None) -> str:
+    """Return the cost of models that played users."""
+    return "unknown" if usd is None else cost_text(usd)
 
 
 def _count_column(status: Status) -> Column[OfModel]:
