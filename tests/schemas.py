@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import json
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,3 +31,24 @@ def validator_of(kind: Kind) -> Any:
 def fits(document: object, kind: Kind) -> None:
     """Raise jsonschema.ValidationError unless a document fits the schema of its kind."""
     validator_of(kind).validate(document)
+
+
+def with_defaults(value: Any, definition: str) -> None:
+    """Give the objects of a lean report the keys that it leaves out, as its schema says."""
+    definitions = schema_of("lean-report")["$defs"]
+
+    def fill(value: Any, schema: dict[str, Any]) -> None:
+        for each in schema.get("anyOf", ()):
+            fill(value, each)
+        if isinstance(value, list) and "items" in schema:
+            for item in value:
+                fill(item, schema["items"])
+        elif isinstance(value, dict):
+            found = definitions.get(schema.get("$ref", "").rpartition("/")[2], schema)
+            for name, of_key in found.get("properties", {}).items():
+                assert name in value or "default" in of_key, name
+                fill(value.setdefault(name, deepcopy(of_key.get("default"))), of_key)
+            for item in value.values():
+                fill(item, found.get("additionalProperties", {}))
+
+    fill(value, definitions[definition])

@@ -104,6 +104,7 @@ _OF_RECORDINGS = (
     ("min_score", "--min-score"),
     ("output", "--output"),
     ("report", "--report"),
+    ("lean", "--lean"),
     ("no_step_summary", "--no-step-summary"),
     ("quiet", "--quiet"),
     ("verbose", "--verbose"),

@@ -18,6 +18,7 @@ from workbench.cli.parser import (
     add_amount_options,
     add_exit_codes,
     add_history_options,
+    add_lean_option,
     add_report_option,
     add_report_options,
     grading_number,
@@ -105,6 +106,7 @@ def _show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-v", "--verbose", action="store_true", help="show all runs; with --run, every step in full")
     _grading(parser)
     _reports(parser, "history show")
+    add_lean_option(parser)
 
 
 def _diff(parser: argparse.ArgumentParser) -> None:

@@ -70,6 +70,8 @@ def _is_of_one(output: Output, command: HistoryCommand) -> bool:
     """Return whether the output fits a single run or case; report an option that does not."""
     if output.beside:
         command.warn("--report reports on a whole batch: leave out --run and --case, or --report")
+    elif output.lean:
+        command.warn("--lean is for reports on a whole batch: leave out --run and --case, or --lean")
     elif output.form not in ("text", "json"):
         command.warn(f"--format {output.form} is only for a whole batch: for --run and --case, give text or json")
     else:
@@ -117,7 +119,12 @@ def _show_batch(
         if output.form == "json":
             from workbench.show.json.history import shown_batch
 
-            return iter((json_report(shown_batch(batch, gradings, grading, runs, reached)),))
+            shown = shown_batch(batch, gradings, grading, runs, reached)
+            if output.lean:
+                from workbench.show.json.lean import lean_batch_pieces
+
+                return lean_batch_pieces(shown, command.program.secrets)
+            return iter((json_report(shown),))
         if output.form == "csv":
             from workbench.evaluation.stored_runs import StoredRows
             from workbench.show.csv_rows import rows_of_runs

@@ -376,10 +376,16 @@ def add_report_options(
         help=f"write the report to this file instead, in the form of its ending: {endings_of(command, beside=beside)}",
     )
     add_report_option(parser, command)
-    if command in ("run", "history merge"):
-        reports.add_argument("--lean", action="store_true", help="a JSON report says each checked argument once")
+    if command in ("run", "grade", "history merge"):
+        add_lean_option(parser)
     if summary:
         reports.add_argument("--no-step-summary", action="store_true", help="write no summary of a GitHub Actions job")
+
+
+def add_lean_option(parser: argparse.ArgumentParser) -> None:
+    """Add `--lean`: smaller JSON reports."""
+    help_ = "make JSON reports smaller: each checked argument once, no null or empty values"
+    group(parser, REPORTS).add_argument("--lean", action="store_true", help=help_)
 
 
 def add_report_option(parser: argparse.ArgumentParser, command: Command) -> None:

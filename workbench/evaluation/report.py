@@ -366,16 +366,12 @@ class Report:
     def pieces(self, form: str, *, lean: bool = False) -> Iterator[str]:
         """Return the report in a form of `show.forms`, piece by piece; the whole text is never in memory.
 
-        With `lean`, a JSON report contains each argument only once.
+        With `lean`, a JSON report has each checked argument once, and no null or empty values.
         """
         if form == "text":
             return iter((self.text(),))
-        if form == "json" and lean:
-            from workbench.show.json.lean import lean_pieces
-
-            return lean_pieces(self.document_without_records(), self.json_records(), self.secrets)
         if form == "json":
-            return self.json_pieces()
+            return self.json_pieces(lean=lean)
         return pieces_of(form, "run", self)
 
     def write(self, path: str | Path, *, form: str | None = None) -> None:
@@ -396,27 +392,35 @@ class Report:
             raise ValueError(f"cannot write {file}: {form or 'its ending'} is not a form of reports; {there_are}")
         return form
 
-    def json_pieces(self) -> Iterator[str]:
+    def json_pieces(self, *, lean: bool = False) -> Iterator[str]:
         """Return the text of `json`, one piece per run and case; the whole text is never in memory."""
-        from workbench.show.json.records import document_pieces
+        document, records = self.document_without_records(), self.json_records()
+        if lean:
+            from workbench.show.json.lean import lean_pieces
 
+            return lean_pieces(document, records, self.secrets)
         if self.regraded is not None:
             from workbench.show.json.report import regrade_pieces
 
-            return regrade_pieces(self.document_without_records(), self.json_records(), self.regraded, self.secrets)
-        return document_pieces(self.document_without_records(), self.json_records(), self.secrets)
+            return regrade_pieces(document, records, self.secrets)
+        from workbench.show.json.records import document_pieces
+
+        return document_pieces(document, records, self.secrets)
 
     def document_without_records(self) -> ReportDocument:
-        """Return the document without its runs and cases; `json_records` returns these."""
+        """Return the document without its records, which `json_records` returns."""
         from workbench.show.json.report import report_without_records
 
         return report_without_records(self.results, self.quality, self.failures, self._facts)
 
     def json_records(self) -> dict[str, Records[Any]]:
-        """Return the runs and cases of the document, to be written one by one."""
-        from workbench.show.json.report import report_records
+        """Return the runs, cases and regraded recordings of the document, to be written one by one."""
+        from workbench.show.json.report import regraded_records, report_records
 
-        return report_records(self.results, self.quality.cases, self.line_of)
+        records = report_records(self.results, self.quality.cases, self.line_of)
+        if self.regraded is not None:
+            records["regraded"] = regraded_records(self.regraded)
+        return records
 
     def shown_runs(self) -> Iterator[ShownRun]:
         """Yield the runs one by one, redacted, for a writer of reports."""

@@ -6,12 +6,11 @@ import math
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from types import NoneType
-from typing import Any
+from typing import Any, get_type_hints
 
-from pydantic_core import to_json
-
-from workbench.dataclasses import compact_json, dataclass, reader_of
+from workbench.dataclasses import compact_json, dataclass, escape_lone_surrogates, reader_of
 from workbench.grading.grade import (
     ArgumentVerdict,
     CallPairing,
@@ -26,6 +25,7 @@ from workbench.grading.grade import (
     StepGrade,
 )
 from workbench.grading.status import Status
+from workbench.json_writer import JsonField, JsonWriter, Write
 from workbench.suite.grading_model import GRADERS
 from workbench.trajectory.events import JsonValue
 
@@ -79,22 +79,21 @@ def outcome_to_json(outcome: Outcome) -> dict[str, JsonValue]:
 
 
 def _written(outcome: Outcome) -> list[str]:
-    optional = ("redacted", "metrics", "valid_arguments", "judging")
-    return [field.name for field in fields(outcome) if field.name not in optional or getattr(outcome, field.name)]
+    return [field.name for field in fields(outcome) if field.name not in _OPTIONAL or getattr(outcome, field.name)]
 
 
 def outcome_pieces(outcome: Outcome) -> Iterator[str]:
-    """Yield the text of `outcome_to_json`: as a whole for a short run, otherwise one grade at a time."""
-    written = _written(outcome)
+    """Yield the text of `outcome_to_json`: as a whole for a short run, otherwise one grade at a time.
+
+    Raises TypeError, ValueError or RecursionError for a value that JSON cannot express.
+    """
     if sum(len(grade.pairings) for grade in outcome.grades) <= _SHORT:
-        text = _written_fast({name: _readily(getattr(outcome, name)) for name in written})
-        if text is not None:
-            yield text
-            return
+        yield _short_text(outcome)
+        return
     # Each grade repeats the arguments of all calls, so the five grades of a long run would take much memory as a single
     # text.
     separator = "{"
-    for name in written:
+    for name in _written(outcome):
         value = getattr(outcome, name)
         yield f'{separator}"{name}":'
         separator = ","
@@ -109,43 +108,36 @@ def outcome_pieces(outcome: Outcome) -> Iterator[str]:
     yield "}"
 
 
-def _readily(value: Any) -> Any:
-    """Return the value of a field as JSON; infinite scores stay unchanged."""
-    if type(value) in _NAMED:
-        return _by_names(value)
-    if isinstance(value, tuple):
-        return list(map(_readily, value))
-    return _plain(value)
-
-
-def _written_fast(value: Any) -> str | None:
-    """Return a value as JSON text; `None` if Pydantic cannot write it. `compact_json` may still be able to."""
+def _short_text(outcome: Outcome) -> str:
     try:
-        text = to_json(value, fallback=_as_dictionary).decode()
-    except (ValueError, TypeError):  # a lone surrogate, or no value of JSON
-        return None
-    # Infinite numbers are written as words and are not valid JSON.
-    if "NaN" in text or "Infinity" in text:
-        return None
-    return text
+        return escape_lone_surrogates(_writer()(outcome))
+    except (TypeError, ValueError, AttributeError):
+        # A caller's own grades may have values of other types, which JSON can still express.
+        return compact_json(outcome_to_json(outcome))
 
 
-def _as_dictionary(value: Any) -> dict[str, Any]:
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"JSON has no {type(value).__name__}")
+@cache
+def _writer() -> Write:
+    return JsonWriter(_json_fields, _is_record, _number).of(Outcome)
 
 
-def _by_names(item: Any) -> dict[str, Any]:
-    found: dict[str, Any] = item._asdict()
-    for name in _HOLDERS[type(item)]:
-        found[name] = list(map(_by_names, found[name]))
-    if type(item) is Grade:
-        published = found.pop("published")
-        if published is not None:
-            found["published"] = _by_names(published)
-    elif type(item) is Issue and item.because is None:
-        del found["because"]
+def _is_record(hint: Any) -> bool:
+    return hint in _NAMED or is_dataclass(hint)
+
+
+def _number(number: float) -> str:
+    return compact_json(_plain(number))
+
+
+def _json_fields(cls: Any, _kind: type) -> list[JsonField]:
+    found = []
+    for name, hint in get_type_hints(cls, include_extras=True).items():
+        absent = "value is None" if name in _RARE else ""
+        if cls is Outcome and name in _OPTIONAL:
+            absent = "not value"
+        elif cls is Judgement and name in ("scale", "number"):
+            absent = "source.scale is None"
+        found.append(JsonField(name, hint, f"source.{name}", absent))
     return found
 
 
@@ -196,13 +188,11 @@ def _infinite(score: float | None) -> float | None:
 
 
 _NAMED = frozenset({Grade, PublishedGrade, CallPairing, ArgumentVerdict, Issue, Metric, StepGrade, RedactedPlace})
-_HOLDERS = {
-    Grade: ("pairings", "issues"),
-    PublishedGrade: ("pairings", "issues"),
-    CallPairing: ("arguments",),
-    StepGrade: ("issues",),
-} | dict.fromkeys((ArgumentVerdict, Issue, Metric, RedactedPlace), ())
-"""For each named tuple, the fields that hold other named tuples."""
+_OPTIONAL = ("redacted", "metrics", "valid_arguments", "judging")
+"""The fields of an outcome that are left out if they are empty."""
+
+_RARE = ("published", "because")
+"""The fields of named tuples that are left out if they are `None`."""
 
 _SHORT = 500
 """The most pairings of a run whose outcome is written as a whole."""
@@ -226,7 +216,7 @@ def _plain(value: Any) -> JsonValue:
                 named[name] = item
             else:
                 named[name] = _plain(item)
-        for rare in ("published", "because"):
+        for rare in _RARE:
             if named.get(rare, "") is None:
                 del named[rare]
         return named

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
 from json.encoder import encode_basestring
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, get_type_hints
 
 from workbench.dataclasses import (
     Milliseconds,
@@ -24,6 +24,7 @@ from workbench.dataclasses import (
     reader_of,
     stored_name,
 )
+from workbench.json_writer import JsonField, JsonWriter
 from workbench.trajectory.events import (
     AgentNoted,
     AgentStarted,
@@ -108,20 +109,18 @@ EVENT_NAMES: dict[type[EventPayload], str] = {
 _CLASSES = {name: cls for cls, name in EVENT_NAMES.items()}
 
 
-class _StoredField(NamedTuple):
-    key: str
-    name: str
-    is_sparse: bool
-
-
-def _stored_fields(cls: type[EventPayload]) -> tuple[_StoredField, ...]:
-    stored = []
+def _json_fields(cls: Any, _kind: type) -> list[JsonField]:
+    hints, stored = get_type_hints(cls, include_extras=True), []
     for field in fields(cls):
-        stored.append(_StoredField(stored_name(field), field.name, field.metadata.get("sparse", False)))
-    return tuple(stored)
+        absent = ""
+        if field.metadata.get("sparse", False):
+            # An empty object differs from an absent one, unlike an empty list.
+            absent = "not value and value != {}"
+        stored.append(JsonField(stored_name(field), hints[field.name], f"source.{field.name}", absent))
+    return stored
 
 
-_FIELDS = {cls: _stored_fields(cls) for cls in EVENT_NAMES}
+_WRITER = JsonWriter(_json_fields, is_dataclass, compact_json)
 
 
 class EventLineError(ValueError):
@@ -143,17 +142,12 @@ def event_to_line(event: Event) -> str:
             f'{{"event":"{EVENT_NAMES[cls]}","run":{_quoted(event.run_id)},"seq":{event.sequence},'
             f'"ms":{event.time_ms!r},{_DELTAS[cls](payload)}}}'
         )
-    line: dict[str, Any] = {
-        "event": EVENT_NAMES[cls],
-        "run": event.run_id,
-        "seq": event.sequence,
-        "ms": event.time_ms,
-    }
-    for key, name, is_sparse in _FIELDS[cls]:
-        value = getattr(payload, name)
-        if value or not is_sparse:
-            line[key] = value
-    return compact_json(line)
+    envelope = {"event": EVENT_NAMES[cls], "run": event.run_id, "seq": event.sequence, "ms": event.time_ms}
+    line = compact_json(envelope)
+    content = escape_lone_surrogates(_WRITER.of(cls)(payload))
+    if content == "{}":
+        return line
+    return f"{line[:-1]},{content[1:]}"
 
 
 def event_from_line(line: str) -> Event:

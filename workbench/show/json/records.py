@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
-from pydantic_core import PydanticSerializationError, to_json
-
 from workbench.dataclasses import dataclass, json_text
 from workbench.show.json.base import ReportModel
-from workbench.show.json.plain import plain
+from workbench.show.json.text import text_of, texts_by_key
 from workbench.show.views.runs_report import Redactor
 
 _Item = TypeVar("_Item")
@@ -29,45 +27,50 @@ class Records(Generic[_Item]):
     model: type[ReportModel]
     items: Iterable[_Item]
     source_of: Callable[[_Item], object]
-    shape: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-    """A function that changes the fields of each record before they are written."""
+    lean: bool = False
+    """Whether values that are null, empty or a default are left out."""
+    shape: Callable[[Any], object] | None = None
+    """Returns the source of a record's text, from the source of the model or from the redacted model."""
+    shaped_as: type[ReportModel] | None = None
+    """The model of what `shape` returns."""
 
     def __iter__(self) -> Iterator[ReportModel]:
         return (self.model.model_validate(self.source_of(item)) for item in self.items)
 
-    def shaped(self, shape: Callable[[dict[str, Any]], dict[str, Any]]) -> Records[_Item]:
-        """Return the same records, with `shape` applied to their fields before they are written."""
-        return Records(self.model, self.items, self.source_of, shape)
-
     def texts(self, redactor: Redactor) -> Iterator[str]:
         """Yield the JSON of each record, without secrets."""
-        fields_of, shape = plain(self.model), self.shape or _as_they_are
+        write = text_of(self.shaped_as or self.model, lean=self.lean)
+        shape = self.shape or _itself
         for item in self.items:
             source = self.source_of(item)
-            text = _text(shape(fields_of(source)))
-            if text is None:
-                text = _text_of(self.model.model_validate(source), shape)
+            text = write(shape(source))
             # Searching the text once is cheaper than walking the record, and most records hold no secret.
             if redactor.may_be_in_json(text):
-                text = _text_of(redactor.redacted(self.model.model_validate(source)), shape)
+                text = write(shape(redactor.redacted(self.model.model_validate(source))))
             yield text
 
 
-def _as_they_are(fields: dict[str, Any]) -> dict[str, Any]:
-    return fields
+def _itself(source: object) -> object:
+    return source
 
 
-def document_pieces(document: ReportModel, records: Mapping[str, Records[Any]], redactor: Redactor) -> Iterator[str]:
-    """Yield a document as JSON without secrets. `records` replaces the document's values by key."""
-    # The excluded keys are never built, so memory does not hold the runs.
-    shown = redactor.redacted(document).model_dump(mode="json", exclude=set(records))
+def document_pieces(
+    document: ReportModel, records: Mapping[str, Records[Any]], redactor: Redactor, *, lean: bool = False
+) -> Iterator[str]:
+    """Yield a document as JSON without secrets. `records` replaces the document's values by key.
+
+    With `lean`, values that are null, empty or a default are left out.
+    """
+    shown = texts_by_key(redactor.redacted(document), lean=lean)
     before = "{"
     for name in type(document).model_fields:
-        yield f'{before}\n"{name}":'
         if name in records:
+            yield f'{before}\n"{name}":'
             yield from _list_pieces(records[name].texts(redactor))
+        elif name in shown:
+            yield f'{before}\n"{name}":{shown[name]}'
         else:
-            yield json_text(shown[name])
+            continue
         before = ","
     yield "\n}\n"
 
@@ -78,24 +81,6 @@ def _list_pieces(texts: Iterable[str]) -> Iterator[str]:
         yield f"{before}\n{text}"
         before = ","
     yield "[]" if before == "[" else "\n]"
-
-
-def _text(fields: dict[str, Any]) -> str | None:
-    """Return fields as JSON text, or `None` if they hold lone surrogates.
-
-    Models may write these, and Pydantic refuses them.
-    """
-    try:
-        return to_json(fields, inf_nan_mode="null").decode()
-    except PydanticSerializationError:
-        return None
-
-
-def _text_of(record: ReportModel, shape: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
-    text = _text(shape(record.model_dump()))
-    if text is None:
-        text = json_text(shape(record.model_dump(mode="json")))
-    return text
 
 
 def dumped(records: Iterable[ReportModel]) -> Iterator[dict[str, Any]]:

@@ -15,7 +15,7 @@ from workbench.analysis.causes import ADVICE, Cause, CauseNumbers, FailureNumber
 from workbench.analysis.gates import Quality
 from workbench.analysis.published_reports import published_reports
 from workbench.analysis.totals import counted_runs, totals_by_model
-from workbench.dataclasses import dataclass, parsed_json
+from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.grading.repeats import CaseResult
 from workbench.grading.status import Status
@@ -37,7 +37,7 @@ from workbench.show.json.base import (
     broken_suites,
 )
 from workbench.show.json.batch_diff import BaselineReport, baseline_report
-from workbench.show.json.records import Records, document_pieces, json_lines
+from workbench.show.json.records import Records, document_pieces
 from workbench.show.json.run_report import RunReport, run_fields
 from workbench.show.views.baseline import AgainstBaseline
 from workbench.show.views.grade_moves import Regraded
@@ -242,8 +242,7 @@ class JsonReport(RunsReport, Protocol):
 
 def lines_of_runs(report: JsonReport) -> Iterator[str]:
     """Yield a line of JSON for each of the `runs` of the report."""
-    # The redacted text is parsed again, so that lines and documents lack exactly the same secrets.
-    return json_lines(map(parsed_json, report.json_records()["runs"].texts(report.secrets)))
+    return (f"{text}\n" for text in report.json_records()["runs"].texts(report.secrets))
 
 
 def report_of(
@@ -347,14 +346,15 @@ def published_summaries(
     return tuple(found)
 
 
-def regrade_pieces(
-    document: ReportDocument, records: Mapping[str, Records[Any]], regraded: Iterable[Regraded], redactor: Redactor
-) -> Iterator[str]:
+def regraded_records(regraded: Iterable[Regraded]) -> Records[Regraded]:
+    """Return the recordings of a `RegradeReport`, to be written one at a time."""
+    return Records(RegradedReport, regraded, lambda each: each)
+
+
+def regrade_pieces(document: ReportDocument, records: Mapping[str, Records[Any]], redactor: Redactor) -> Iterator[str]:
     """Yield the report of regraded recordings as JSON text.
 
-    `records` are the runs and cases that `document` lacks.
+    `records` are the runs, cases and recordings that `document` lacks.
     """
     whole = RegradeReport.model_validate({**dict(document), "regraded": ()})
-    return document_pieces(
-        whole, {**records, "regraded": Records(RegradedReport, regraded, lambda each: each)}, redactor
-    )
+    return document_pieces(whole, records, redactor)
