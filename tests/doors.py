@@ -33,12 +33,12 @@ DOORS: tuple[Door, ...] = (
             ),
             *(
                 "cli/redaction.py:ask",
-                "cli/redaction.py:Outlet.write",
-                "cli/redaction.py:Outlet.writelines",
-                "cli/redaction.py:Outlet.finish",
+                "cli/redaction.py:RedactedStream.write",
+                "cli/redaction.py:RedactedStream.writelines",
+                "cli/redaction.py:RedactedStream.finish",
             ),
             *("cli/live.py:ProgressBar.write_above", "cli/live.py:ProgressBar._write"),
-            *("cli/live.py:_Above.writelines", "tui/app.py:_warn"),
+            *("cli/live.py:_StreamAbove.writelines", "tui/app.py:_warn"),
         ),
     ),
     Door(
@@ -94,8 +94,8 @@ DOORS: tuple[Door, ...] = (
             *("history/rows.py:start_batch", "history/rows.py:plan_runs", "history/rows.py:write_run"),
             *("history/rows.py:insert_suite",),
             *("history/rows.py:_shared", "history/rows.py:write_plan", "history/rows.py:count_calls"),
-            *(f"history/merge.py:_Merging.{name}" for name in ("_batch", "_begin", "_runs", "_run", "_shared_id")),
-            *("history/merge.py:_Merging._gradings", "history/merge.py:_Merging._end"),
+            *(f"history/merge.py:_ShardMerge.{name}" for name in ("_batch", "_begin", "_runs", "_run", "_shared_id")),
+            *("history/merge.py:_ShardMerge._gradings", "history/merge.py:_ShardMerge._end"),
             *("history/rows.py:reopen_batch", "history/rows.py:end_batch", "history/edits.py:add_grading"),
             *("history/edits.py:name_batch", "history/writer.py:HistoryWriter._write_waiting"),
             *("history/claims.py:_opened", "history/database.py:_connected"),
@@ -134,7 +134,7 @@ DOORS: tuple[Door, ...] = (
     Door(
         "remembered tools",
         "The tools that servers have listed, remembered or pinned beside a suite, each value redacted.",
-        ("tools/listings.py:Listings.remember", "tools/listings.py:write_pins"),
+        ("tools/listings.py:StoredListings.remember", "tools/listings.py:write_pins"),
     ),
     Door(
         "logins",
@@ -142,7 +142,7 @@ DOORS: tuple[Door, ...] = (
         " page that a browser shows has none of them.",
         (
             *("tools/login_file.py:LoginFile.write", "tools/oauth.py:ServerLogin._renewed"),
-            *("tools/oauth.py:ServerLogin.log_in", "tools/redirect.py:Redirect._serve"),
+            *("tools/oauth.py:ServerLogin.log_in", "tools/redirect.py:RedirectServer._serve"),
         ),
     ),
     Door(

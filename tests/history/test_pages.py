@@ -110,7 +110,7 @@ def test_what_a_killed_removal_leaves_is_shown_nowhere_and_goes_with_the_next_on
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(edits, "unhurried", killed)
+        patched.setattr(edits, "yielding_step", killed)
         remove_batches(file, [2], nothing_said)
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("SELECT count(*) FROM runs WHERE batch = 2").fetchone() == (1,)
