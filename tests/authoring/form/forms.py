@@ -274,6 +274,7 @@ stop = { called = ["unlock_door"] }
 [[cases.user.messages]]
 say = "It is too bright."
 response = { contains = "room" }
+ordered = [{ tool = "lock_door" }, { tool = "set_lights" }]
 
 [[cases.user.messages]]
 id = "room"

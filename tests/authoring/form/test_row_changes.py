@@ -253,3 +253,22 @@ def test_a_variant_is_added_by_its_name_and_its_changes_by_their_tool() -> None:
     assert at(edit, "variants", 0, "changes")[1] == {"tool": "lock_door"}
     edit = add(FORMS[None], ("variants", 0, "names", "lock_door"), "set_lights")
     assert at(edit, "variants", 0, "names") == {"lock_door": "lock", "set_lights": ""}
+
+
+@pytest.mark.parametrize("index", FORMS)
+def test_every_change_can_be_tried_at_every_row(index: int | None) -> None:
+    source = FORMS[index]
+    for row in form_rows(source):
+        for change in CHANGES.values():
+            assert isinstance(change(source, row), Edit | str), row.place
+
+
+def test_calls_of_a_turn_are_grouped_and_taken_out_again() -> None:
+    source = FORMS[3]
+    calls: Place = ("user", "messages", 0, "ordered")
+    group = made(grouped(source, row_named(source, *calls, 0)))
+    assert [call["tool"] for call in at(group, *calls, 0, "any_order")] == ["lock_door", "set_lights"]
+    assert group.place == (*calls, 0, "any_order", 0)
+    after = replace(source, table=group.table)
+    apart = made(ungrouped(after, row_named(after, *group.place)))
+    assert [call["tool"] for call in at(apart, *calls)] == ["set_lights", "lock_door"]

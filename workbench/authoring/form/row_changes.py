@@ -250,12 +250,12 @@ def grouped(source: FormSource, row: FormRow) -> Edit | str:
     place = _ordered_item(source, row)
     if place is None:
         return "put the cursor on a call of `ordered`: only those have an order"
-    if len(place) > 2 or is_group(source.table, place):
+    if _is_in_group(place) or is_group(source.table, place):
         return "this call is already in an any-order group"
-    index = _index(place)
-    items = items_at(source.table, ("ordered",))
+    index, owner = _index(place), place[:-1]
+    items = items_at(source.table, owner)
     call = items[index]
-    before, after = ("ordered", index - 1), ("ordered", index + 1)
+    before, after = (*owner, index - 1), (*owner, index + 1)
     text = f"{_item_name(source, place)} put into an any-order group"
     rest = row.place[len(place) :]
     if index and is_group(source.table, before):
@@ -269,33 +269,35 @@ def grouped(source: FormSource, row: FormRow) -> Edit | str:
     if index + 1 < len(items):
         first, last = index, index + 1
     group = {"any_order": items[first : last + 1]}
-    inner = ("ordered", first, "any_order", index - first)
-    table = with_value(source.table, ("ordered",), [*items[:first], group, *items[last + 1 :]])
+    inner = (*owner, first, "any_order", index - first)
+    table = with_value(source.table, owner, [*items[:first], group, *items[last + 1 :]])
     return Edit(table, (*inner, *rest), text)
 
 
 def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
     """Take the call at a row out of its any-order group; it then follows the group. A group of one call dissolves."""
     place = _ordered_item(source, row)
-    if place is None or (len(place) < 4 and not is_group(source.table, place)):
+    if place is None or not (_is_in_group(place) or is_group(source.table, place)):
         return "this call is not in an any-order group"
-    group = place[:2]
+    group = place[:-2] if _is_in_group(place) else place
     calls = items_at(source.table, (*group, "any_order"))
+    index, owner = _index(group), group[:-1]
+    items = items_at(source.table, owner)
     # The cursor is on the group itself, so all its calls take its place.
-    if len(place) < 4:
-        items = items_at(source.table, ("ordered",))
-        index = _index(place)
-        table = with_value(source.table, ("ordered",), [*items[:index], *calls, *items[index + 1 :]])
+    if group == place:
+        table = with_value(source.table, owner, [*items[:index], *calls, *items[index + 1 :]])
         return Edit(table, place, "the any-order group removed")
-    left = [call for index, call in enumerate(calls) if index != place[-1]]
+    left = [call for number, call in enumerate(calls) if number != place[-1]]
     taken = calls[_index(place)]
-    items = items_at(source.table, ("ordered",))
-    index = _index(group)
     # A group of one call would mean the same as the call alone.
     remaining: list[object] = [{"any_order": left}] if len(left) > 1 else left
-    table = with_value(source.table, ("ordered",), [*items[:index], *remaining, taken, *items[index + 1 :]])
-    at = ("ordered", index + len(remaining), *row.place[len(place) :])
+    table = with_value(source.table, owner, [*items[:index], *remaining, taken, *items[index + 1 :]])
+    at = (*owner, index + len(remaining), *row.place[len(place) :])
     return Edit(table, at, f"{_item_name(source, place)} taken out of its group")
+
+
+def _is_in_group(place: Place) -> bool:
+    return place[-2] == "any_order"
 
 
 def _ordered_item(source: FormSource, row: FormRow) -> Place | None:
