@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.conversations import PLAYED, Script, agent, desk, leave, player, run, said_in, say, texts
-from tests.providers.server import Answer, document, error_document, said
+from tests.providers.server import Answer, Call, document, error_document, said
 
 
 def test_a_good_player_is_told_no_more_than_it_may_know(tmp_path: Path) -> None:
@@ -37,6 +37,24 @@ def test_a_good_player_is_told_no_more_than_it_may_know(tmp_path: Path) -> None:
     assert made["user_cost_usd"] == pytest.approx(3 * 18 * 2 / 1e6)
     assert made["cost_usd"] == pytest.approx(5 * 18 / 1e6)
     assert made["latency_ms"] == pytest.approx(sum(each["latency_ms"] for each in made["rounds"]))
+
+
+def test_a_player_hears_answers_in_words_and_no_text_beside_a_call(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def thinking(body: Mapping[str, Any]) -> Answer:
+        if "a17" in body["messages"][-1]["content"].lower() and body["messages"][-1]["role"] == "user":
+            return said("openai", "I look it up first.", [Call("get_order", {"order": "A17"})])
+        return agent(body)
+
+    def listening(body: Mapping[str, Any]) -> Answer:
+        asked.append(texts(body))
+        return player(body)
+
+    with desk(tmp_path, PLAYED, agent=thinking, player=listening) as (program, _):
+        [made] = run(program)
+    assert made["status"] == "passed" and "I look it up first." in {each["text"] for each in made["rounds"]}
+    assert "Shall I cancel it?" in asked[-1] and not any("look it up" in text for text in asked)
 
 
 def once(first: Answer, body: Mapping[str, Any]) -> Answer:

@@ -111,7 +111,9 @@ def _is_open(source: FormSource, row: FormRow) -> bool:
 def _line(source: FormSource, row: FormRow, owner: Place) -> Completion:
     # Keys of the case have a place of one part; the place of an element's key continues after its number.
     start = max((at + 1 for at, part in enumerate(owner) if isinstance(part, int)), default=len(_fact(owner) or ()))
-    label = written(owner[start:]).removeprefix("args.").removeprefix("when.")
+    label = written(owner[start:]).removeprefix("args.")
+    if owner[0] == "mocks":
+        label = label.removeprefix("when.")
     about = about_place(owner)
     cell = row.cells[0] if row.cells else None
     if cell is not None and cell.kind == "option":
