@@ -16,7 +16,7 @@ from typing import TypeVar
 from benchmarks.sizes import sized
 from benchmarks.suite_loading import big_suite
 from workbench.suite.files import save, state_of
-from workbench.suite.splice import SuiteText
+from workbench.suite.suite_text import SuiteText
 
 ROUNDS = sized(5, 1)
 

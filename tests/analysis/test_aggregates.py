@@ -18,7 +18,7 @@ from workbench.grading.run import GRADERS_BY_NAME, grade_run
 from workbench.grading.status import Status, Verdict
 from workbench.suite.grading_model import Gate, GraderName, Statistic
 from workbench.suite.model import Suite
-from workbench.suite.rules import MEASURES, NUMBERS, STATISTICS
+from workbench.suite.rules import GRADER_QUANTITIES, MEASURES, STATISTICS
 
 SUITE = "suite.toml"
 
@@ -163,8 +163,8 @@ def test_every_number_that_a_grader_gives_can_be_aggregated() -> None:
         grades, _ = grade_run(suite, case, trajectory_of(("a", {}), ("b", {})))
         for grade in grades:
             given[grade.grader] |= grade.numbers.keys()
-    assert set(NUMBERS) == set(get_args(GraderName)) <= set(MEASURES)
-    assert {grader: set(numbers) for grader, numbers in NUMBERS.items() if given[grader]} == {
+    assert set(GRADER_QUANTITIES) == set(get_args(GraderName)) <= set(MEASURES)
+    assert {grader: set(numbers) for grader, numbers in GRADER_QUANTITIES.items() if given[grader]} == {
         grader: numbers for grader, numbers in given.items() if numbers
     }
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from tests.strategies import checks
 from workbench.analysis.audit.audit import audit_suite
 from workbench.analysis.audit.contradictions import AuditFinding
-from workbench.checks.check import Check, NeverHoldsError, UnknownSampleError, asks, evaluate, with_parts
+from workbench.checks.check import Check, NeverHoldsError, UnknownSampleError, evaluate, has_kind, with_parts
 from workbench.checks.text_kinds import DateTime, EqualsText
 from workbench.checks.value_kinds import Equals, Near, OneOf
 from workbench.grading.run import GRADERS_BY_NAME
 from workbench.suite.model import Suite
-from workbench.suite.problems import written
+from workbench.suite.problems import place_text
 from workbench.suite.settings import settings_of
 from workbench.tools.listings import Listing
 from workbench.trajectory.events import ToolDefinition
@@ -53,7 +53,7 @@ def found(*cases: dict[str, Any], **more: Any) -> list[AuditFinding]:
 def unnoticed(*cases: dict[str, Any], **more: Any) -> list[str]:
     """What the audit says of wrong runs that pass: weight, place and message."""
     findings = audit_suite(suite_of(*cases, **more), {}).findings
-    return [f"{each.weight} {written(each.place)} {each.message}" for each in findings if each.kind == "unnoticed"]
+    return [f"{each.weight} {place_text(each.place)} {each.message}" for each in findings if each.kind == "unnoticed"]
 
 
 def expecting(args: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
@@ -180,7 +180,7 @@ class TestExpectations:
     def test_a_tool_that_is_not_there(self) -> None:
         [finding] = found({"ordered": [{"tool": "serch", "args": {"query": "dune"}}]})
         assert (finding.kind, finding.hint) == ("unknown tool", "did you mean `search`?")
-        assert written(finding.place) == "cases[0].ordered[0].tool"
+        assert place_text(finding.place) == "cases[0].ordered[0].tool"
 
     def test_a_tool_that_may_be_a_server_s_that_nobody_listed(self) -> None:
         server = {"name": "books", "command": ["books"]}
@@ -364,7 +364,7 @@ class TestUnnoticed:
 class TestMocks:
     def places(self, *mocks: dict[str, Any]) -> list[str]:
         case = expecting({"query": "dune"})
-        return [f"{finding.weight} {written(finding.place)}" for finding in found(case, mocks=list(mocks))]
+        return [f"{finding.weight} {place_text(finding.place)}" for finding in found(case, mocks=list(mocks))]
 
     def test_one_behind_a_mock_that_answers_everything(self) -> None:
         assert self.places({"tool": "search", "result": 1}, {"tool": "search", "result": 2}) == ["warning mocks[1]"]
@@ -380,7 +380,7 @@ class TestMocks:
 
     def test_those_of_a_case_are_looked_at_for_that_case(self) -> None:
         case = expecting({"query": "dune"}) | {"mocks": [{"tool": "search", "when": {"query": "x"}, "result": 1}]}
-        assert [written(finding.place) for finding in found(case)] == ["cases[0].mocks[0].when"]
+        assert [place_text(finding.place) for finding in found(case)] == ["cases[0].mocks[0].when"]
 
 
 class TestCoverage:
@@ -403,7 +403,7 @@ def test_a_case_has_its_own_tools_beside_those_of_the_suite() -> None:
     own = {"name": "search", "parameters": {"type": "object", "properties": {"words": {"type": "integer"}}}}
     case = {"tools": [own, {"name": "own"}], "unordered": [{"tool": "search", "args": {"words": "x"}}, {"tool": "own"}]}
     findings = found(case, {"ordered": [{"tool": "own"}]})
-    assert [(each.kind, written(each.place)) for each in findings if each.weight == "warning"] == [
+    assert [(each.kind, place_text(each.place)) for each in findings if each.weight == "warning"] == [
         ("refused value", "cases[0].unordered[0].args.words"),
         ("unknown tool", "cases[1].ordered[0].tool"),
     ]
@@ -461,7 +461,7 @@ def test_what_stands_for_a_check_meets_it(check: Check) -> None:
         return
     moments = (part for part in with_parts(check) if isinstance(part, DateTime))
     unreadable = any(not evaluate(part, part.datetime).holds for part in moments)
-    odd = asks(check, Equals, OneOf, Near, EqualsText)  # NaN is no sample of itself
+    odd = has_kind(check, Equals, OneOf, Near, EqualsText)  # NaN is no sample of itself
     assert unreadable or odd or all(evaluate(check, value).holds for value in samples)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from workbench.analysis.audit.contradictions import ToolTable, contradiction_findings
 from workbench.suite.model import Suite
-from workbench.suite.problems import Finding, written
+from workbench.suite.problems import Finding, place_text
 from workbench.trajectory.events import ToolDefinition
 
 BOOK = {
@@ -108,7 +108,7 @@ def test_what_can_never_hold_is_told(args: dict[str, Any], severity: str, where:
     given = args if "town" in args else {"city": "Oslo", **args}
     [finding] = told(given)
     assert finding.severity == severity
-    assert written(finding.place) == f"cases[0].ordered[0].args.{where}"
+    assert place_text(finding.place) == f"cases[0].ordered[0].args.{where}"
     assert words in f"{finding.message} {finding.hint}"
 
 
@@ -147,7 +147,7 @@ def test_where_invalid_arguments_fail_nothing_a_table_can_be_met() -> None:
 def test_a_condition_of_a_mock_is_looked_at_too() -> None:
     mock = {"tool": "book", "when": {"city": {"contain": "Os"}}, "result": 1}
     [finding] = told({"city": "Oslo"}, mocks=[mock])
-    assert (written(finding.place), finding.severity) == ("cases[0].mocks[0].when.city", "warning")
+    assert (place_text(finding.place), finding.severity) == ("cases[0].mocks[0].when.city", "warning")
 
 
 @pytest.mark.parametrize(
@@ -202,5 +202,5 @@ def test_a_check_that_is_no_check_is_found_in_a_final_state() -> None:
     case = {"name": "c", "user": "u", "final": {"state": state}}
     suite = Suite.model_validate({"format": 1, "name": "s", "cases": [case]})
     (found,) = contradiction_findings(suite, ToolTable(LISTED))
-    assert written(found.place) == "cases[0].final.state[0].result.status"
+    assert place_text(found.place) == "cases[0].final.state[0].result.status"
     assert "write `result = { has_fields = { status = { contains = … } } }`" in found.message

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from workbench.suite.model import Case, Suite
 from workbench.suite.render import Table
-from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import parse_suite
+from workbench.suite.suite_text import SuiteText
 
 
 class EditedCase:

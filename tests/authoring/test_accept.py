@@ -19,7 +19,7 @@ from workbench.grading.critics import grade_critics
 from workbench.grading.grade import CallPairing
 from workbench.grading.run import grade_run
 from workbench.suite.settings import settings_of
-from workbench.suite.splice import SpliceError
+from workbench.suite.suite_text import SpliceError
 from workbench.trajectory.events import JsonValue, RunFinished, RunStarted, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 

@@ -19,7 +19,7 @@ from workbench.authoring.proposal import AcceptError, accept_steps
 from workbench.grading.grade import CallPairing
 from workbench.grading.run import grade_run_and_steps
 from workbench.suite.render import Table
-from workbench.suite.splice import SpliceError
+from workbench.suite.suite_text import SpliceError
 from workbench.tools.answer import ToolAnswer
 from workbench.trajectory.events import RunFinished, RunStarted, StepStarted, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory

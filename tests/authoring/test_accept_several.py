@@ -22,8 +22,8 @@ from workbench.authoring.proposal import AcceptError
 from workbench.config.secrets import Secrets
 from workbench.grading.run import grade_run
 from workbench.suite.grading_model import GRADERS
-from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import parse_suite
+from workbench.suite.suite_text import SpliceError
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
 

@@ -22,8 +22,8 @@ from workbench.authoring.case_list import (
 )
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.open_suite import OpenSuite
-from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import parse_suite
+from workbench.suite.suite_text import SpliceError
 
 TEXT = """
 format = 1

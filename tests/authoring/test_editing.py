@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.open_suite import OpenSuite
-from workbench.suite.splice import SpliceError, SuiteText
-from workbench.suite.suite_file import SuiteFile, parse_suite, reread
+from workbench.suite.suite_file import SuiteFile, parse_suite, reparse
+from workbench.suite.suite_text import SpliceError, SuiteText
 
 PATH = Path("suites/a.toml")
 
@@ -156,7 +156,7 @@ def test_what_is_read_again_is_what_is_read_at_first(head: str, blocks: list[str
         edited = after(edited, step)
     assert document.parts is not None
     assert edited.parts is not None
-    again = reread(parse_suite(text, PATH), document.parts, edited.parts)
+    again = reparse(parse_suite(text, PATH), document.parts, edited.parts)
     event(f"read again: {again is not None}")
     if again is not None:
         assert said(again) == said(parse_suite(edited.parts.text, PATH))
@@ -217,7 +217,7 @@ def test_reading_again_reads_only_the_case_that_changed(rows: str, monkeypatch: 
         return parse_suite(text, path)
 
     monkeypatch.setattr("workbench.suite.suite_file.parse_suite", counting)
-    again = reread(file, before, now)
+    again = reparse(file, before, now)
     assert again is not None
     assert said(again) == said(parse_suite(now.text, PATH))
     assert len(read) == 1
@@ -228,7 +228,7 @@ def test_reading_again_reads_only_the_case_that_changed(rows: str, monkeypatch: 
 def test_a_changed_name_is_compared_with_those_of_all_cases(name: str, is_reread: bool) -> None:
     before = SuiteText.of(HEADS[1] + "".join(f'\n[[cases]]\nname = "{name}"\nuser = "x"\n' for name in ("One", "Two")))
     now = before.with_case(0, {"id": "one", "name": name, "user": "x"})
-    again = reread(parse_suite(before.text, PATH), before, now)
+    again = reparse(parse_suite(before.text, PATH), before, now)
     assert (again is not None) == is_reread
 
 

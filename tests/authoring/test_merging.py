@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from workbench.authoring.document import Document
 from workbench.authoring.merge import Merged, Side, merge, news
-from workbench.suite.sameness import same
-from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import parse_suite
+from workbench.suite.suite_text import SuiteText
+from workbench.suite.toml_equality import toml_equal
 
 SUITE = """\
 # The house.
@@ -263,7 +263,7 @@ def test_the_two_sides_are_alike(all_three: tuple[str, str, str]) -> None:
     assert {conflict.key for conflict in one.conflicts} == {conflict.key for conflict in other.conflicts}
     other = merged(theirs, mine, base, {conflict.key: "theirs" for conflict in other.conflicts})
     assert blocks(one.text) == blocks(other.text)
-    assert same(SuiteText.of(one.text).header, SuiteText.of(other.text).header)
+    assert toml_equal(SuiteText.of(one.text).header, SuiteText.of(other.text).header)
     assert sorted(comments(one.text)) == sorted(comments(other.text))
 
 

@@ -10,7 +10,7 @@ from workbench.authoring.known_tools import KnownTools
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import OpenSuites, Workspace
 from workbench.suite.files import FileState
-from workbench.suite.problems import at_line
+from workbench.suite.problems import message_with_line
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.tools.listings import StoredListings
 from workbench.trajectory.events import ToolDefinition
@@ -114,8 +114,8 @@ def test_a_case_that_came_to_a_suite_never_saved_is_not_on_the_disk() -> None:
 
 
 def test_the_line_of_a_problem_makes_a_sentence_with_it() -> None:
-    assert at_line(parse_suite("\n[x", PATH).problems[0], "line").startswith("line 2 is not TOML")
-    assert at_line(read("").problems[0], "Line") == "Line 1: the file is empty"
+    assert message_with_line(parse_suite("\n[x", PATH).problems[0], "line").startswith("line 2 is not TOML")
+    assert message_with_line(read("").problems[0], "Line") == "Line 1: the file is empty"
 
 
 def test_a_form_of_a_suite_without_cases_names_the_key_that_makes_one() -> None:

@@ -273,7 +273,7 @@ def test_the_grant_is_remembered_for_this_file_and_for_exactly_these_servers(tmp
     for step in TYPED:
         step(desk)
     whole = parse_suite(desk.suite.text, desk.path)
-    of_history = replace(whole, as_then=True)
+    of_history = replace(whole, is_historical=True)
     beside = parse_suite(desk.suite.text, desk.path.with_name("second.toml"))
     assert desk.asked(of_history) == ALL, "a history was not typed"
     assert desk.asked(beside) == ALL, "nor was a second file with the same text"

@@ -21,7 +21,7 @@ from workbench.checks.check import (
     CheckBase,
     CheckContext,
     CheckVerdict,
-    Start,
+    ReplacedCheck,
     describe,
     evaluate,
     plain_verdict,
@@ -59,7 +59,7 @@ class MultipleOf(CheckBase):
         return (self.multiple_of,)
 
     @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
+    def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
         return {"multiple_of": start.values[0]}
 
 

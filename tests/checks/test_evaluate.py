@@ -17,7 +17,7 @@ from workbench.checks.check import (
     by_json,
     by_python,
     evaluate,
-    why,
+    verdict_text,
 )
 from workbench.checks.combined_kinds import AllOf, AnyOf, PythonCheck
 from workbench.checks.fields import JSON_TYPES
@@ -149,8 +149,8 @@ def test_an_argument_that_is_left_out_is_only_fine_where_it_is_optional() -> Non
 
 def test_the_reason_names_what_was_expected_and_what_came() -> None:
     check = CHECK.validate_python({"range": [5, 40]})
-    assert why(check, evaluate(check, 55), 55) == "expected 5..40, got 55 (outside)"
-    assert why(check, evaluate(check, None, False), None, False) == "expected 5..40, got nothing (not given)"
+    assert verdict_text(check, evaluate(check, 55), 55) == "expected 5..40, got 55 (outside)"
+    assert verdict_text(check, evaluate(check, None, False), None, False) == "expected 5..40, got nothing (not given)"
 
 
 def test_a_judge_is_not_made_up() -> None:
@@ -206,7 +206,7 @@ def test_no_check_stumbles_over_a_value(check: Check, value: JsonValue) -> None:
     verdict = evaluate(check, value)
     assert 0.0 <= verdict.score <= 1.0
     assert verdict.measured or not verdict.holds
-    assert why(check, verdict, value)
+    assert verdict_text(check, verdict, value)
 
 
 @given(json_values)
@@ -301,7 +301,7 @@ def test_several_checks_say_which_of_them_failed_and_ask_a_judge_last() -> None:
     check = CHECK.validate_python({"all_of": [{"judged": "polite"}, {"prefix": "x"}, {"any_of": [1, "xy"]}]})
     context = CheckContext(judge=judge)
     verdict = evaluate(check, "a", context=context)
-    assert why(check, verdict, "a") == (
+    assert verdict_text(check, verdict, "a") == (
         'expected judged: polite and starting with "x" and (1 or "xy"), got "a" (starting with "x": starts differently)'
     )
     assert asked == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.checks.patterns import prepared_size, repeats_ambiguously
+from workbench.checks.patterns import expanded_size, repeats_ambiguously
 
 AMBIGUOUS = [
     r"(a+)+",
@@ -69,4 +69,4 @@ def test_usual_patterns_are_not_taken_for_one(pattern: str) -> None:
     ("pattern", "size"), [("Oslo", 4), ("x{1000}", 1000), ("(?:(?:ab?){20}|c){30}", 1230), (".{0,5000}", 1), ("a+", 1)]
 )
 def test_fixed_repetitions_multiply(pattern: str, size: int) -> None:
-    assert prepared_size(pattern) == size
+    assert expanded_size(pattern) == size

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from tests.strategies import CHECK
 from workbench.checks import patterns
 from workbench.checks.check import CheckContext, evaluate
-from workbench.checks.patterns import CheckError, SearchError, found
+from workbench.checks.patterns import CheckError, SearchError, search_pattern
 
 ENDLESS = "^(a|aa)+$"
 LONG = "a" * 60 + "!"
 
 
 def test_a_search_that_takes_too_long_is_an_error_that_names_pattern_and_length() -> None:
-    assert not found(r"^(\w+\s?)*$", "a" * 41 + "!")
+    assert not search_pattern(r"^(\w+\s?)*$", "a" * 41 + "!")
     with pytest.raises(CheckError) as raised:
         evaluate(CHECK.validate_python({"pattern": ENDLESS}), LONG)
     assert str(raised.value) == (
@@ -57,18 +57,18 @@ class Searches:
 
 def test_what_other_threads_use_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     searches = Searches(monkeypatch, [0.001, 0.01, 0.1])
-    assert found("x", "text")
+    assert search_pattern("x", "text")
     # Most searches end within the first; the second lets other threads go on, the others are less disturbed by them.
     assert searches.made == [(0.02, False), (0.5, True), (1.0, False), (2.0, False)]
     searches = Searches(monkeypatch, [0.5])
     with pytest.raises(SearchError, match="100,001 characters"):
-        found("x", "a" * 100_001)
+        search_pattern("x", "a" * 100_001)
     assert searches.made == [(0.5, True)]
 
 
 @pytest.mark.slow
 async def test_other_threads_go_on_meanwhile() -> None:
-    search = asyncio.create_task(asyncio.to_thread(found, ENDLESS, LONG))
+    search = asyncio.create_task(asyncio.to_thread(search_pattern, ENDLESS, LONG))
     ticks = 0
     while not search.done():
         await asyncio.sleep(0.005)
@@ -88,7 +88,7 @@ async def test_other_threads_go_on_meanwhile() -> None:
 )
 def test_a_pattern_that_cannot_be_searched_for_says_why(pattern: str, why: str) -> None:
     with pytest.raises(SearchError, match=re.escape(why)):
-        found(pattern, "a")
+        search_pattern(pattern, "a")
 
 
 literals = st.text("abe1_ é<=,:-&|~#", min_size=1, max_size=3).map(re.escape)
@@ -136,7 +136,7 @@ def test_a_pattern_means_what_python_takes_it_for(flags: str, pattern: str, text
             expected = re.search(flags + pattern, text) is not None
         except re.error:
             assume(False)
-    assert found(flags + pattern, text) is expected
+    assert search_pattern(flags + pattern, text) is expected
 
 
 DIFFERENCES: dict[str, tuple[str, str, Any]] = {
@@ -149,5 +149,5 @@ DIFFERENCES: dict[str, tuple[str, str, Any]] = {
 
 @pytest.mark.parametrize(("pattern", "text", "holds"), DIFFERENCES.values(), ids=DIFFERENCES)
 def test_the_differences_to_python_are_those_of_the_page(pattern: str, text: str, holds: bool) -> None:
-    assert found(pattern, text) is holds
+    assert search_pattern(pattern, text) is holds
     assert (re.search(pattern, text) is not None) is not holds

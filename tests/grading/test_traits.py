@@ -14,7 +14,7 @@ from workbench.grading.run import GRADERS_BY_NAME as GRADING
 from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
 from workbench.suite.grading_model import GRADERS, GraderName
-from workbench.suite.rules import NUMBERS
+from workbench.suite.rules import GRADER_QUANTITIES
 from workbench.suite.settings import Grading
 
 ROOM = Path(__file__).parents[2] / "workbench"
@@ -31,13 +31,13 @@ PUBLISHED_REPORTS = Path("analysis/published_reports.py")
 
 
 def test_every_grader_has_all_its_parts_in_the_same_order() -> None:
-    assert tuple(TRAITS) == tuple(GRADING) == tuple(GRADER_EXPLANATIONS) == tuple(NUMBERS) == GRADERS
+    assert tuple(TRAITS) == tuple(GRADING) == tuple(GRADER_EXPLANATIONS) == tuple(GRADER_QUANTITIES) == GRADERS
 
 
 @pytest.mark.parametrize("name", GRADERS)
 def test_a_grader_says_what_screens_need(name: GraderName) -> None:
     traits = TRAITS[name]
-    numbers = dict.fromkeys(NUMBERS[name], 1.0)
+    numbers = dict.fromkeys(GRADER_QUANTITIES[name], 1.0)
     assert traits.system and isinstance(system_of(name), PublishedSystem)
     assert traits.parts(Grade(name, 1.0, Status.PASSED, "", numbers=numbers))
     low, high = traits.thresholds(Grading(by=name))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.lab.faults import faulty
+from workbench.lab.faults import apply_fault
 from workbench.lab.mutation import mutants_of
 from workbench.trajectory.events import ToolDefinition
 
 
 @pytest.mark.parametrize("content", ["", "x", '{"a": 1}', "多" * 10])
 def test_a_cut_result_is_shorter_and_never_empty(content: str) -> None:
-    assert 0 < len(faulty("cut", content).content) < max(len(content), 60)
+    assert 0 < len(apply_fault("cut", content).content) < max(len(content), 60)
 
 
 def test_what_a_definition_lacks_is_not_dropped_and_properties_may_be_called_like_keywords() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from workbench.suite.excerpts import case_blocks
 from workbench.suite.positions import scan
-from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import lines_of, parse_suite
+from workbench.suite.suite_text import SuiteText
 
 HEAD = """format = 1
 name = "Weather"

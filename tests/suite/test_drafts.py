@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.suite.drafts import DraftError, Drafts, LeftDraft
+from workbench.suite.drafts import DraftError, Drafts, RecoveredDraft
 from workbench.suite.files import FileState, save, state_of
 
 BASE = 'format = 1\nname = "Base"\n'
@@ -42,11 +42,11 @@ def drafts(folder: Path) -> Iterator[Drafts]:
     kept.close()
 
 
-def left(folder: Path, root: Path) -> tuple[LeftDraft, ...]:
+def left(folder: Path, root: Path) -> tuple[RecoveredDraft, ...]:
     """What the next program finds."""
     after = Drafts(folder)
     try:
-        return after.left_behind([root]).drafts
+        return after.recoverable([root]).drafts
     finally:
         after.close()
 
@@ -86,10 +86,10 @@ def test_what_one_program_offers_another_does_not_until_it_is_put_off(folder: Pa
     first.keep(suite, BASE, state_of(suite), TYPED)
     first.close()
     first = Drafts(folder)
-    assert len(first.left_behind([suite]).drafts) == 1
-    assert second.left_behind([suite]).drafts == ()
+    assert len(first.recoverable([suite]).drafts) == 1
+    assert second.recoverable([suite]).drafts == ()
     first.close()
-    assert len(second.left_behind([suite]).drafts) == 1
+    assert len(second.recoverable([suite]).drafts) == 1
     second.close()
 
 
@@ -156,8 +156,8 @@ def test_a_draft_that_is_taken_over_is_continued_in_its_journal(folder: Path, su
     drafts.keep(suite, BASE, state, TYPED)
     drafts.close()
     after = Drafts(folder)
-    (found,) = after.left_behind([suite]).drafts
-    after.take_over(found)
+    (found,) = after.recoverable([suite]).drafts
+    after.adopt(found)
     after.keep(suite, BASE, state, TYPED + "# and on\n")
     after.close()
     assert len(files(folder)) == 1
@@ -169,8 +169,8 @@ def test_a_draft_that_is_thrown_away_is_gone(folder: Path, suite: Path, drafts: 
     drafts.keep(suite, BASE, state_of(suite), TYPED)
     drafts.close()
     after = Drafts(folder)
-    (found,) = after.left_behind([suite]).drafts
-    after.throw_away(found)
+    (found,) = after.recoverable([suite]).drafts
+    after.discard(found)
     after.close()
     assert files(folder) == []
 
@@ -211,9 +211,9 @@ def test_a_torn_end_costs_only_what_was_written_last(tmp_path_factory: pytest.Te
     size = journal.stat().st_size
     os.truncate(journal, size - 1 - (cut - 1) % (size - whole))
     after = Drafts(folder)
-    (found,) = after.left_behind([suite]).drafts
+    (found,) = after.recoverable([suite]).drafts
     assert found.text == TYPED
-    after.take_over(found)
+    after.adopt(found)
     after.keep(suite, BASE, None, TYPED + "# anew\n")
     after.close()
     (found,) = left(folder, suite)
@@ -231,11 +231,11 @@ def test_a_damaged_journal_is_set_aside_and_kept(drafts: Drafts, folder: Path, s
     content = journal.read_bytes() + damage
     journal.write_bytes(content)
     after = Drafts(folder)
-    found = after.left_behind([suite])
+    found = after.recoverable([suite])
     assert found.drafts == ()
     (aside,) = found.damaged
     assert aside.read_bytes() == content
-    assert after.left_behind([suite]) == type(found)()
+    assert after.recoverable([suite]) == type(found)()
     after.close()
     assert files(folder) == [aside.name]
 

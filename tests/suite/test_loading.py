@@ -14,7 +14,7 @@ from tests.suite.examples import CASE, HEAD, WHOLE, parsed, suite_of
 from workbench.checks.text_kinds import Contains, Similar
 from workbench.checks.value_kinds import Equals, Near, Range
 from workbench.suite.expected_calls import AnyOrder, ExpectedCall
-from workbench.suite.problems import written
+from workbench.suite.problems import place_text
 from workbench.suite.settings import settings_of
 from workbench.suite.suite_file import load_suite, parse_suite
 
@@ -78,7 +78,7 @@ def test_a_cases_settings_are_merged_into_the_suites_key_by_key() -> None:
 
 def test_every_call_that_a_case_writes_comes_with_its_place() -> None:
     suite = suite_of(WHOLE)
-    written_calls = [(written(place), call.tool) for case in suite.cases for place, call in case.written_calls()]
+    written_calls = [(place_text(place), call.tool) for case in suite.cases for place, call in case.written_calls()]
     assert written_calls == [
         ("ordered[0]", "lock_door"),
         ("ordered[1].any_order[0]", "set_lights"),

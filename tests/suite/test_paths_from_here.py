@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.suite.files import from_here
+from workbench.suite.files import relative_to_cwd
 
 
 @pytest.fixture(autouse=True)
@@ -22,26 +22,28 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("path", ["suite.toml", "./suite.toml", "no/../suite.toml", "link.toml", "../here/suite.toml"])
 def test_one_file_has_one_path(here: Path, path: str) -> None:
-    assert {from_here(path), from_here(str(here / path)), from_here(from_here(path))} == {"suite.toml"}
+    assert {relative_to_cwd(path), relative_to_cwd(str(here / path)), relative_to_cwd(relative_to_cwd(path))} == {
+        "suite.toml"
+    }
 
 
 def test_what_is_not_below_is_told_from_here_too(here: Path) -> None:
-    assert from_here(str(here.parent / "other" / "a.toml")) == "../other/a.toml"
+    assert relative_to_cwd(str(here.parent / "other" / "a.toml")) == "../other/a.toml"
 
 
 @pytest.mark.parametrize("path", ["\ud800.toml", "a\0b"])
 def test_what_no_file_can_be_called_stays(path: str) -> None:
-    assert from_here(path) == path
+    assert relative_to_cwd(path) == path
 
 
 def test_a_path_from_nowhere_stays(here: Path) -> None:
     (here / "suite.toml").unlink()
     (here / "link.toml").unlink()
     here.rmdir()
-    assert from_here("suite.toml") == "suite.toml"
+    assert relative_to_cwd("suite.toml") == "suite.toml"
 
 
 def test_another_current_folder_is_another_beginning(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert from_here(str(here / "suite.toml")) == "suite.toml"
+    assert relative_to_cwd(str(here / "suite.toml")) == "suite.toml"
     monkeypatch.chdir(here.parent)
-    assert from_here(str(here / "suite.toml")) == "here/suite.toml"
+    assert relative_to_cwd(str(here / "suite.toml")) == "here/suite.toml"

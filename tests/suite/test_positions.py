@@ -12,9 +12,9 @@ from tests.effort import examples
 from tests.suite.examples import WHOLE
 from tests.suite.toml_texts import Value, written_documents
 from workbench.suite.positions import _Scanner, scan
-from workbench.suite.problems import Place, written
-from workbench.suite.splice import SpliceError
+from workbench.suite.problems import Place, place_text
 from workbench.suite.suite_file import lines_of, load_suite
+from workbench.suite.suite_text import SpliceError
 
 
 def places_in(value: object, place: Place = ()) -> set[Place]:
@@ -66,9 +66,9 @@ def test_texts_that_look_like_headers_and_quotes_mislead_nobody() -> None:
 
 
 def test_a_place_reads_as_a_path_with_unusual_keys_in_quotes() -> None:
-    assert written(("cases", 3, "ordered", 0, "args", "city")) == "cases[3].ordered[0].args.city"
-    assert written(("a b", "c", "", 0)) == '"a b".c.""[0]'
-    assert written(()) == ""
+    assert place_text(("cases", 3, "ordered", 0, "args", "city")) == "cases[3].ordered[0].args.city"
+    assert place_text(("a b", "c", "", 0)) == '"a b".c.""[0]'
+    assert place_text(()) == ""
 
 
 def test_a_text_that_the_scanner_cannot_follow_stops_nobody_and_is_said(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.effort import examples
 from workbench.suite.render import block_text, one_line, pair_text
-from workbench.suite.sameness import partners, same
+from workbench.suite.toml_equality import matching_elements, toml_equal
 
 CASE: dict[str, Any] = {
     "user": "Run my bedtime routine.\nThen lock up.",
@@ -83,7 +83,7 @@ def test_any_text_reads_back_and_shows_what_cannot_be_seen(text: str) -> None:
 
 @given(st.integers() | st.floats(allow_nan=False) | st.booleans() | st.dates() | st.times() | st.datetimes())
 def test_any_value_without_parts_reads_back(value: int | float | bool | date | time | datetime) -> None:
-    assert same(tomllib.loads(f"a = {one_line(value)}"), {"a": value})
+    assert toml_equal(tomllib.loads(f"a = {one_line(value)}"), {"a": value})
 
 
 def test_what_toml_has_not_is_refused() -> None:
@@ -94,8 +94,8 @@ def test_what_toml_has_not_is_refused() -> None:
 
 def test_elements_are_known_again_when_they_move_or_change() -> None:
     a, b, c = {"tool": "a"}, {"tool": "b"}, {"tool": "c"}
-    assert partners([a, b, c], [c, a, b]) == [2, 0, 1]
-    assert partners([a, b, c], [a, {"tool": "x"}, b, c]) == [0, None, 1, 2]
-    assert partners([a, b, c], [{"tool": "c", "args": {}}, a]) == [2, 0]
-    assert partners([a, b], [{"tool": "x"}, b]) == [0, 1]
-    assert partners([1, 1], [True, 1]) == [0, 1]
+    assert matching_elements([a, b, c], [c, a, b]) == [2, 0, 1]
+    assert matching_elements([a, b, c], [a, {"tool": "x"}, b, c]) == [0, None, 1, 2]
+    assert matching_elements([a, b, c], [{"tool": "c", "args": {}}, a]) == [2, 0]
+    assert matching_elements([a, b], [{"tool": "x"}, b]) == [0, 1]
+    assert matching_elements([1, 1], [True, 1]) == [0, 1]

@@ -18,7 +18,7 @@ from workbench.checks.value_kinds import Equals, Near
 from workbench.suite.expected_calls import ExpectedCall
 from workbench.suite.model import Case, Suite
 from workbench.suite.render import suite_text, to_toml_data
-from workbench.suite.sameness import same
+from workbench.suite.toml_equality import toml_equal
 
 SAMPLES = sorted((Path(__file__).parents[2] / "sample_suites").glob("*.toml"))
 
@@ -59,7 +59,7 @@ def test_checks_of_any_kind_come_back_equal_from_the_file(args: dict[str, Check]
     text = suite_text({"format": 1, "name": "S", "cases": [to_toml_data(case)]})
     again = Suite.model_validate(tomllib.loads(text))
     assert again.cases[0] == case
-    assert same(to_toml_data(again)["cases"], [to_toml_data(case)])
+    assert toml_equal(to_toml_data(again)["cases"], [to_toml_data(case)])
 
 
 @settings(max_examples=examples(100))
@@ -70,7 +70,9 @@ def test_values_that_hold_null_are_refused_and_all_others_are_kept(result: dict[
         with pytest.raises(ValueError, match="TOML has no null"):
             to_toml_data(case)
         return
-    assert same(to_toml_data(case), {"id": "a", "name": "A", "user": "x", "mocks": [{"tool": "t", "result": result}]})
+    assert toml_equal(
+        to_toml_data(case), {"id": "a", "name": "A", "user": "x", "mocks": [{"tool": "t", "result": result}]}
+    )
 
 
 def test_a_schema_with_null_in_it_is_json_text() -> None:
@@ -83,4 +85,4 @@ def test_a_check_opens_with_its_name_and_a_plain_value_stays_plain() -> None:
     near = list(to_toml_data(Near(weight=2.0, near=5.0, tolerance=0.5)).items())
     assert near == [("near", 5), ("weight", 2), ("tolerance", 0.5)]
     call = ExpectedCall(tool="t", args={"a": Equals(equals=5.0, plain=True), "b": Equals(equals={}, cast=False)})
-    assert same(to_toml_data(call), {"tool": "t", "args": {"a": 5.0, "b": {"equals": {}, "cast": False}}})
+    assert toml_equal(to_toml_data(call), {"tool": "t", "args": {"a": 5.0, "b": {"equals": {}, "cast": False}}})

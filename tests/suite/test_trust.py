@@ -247,7 +247,7 @@ def test_what_a_history_says_at_the_path_of_a_bundled_suite_is_not_bundled(tmp_p
     store = TrustStore(tmp_path / "trust.json", bundled_folder=tmp_path)
     file = load_suite(tmp_path / "a.toml")
     assert store.is_exempt(file)
-    assert not store.is_exempt(replace(file, as_then=True))
+    assert not store.is_exempt(replace(file, is_historical=True))
     needs = needs_of(COMMAND)
     assert not store.is_trusted(file.path, needs, of_history=True)
     store.trust(file.path, needs)

@@ -19,8 +19,8 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.config.folders import bundled
 from workbench.show.spans import Role
 from workbench.suite.render import Table
-from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import SuiteFile
+from workbench.suite.suite_text import SpliceError
 from workbench.tools.listings import StoredListings
 from workbench.tui.case.actions import EditActions
 from workbench.tui.case.form.page import form_source, with_table

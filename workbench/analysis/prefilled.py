@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from workbench.checks.check import OPTION_NAMES, SWALLOWED, check_names_in
+from workbench.checks.check import AMBIGUOUS_ARGUMENTS, OPTION_NAMES, check_names_in
 from workbench.checks.patterns import SearchError
 from workbench.checks.schemas import plainly_accepts, validator_of
 from workbench.suite.render import Table, one_line
@@ -78,7 +78,7 @@ def refused_parts(arguments: Mapping[str, object], schema: Schema) -> tuple[str,
 
 def as_check(name: str, value: object) -> object:
     """Return the check that an argument equals a value: the value, or `{ equals = … }` if it looks like a check."""
-    if name in SWALLOWED:
+    if name in AMBIGUOUS_ARGUMENTS:
         return {"equals": value}
     if isinstance(value, dict) and value and (check_names_in(value) or OPTION_NAMES.issuperset(value)):
         return {"equals": value}

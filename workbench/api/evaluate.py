@@ -38,7 +38,7 @@ from workbench.history.records import HistoryError
 from workbench.providers.function import CallerLoop
 from workbench.suite.added_variants import AddedVariantError, variants_in, with_variants
 from workbench.suite.suite_file import SuiteFile, parse_suite
-from workbench.suite.toml_edit import CannotEditError, edited
+from workbench.suite.toml_edit import CannotEditError, edit_toml
 from workbench.suite.variants import Variants
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def _with_system(file: SuiteFile, system: str) -> SuiteFile:
         changed["cases"] = [{key: case[key] for key in case if key != "system"} for case in document["cases"]]
     line_end = "\r\n" if "\r\n" in file.text else "\n"
     try:
-        return parse_suite(edited(file.text, document, changed, line_end), file.path)
+        return parse_suite(edit_toml(file.text, document, changed, line_end), file.path)
     except (CannotEditError, ValueError) as error:
         raise UsageError(f"the system prompt of {file.path} cannot be replaced: {error}") from error
 

@@ -22,7 +22,7 @@ from workbench.numerals import counted
 from workbench.suite.files import SavingError, absolute, save, state_of
 from workbench.suite.model import derived_id
 from workbench.suite.problems import Place, Problem
-from workbench.suite.problems import written as place_text
+from workbench.suite.problems import place_text as place_text
 from workbench.suite.render import one_line, suite_text
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite, with_images
 from workbench.trajectory.events import ToolDefinition

@@ -44,14 +44,14 @@ from workbench.grading.traits import TRAITS
 from workbench.numerals import counted
 from workbench.show.views.accept import AcceptedCase, AcceptedSuite
 from workbench.suite.expected_calls import ExpectedCall, tool_text
-from workbench.suite.files import from_here
+from workbench.suite.files import relative_to_cwd
 from workbench.suite.model import Case, Suite
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
-from workbench.suite.sameness import same
 from workbench.suite.settings import settings_of
-from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import SuiteFile
+from workbench.suite.suite_text import SpliceError
+from workbench.suite.toml_equality import toml_equal
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
@@ -495,7 +495,7 @@ def accepted_suite(file: SuiteFile, cases: Sequence[CaseToAccept], secrets: Secr
         accepted.append(came_to)
     assert document.parts is not None, "a sound suite has parts"
     after = document.parts.checked().text
-    return AcceptedSuite(path=from_here(str(file.path)), before=file.text, after=after, cases=tuple(accepted))
+    return AcceptedSuite(path=relative_to_cwd(str(file.path)), before=file.text, after=after, cases=tuple(accepted))
 
 
 def _accepted(file: SuiteFile, asked: CaseToAccept, secrets: Secrets) -> AcceptedCase:
@@ -516,6 +516,6 @@ def _accepted(file: SuiteFile, asked: CaseToAccept, secrets: Secrets) -> Accepte
         changed = proposal_for_all(file.suite, case, table, runs, secrets).expectations_in(table)
     except AcceptError as error:
         return replace(came_to, outcome="not agreed", why=str(error))
-    if same(changed, table):
+    if toml_equal(changed, table):
         return replace(came_to, outcome="unchanged")
     return replace(came_to, outcome="proposed", table=changed)

@@ -20,8 +20,8 @@ from workbench.suite.problems import tables
 from workbench.suite.render import Table
 from workbench.suite.row_files import RowsError, rows_of
 from workbench.suite.settings import settings_of
-from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import SuiteFile
+from workbench.suite.suite_text import SpliceError
 from workbench.suite.variants import UnknownVariantError, variant_of, varied_case, varied_suite
 
 CaseKey = tuple[Path, str]

@@ -12,10 +12,10 @@ from types import MappingProxyType
 from workbench.dataclasses import dataclass
 from workbench.encoding import BYTE_ORDER_MARK
 from workbench.suite.model import EXPECTATIONS, Case, derived_id
-from workbench.suite.problems import Problem, is_within, written
+from workbench.suite.problems import Problem, is_within, place_text
 from workbench.suite.render import Table
-from workbench.suite.splice import SpliceError, SuiteText
 from workbench.suite.suite_file import SuiteFile, parse_suite
+from workbench.suite.suite_text import SpliceError, SuiteText
 from workbench.suite.user_model import IN_TURNS
 
 
@@ -44,7 +44,7 @@ def _problem(document: Document, parts: SuiteText, at: int, path: Path) -> Probl
     text = document.unparsed[at]
     first, where = 1, ""
     if at != HEAD:
-        first, where = document.first_line(at), written(("cases", at))
+        first, where = document.first_line(at), place_text(("cases", at))
     if Document.of(text).parts is None:
         problem = parse_suite(text, path).errors[0]
         return replace(problem, line=(problem.line or 1) + first - 1, where=where)
@@ -66,7 +66,7 @@ def is_in(problem: Problem, at: int) -> bool:
     """Return whether a problem is in the case with this index, or outside all cases if the index is `HEAD`."""
     if at == HEAD:
         return not problem.where.startswith("cases[")
-    return is_within(problem.where, written(("cases", at)))
+    return is_within(problem.where, place_text(("cases", at)))
 
 
 def _lines(parts: SuiteText, at: int) -> int:

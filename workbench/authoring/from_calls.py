@@ -19,8 +19,8 @@ from workbench.grading.grade import CallPairing, GradingError
 from workbench.suite.model import Case
 from workbench.suite.problems import Place
 from workbench.suite.render import Table, holds_null
-from workbench.suite.sameness import same
 from workbench.suite.settings import CaseSettings
+from workbench.suite.toml_equality import toml_equal
 from workbench.tools.answer import ToolAnswer
 from workbench.tools.mocks import mock_answer
 from workbench.trajectory.events import JsonValue
@@ -217,7 +217,7 @@ def expectation_of_call(
         pairings = [each for each in _pairings(case, settings, as_sent) if each.same_tool]
     proposal = accept_call(case, table, as_sent, pairings, index)
     changed, tool = proposal.applied(table), record.tool
-    if same(changed, table):
+    if toml_equal(changed, table):
         return None
     if case.steps:
         return Addition(changed, f"Step {step_of(trajectory, index)} expects {tool} as it was sent")

@@ -22,9 +22,9 @@ from workbench.encoding import BYTE_ORDER_MARK
 from workbench.numerals import counted
 from workbench.suite.problems import tables
 from workbench.suite.render import Table
-from workbench.suite.sameness import same
-from workbench.suite.sections import cut, line_end_of
-from workbench.suite.splice import SpliceError, SuiteText
+from workbench.suite.sections import line_end_of, split_sections
+from workbench.suite.suite_text import SpliceError, SuiteText
+from workbench.suite.toml_equality import toml_equal
 
 Side = Literal["mine", "theirs"]
 Key: TypeAlias = tuple[Hashable, ...]
@@ -176,7 +176,7 @@ def _units(version: SuiteText) -> _Units:
     counts: Counter[Key] = Counter()
     last: tuple[object, ...] | None = None
     key = _HEAD
-    for section in cut(text):
+    for section in split_sections(text):
         # Each place is a case, an element of a list of tables, or a table. Nested tables belong to the surrounding
         # unit.
         place = section.place[: 1 + (len(section.place) > 1 and isinstance(section.place[1], int))]
@@ -362,7 +362,7 @@ def _changed(before: Table, after: Table) -> list[str]:
 
 
 def _differs(before: Table, after: Table, key: str) -> bool:
-    return not same(before.get(key), after.get(key))
+    return not toml_equal(before.get(key), after.get(key))
 
 
 def _with(head: str, values: Table, keys: Iterable[str]) -> str:

@@ -18,8 +18,8 @@ from workbench.suite.files import FileState
 from workbench.suite.model import Case
 from workbench.suite.problems import Problem
 from workbench.suite.render import Table
-from workbench.suite.splice import SuiteText
-from workbench.suite.suite_file import SuiteFile, parse_suite, reread
+from workbench.suite.suite_file import SuiteFile, parse_suite, reparse
+from workbench.suite.suite_text import SuiteText
 from workbench.suite.trust import TypedServer
 
 _CASE = re.compile(r"cases\[(\d+)\]")
@@ -504,7 +504,7 @@ class OpenSuite:
         found = None
         for known, file in self._known:
             if found is None:
-                found = reread(file, known, parts)
+                found = reparse(file, known, parts)
         if found is None:
             found = parse_suite(parts.text, self.path)
         self._keep(parts, found)

@@ -27,9 +27,9 @@ from workbench.numerals import counted
 from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall
 from workbench.suite.model import Case, Step, derived_id
 from workbench.suite.problems import Place
-from workbench.suite.problems import written as written_place
+from workbench.suite.problems import place_text as written_place
 from workbench.suite.render import Table, one_line
-from workbench.suite.sameness import same
+from workbench.suite.toml_equality import toml_equal
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
@@ -177,7 +177,7 @@ def as_expected_again(
 def alternative_place(expected: ExpectedCall, place: Place, tool: str | None) -> Place:
     """Return the place of the alternative that names a tool, or else of the expected call."""
     for number, alternative in enumerate(expected.any_of):
-        if tool is not None and alternative.means(tool):
+        if tool is not None and alternative.may_be_call_of(tool):
             return (*place, "any_of", number)
     return place
 
@@ -526,7 +526,7 @@ class Proposal:
         even if its name changes.
         """
         changed, name = self.expectations_in(table), table.get("name")
-        if same(changed, table):
+        if toml_equal(changed, table):
             return table
         if "id" in table or not isinstance(name, str) or not name:
             return changed

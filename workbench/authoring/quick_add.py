@@ -35,8 +35,8 @@ from workbench.limits import MAX_FIELD_CHARS
 from workbench.suite.model import Case, Suite, derived_id
 from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table
-from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import SuiteFile, parse_suite
+from workbench.suite.suite_text import SpliceError
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
 

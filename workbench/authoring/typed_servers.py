@@ -14,8 +14,8 @@ from workbench.authoring.document import HEAD, Document
 from workbench.dataclasses import dataclass
 from workbench.suite.problems import tables
 from workbench.suite.render import Table
-from workbench.suite.sameness import same
 from workbench.suite.server_model import Server
+from workbench.suite.toml_equality import toml_equal
 from workbench.suite.trust import TypedServer
 
 NEW_COMMAND = ("python", "server.py")
@@ -50,11 +50,11 @@ def typed_after(typed: Typed, before: Document, after: Document, *, by_keys: boo
     if not by_keys or len(fresh) != 1:
         return kept
     now = fresh[0]
-    if not gone and same(now, {"name": now.get("name"), "command": [*NEW_COMMAND]}):
+    if not gone and toml_equal(now, {"name": now.get("name"), "command": [*NEW_COMMAND]}):
         return (*kept, TypedTable(now, None))
     if len(gone) != 1 or len(new) != len(old):
         return kept
-    of_gone = [each.before for each in typed if same(each.now, gone[0])]
+    of_gone = [each.before for each in typed if toml_equal(each.now, gone[0])]
     return (*kept, TypedTable(now, of_gone[0] if of_gone else gone[0]))
 
 
@@ -79,4 +79,4 @@ def _servers(document: Document) -> list[Table]:
 
 
 def _count(server: Table, servers: Sequence[Table]) -> int:
-    return sum(same(server, other) for other in servers)
+    return sum(toml_equal(server, other) for other in servers)

@@ -23,10 +23,10 @@ from workbench.engine.recordings import UNFINISHED_SUFFIX, run_of_recording, sui
 from workbench.grading.grade import RunResult
 from workbench.limits import MAX_RECORDING_HEAD_BYTES
 from workbench.providers.built_in import OFFLINE
-from workbench.suite.files import shown_name
+from workbench.suite.files import folder_name
 from workbench.suite.problems import Problem
 from workbench.suite.project import Search, find_suites
-from workbench.suite.settings import models_named_by
+from workbench.suite.settings import all_model_names
 from workbench.suite.suite_file import SuiteFile, load_suite
 from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, read_recording
 
@@ -80,7 +80,7 @@ class Workspace:
         """The name in the status line."""
         if self.samples:
             return "sample suites"
-        names = [shown_name(root) for root in self.roots]
+        names = [folder_name(root) for root in self.roots]
         if len(names) > 1:
             return f"{names[0]} and {len(names) - 1} more"
         return "".join(names)
@@ -239,7 +239,7 @@ def _is_known(model: str, file: SuiteFile, models: ModelBook) -> bool:
 
     A model that only a recording describes is not known, because it could have any address.
     """
-    if model == OFFLINE or (file.suite is not None and model in models_named_by(file.suite)):
+    if model == OFFLINE or (file.suite is not None and model in all_model_names(file.suite)):
         return True
     try:
         return any(spec.name == model for spec in models.named(file.path.parent))

@@ -21,7 +21,7 @@ OtherValues = Callable[[Any, Schema], Iterator[JsonValue]]
 """A function that yields a few values that a nested check refuses. The field's or element's schema may allow them."""
 
 
-def refuses_nothing(value: JsonValue) -> None:
+def accept_any_value(value: JsonValue) -> None:
     """Accept every value; the default without a schema."""
 
 
@@ -41,7 +41,7 @@ def one_of_types(types: frozenset[str]) -> str:
     return " or ".join(words for name, words in _IN_WORDS.items() if name in given)
 
 
-def beyond(low: float, high: float, schema: Schema) -> str | None:
+def out_of_bounds_reason(low: float, high: float, schema: Schema) -> str | None:
     """Return the reason why a schema's bounds exclude every number from low to high; `None` if they may allow one."""
     least, most = schema.get("minimum"), schema.get("maximum")
     above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")

@@ -24,7 +24,14 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError
 from typing_extensions import TypeAliasType
 
-from workbench.checks.argument_schema import InnerSample, OtherValues, Refused, beyond, one_of_types, refuses_nothing
+from workbench.checks.argument_schema import (
+    InnerSample,
+    OtherValues,
+    Refused,
+    accept_any_value,
+    one_of_types,
+    out_of_bounds_reason,
+)
 from workbench.checks.clock import NOMINAL_CLOCK, Clock
 from workbench.checks.fields import Editor, Weight, editor_among, editor_of
 from workbench.checks.patterns import CheckError, SearchError, SpentTime
@@ -64,7 +71,7 @@ class CheckVerdict:
     """The judge's rating on its scale."""
 
 
-Say = Callable[[JsonValue], str]
+ValueWriter = Callable[[JsonValue], str]
 """A function that writes a value as text."""
 
 EqualsRule = Callable[[Any, JsonValue], bool]
@@ -124,7 +131,7 @@ def not_comparable(error: Exception) -> CheckVerdict:
     return CheckVerdict(0.0, False, f"{what} to compare", measured=False)
 
 
-class Start(NamedTuple):
+class ReplacedCheck(NamedTuple):
     """The form's data when a check is replaced by a check of another kind.
 
     `values` are the values that the old check expects (at least one), and `text` is the first value as text. `ends` is
@@ -194,7 +201,7 @@ class CheckBase(BaseModel):
     """Whether the check's numbers may be infinite."""
     nests: ClassVar[Literal["", "list", "table", "check"]] = ""
     """The form of nested checks in the expected value: a list, a table by field name, or one check; empty for none."""
-    looks_inside: ClassVar[bool] = False
+    checks_parts: ClassVar[bool] = False
     """Whether the nested checks concern fields or elements of the value instead of the value itself."""
     is_newer: ClassVar[bool] = False
     """Whether the check was added after the first version of the format.
@@ -206,7 +213,7 @@ class CheckBase(BaseModel):
     check."""
     only_in_answers: ClassVar[Mapping[str, str]] = {}
     """The options that are valid only in checks of the answer, with their values in words."""
-    failing: ClassVar[str] = "fails"
+    failure_verb: ClassVar[str] = "fails"
     """The verb between a refused value and the expected one."""
 
     weight: Weight | None = None
@@ -250,7 +257,7 @@ class CheckBase(BaseModel):
     @property
     def own_parts(self) -> tuple[CheckBase, ...]:
         """The nested checks of the value itself."""
-        return () if self.looks_inside else self.parts
+        return () if self.checks_parts else self.parts
 
     @property
     def if_missing(self) -> CheckVerdict:
@@ -321,7 +328,7 @@ class CheckBase(BaseModel):
         return written
 
     @abstractmethod
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         """Return the check in a few words; `say` writes its values."""
 
     # Verdicts
@@ -381,9 +388,9 @@ class CheckBase(BaseModel):
     # Data for the audit
 
     @property
-    def asks_outside(self) -> bool:
+    def uses_outside_service(self) -> bool:
         """Whether the check or a nested check asks a judge or a Python function."""
-        return self.outside is not None or any(part.asks_outside for part in self.parts)
+        return self.outside is not None or any(part.uses_outside_service for part in self.parts)
 
     @property
     def listed(self) -> tuple[JsonValue, ...] | None:
@@ -442,7 +449,7 @@ class CheckBase(BaseModel):
         """The shortest text that meets the check; empty if it is unknown."""
         return ""
 
-    def fits(self, schema: Schema, refused: Refused = refuses_nothing) -> str | None:
+    def fits(self, schema: Schema, refused: Refused = accept_any_value) -> str | None:
         """Return the reason why no value allowed by an argument's schema meets the check; `None` if one may.
 
         `refused` returns the reason why the schema refuses a value that the check lists.
@@ -464,7 +471,7 @@ class CheckBase(BaseModel):
         if self.value_types.isdisjoint(allowed):
             return f"it needs {one_of_types(self.value_types)}, and the schema requires {type_text(schema)}"
         if self.reach is not None:
-            if (why := beyond(*self.reach, schema)) is not None:
+            if (why := out_of_bounds_reason(*self.reach, schema)) is not None:
                 return why
             if types & self.value_types == {"integer"} and not self._has_whole_number():
                 return "the schema requires a whole number, and the check allows none"
@@ -501,7 +508,7 @@ class CheckBase(BaseModel):
     # check is built.
 
     @classmethod
-    def claims(cls, table: Mapping[str, object]) -> bool:
+    def matches_table(cls, table: Mapping[str, object]) -> bool:
         """Return whether a table with the check's name is this check and not a plain value."""
         if not cls.is_newer:
             return True
@@ -526,18 +533,18 @@ class CheckBase(BaseModel):
         return editor_among(field.metadata) or editor_of(field.annotation)
 
     @classmethod
-    def carried(cls, expected: object) -> list[object]:
+    def convertible_values(cls, expected: object) -> list[object]:
         """Return the values inside an expected value that can become the start of another kind of check."""
         return [expected]
 
     @classmethod
     def ends(cls, table: Mapping[str, object]) -> list[object]:
         """Return the ends of the range of numbers that a written check accepts."""
-        return [number for number in cls.carried(table[cls.kind]) if is_number(number)]
+        return [number for number in cls.convertible_values(table[cls.kind]) if is_number(number)]
 
     @classmethod
     @abstractmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
+    def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
         """Return the written check that replaces a check of another kind in the form."""
 
     @classmethod
@@ -555,7 +562,7 @@ class CheckBase(BaseModel):
             if default is not None:
                 option += f" (`{json_text(default)}`)"
             option += f": {meaning}"
-            if editor.reads == "choice":
+            if editor.input_kind == "choice":
                 only = cls.only_in_answers.get(name)
                 words = (f'`"{word}"`' + " (only in `response`)" * (word == only) for word in editor.words)
                 option += "; one of " + ", ".join(words)
@@ -591,7 +598,7 @@ Therefore, a table is either one check or several named checks."""
 CHECK_WORDS: set[str] = set()
 """The names of all checks and of their options."""
 
-SWALLOWED = ("args", "forbidden_args", "mock_result")
+AMBIGUOUS_ARGUMENTS = ("args", "forbidden_args", "mock_result")
 """The arguments that need an explicit check.
 
 A plain value under such a name looks like a key of the call that was written below a table header by mistake."""
@@ -605,7 +612,7 @@ def check_names_in(table: Mapping[str, Any]) -> list[str]:
     """Return the names of checks among a table's keys, in the order written.
 
     A name counts only if its check claims the table: `{ type = "circle", radius = 3 }` is a value."""
-    return [name for name in table if name in CHECK_CLASSES and CHECK_CLASSES[name].claims(table)]
+    return [name for name in table if name in CHECK_CLASSES and CHECK_CLASSES[name].matches_table(table)]
 
 
 def _as_table(value: Any) -> Any:
@@ -686,13 +693,13 @@ def with_parts(check: CheckBase) -> Iterator[CheckBase]:
         yield from with_parts(part)
 
 
-def asks(check: CheckBase, *kinds: type[CheckBase]) -> bool:
+def has_kind(check: CheckBase, *kinds: type[CheckBase]) -> bool:
     """Return whether the check or a nested check is of one of these kinds."""
     if isinstance(check, kinds):
         return True
     # A fast path: most checks have no parts, and every comparison of a call runs through here.
     parts = check.parts
-    return bool(parts) and any(asks(part, *kinds) for part in parts)
+    return bool(parts) and any(has_kind(part, *kinds) for part in parts)
 
 
 def evaluate(
@@ -745,7 +752,7 @@ def by_python(check: Any, value: JsonValue) -> bool:
     return bool(check.equals == value)
 
 
-def why(check: CheckBase, found: CheckVerdict, value: JsonValue, given: bool = True) -> str:
+def verdict_text(check: CheckBase, found: CheckVerdict, value: JsonValue, given: bool = True) -> str:
     """Return the verdict in one line with the expected and the actual value: `expected "on", got "off"`."""
     got = describe_value(value) if given else "nothing"
     line = f"expected {describe(check)}, got {got}"
@@ -775,7 +782,7 @@ def carried_values(value: object) -> list[object]:
     """Return the values of a written check or plain value that can become the start of another kind of check."""
     if not isinstance(value, dict) or (name := check_name(value)) is None:
         return [value]
-    return CHECK_CLASSES[name].carried(value[name])
+    return CHECK_CLASSES[name].convertible_values(value[name])
 
 
 def asks_for_run(check: CheckBase) -> bool:
@@ -790,7 +797,7 @@ def with_texts(check: CheckBase, key: str, before: object, after: object) -> Che
     return check.model_copy(update={key: after})
 
 
-def idle_threshold(option: str, threshold: float) -> Iterator[Advice]:
+def zero_threshold_advice(option: str, threshold: float) -> Iterator[Advice]:
     """Yield a warning about a threshold of 0, which every value reaches."""
     if threshold == 0:
         message = f"with {option} = 0, every comparable value passes"

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, JsonValue, Strict, model_validator
 from pydantic_core import PydanticCustomError
 
-from workbench.checks.argument_schema import OtherValues, Refused, refuses_nothing
+from workbench.checks.argument_schema import OtherValues, Refused, accept_any_value
 from workbench.checks.check import (
     ANY_TEXT,
     HOLDS,
@@ -22,13 +22,13 @@ from workbench.checks.check import (
     EqualsRule,
     FunctionRaisedError,
     NeverHoldsError,
-    Say,
-    Start,
+    ReplacedCheck,
     UnknownSampleError,
-    asks,
+    ValueWriter,
     carried_values,
     describe,
     evaluate,
+    has_kind,
     with_because,
 )
 from workbench.checks.fields import ANY_TYPE, Editor, Number, Pair, PythonReference, Unit
@@ -54,7 +54,7 @@ class _Combined(CheckBase):
     def canonical(self) -> CheckBase:
         return self.model_copy(update={self.kind: tuple(part.canonical() for part in self.parts)})
 
-    def _words(self, joined: str, say: Say) -> str:
+    def _words(self, joined: str, say: ValueWriter) -> str:
         texts = []
         for part in self.parts:
             text = part.describe(say)
@@ -70,20 +70,20 @@ class _Combined(CheckBase):
         A part decides if its verdict is `decides`: false for `all_of`, true for `any_of` and `none_of`."""
         found: list[tuple[CheckVerdict, CheckBase]] = []
         # Judges come last: they cost money and seconds.
-        for part in sorted(self.parts, key=lambda part: asks(part, Judged)):
-            if asks(part, Judged) and any(verdict.holds is decides for verdict, _ in found):
+        for part in sorted(self.parts, key=lambda part: has_kind(part, Judged)):
+            if has_kind(part, Judged) and any(verdict.holds is decides for verdict, _ in found):
                 break
             found.append((evaluate(part, value, context=context), part))
         return found
 
     @classmethod
-    def carried(cls, expected: object) -> list[object]:
+    def convertible_values(cls, expected: object) -> list[object]:
         if isinstance(expected, list) and expected:
             return carried_values(expected[0])
         return []
 
     @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
+    def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
         return {cls.kind: start.parts}
 
 
@@ -95,7 +95,7 @@ class AllOf(_Combined):
     all_of: Annotated[tuple[Check, ...], Strict(False), Field(min_length=1), Editor("checks")]
 
     def samples(self) -> tuple[JsonValue, ...]:
-        if self.asks_outside:
+        if self.uses_outside_service:
             raise UnknownSampleError
         meeting: list[JsonValue] = []
         for part in self.parts:
@@ -105,7 +105,7 @@ class AllOf(_Combined):
             raise UnknownSampleError
         return tuple(meeting)
 
-    def fits(self, schema: Schema, refused: Refused = refuses_nothing) -> str | None:
+    def fits(self, schema: Schema, refused: Refused = accept_any_value) -> str | None:
         if (why := self._fits_listed(schema)) is not None:
             return why
         for part in self.parts:
@@ -113,7 +113,7 @@ class AllOf(_Combined):
                 return why
         return None
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         return self._words(" and ", say)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -146,7 +146,7 @@ class AnyOf(_Combined):
             raise UnknownSampleError
         return tuple(found)
 
-    def fits(self, schema: Schema, refused: Refused = refuses_nothing) -> str | None:
+    def fits(self, schema: Schema, refused: Refused = accept_any_value) -> str | None:
         if (why := self._fits_listed(schema)) is not None:
             return why
         reasons = [part.fits(schema, refused) for part in self.parts]
@@ -155,7 +155,7 @@ class AnyOf(_Combined):
             return None
         return reasons[0]
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         return self._words(" or ", say)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -178,7 +178,7 @@ class NoneOf(_Combined):
     none_of: Annotated[tuple[Check, ...], Strict(False), Field(min_length=1), Editor("checks", least=1)]
 
     def samples(self) -> tuple[JsonValue, ...]:
-        if self.asks_outside:
+        if self.uses_outside_service:
             raise UnknownSampleError
         if not (meeting := tuple(filter(self.holds, _COMMON))):
             raise UnknownSampleError
@@ -191,9 +191,9 @@ class NoneOf(_Combined):
             except NeverHoldsError:
                 continue
 
-    def fits(self, schema: Schema, refused: Refused = refuses_nothing) -> str | None:
+    def fits(self, schema: Schema, refused: Refused = accept_any_value) -> str | None:
         choices = schema.get("enum")
-        if not isinstance(choices, list) or not choices or self.asks_outside:
+        if not isinstance(choices, list) or not choices or self.uses_outside_service:
             return None
         try:
             if any(map(self.holds, choices)):
@@ -202,7 +202,7 @@ class NoneOf(_Combined):
             return None
         return "the schema allows only values that the check excludes"
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         return f"not {self._words(' nor ', say)}"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -271,7 +271,7 @@ class Judged(CheckBase):
             message = f"{describe_value(self.model)} cannot judge: it is not a language model"
             yield "model", message, "name a language model, or leave `model` out and choose a judge"
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         words = " ".join(self.judged.split())
         if self.scale is None or self.at_least is None:
             return f"judged: {words}"
@@ -286,7 +286,7 @@ class Judged(CheckBase):
             raise CheckError(f"the check {describe(self)!r} cannot be judged: {error}") from error
 
     @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
+    def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
         return {"judged": start.text}
 
 
@@ -330,7 +330,7 @@ class PythonCheck(CheckBase):
     def samples(self) -> tuple[JsonValue, ...]:
         raise UnknownSampleError
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         return f"python {self.python}"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -388,7 +388,7 @@ class PythonCheck(CheckBase):
         return CheckVerdict(float(score), holds, note)
 
     @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
+    def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
         return {"python": start.text if is_function_reference(start.text) else ""}
 
     @classmethod

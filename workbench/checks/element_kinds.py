@@ -14,24 +14,24 @@ from workbench.checks.argument_schema import (
     InnerSample,
     OtherValues,
     Refused,
+    accept_any_value,
     items_schema,
     refusal_by,
-    refuses_nothing,
 )
 from workbench.checks.check import (
     Check,
     CheckBase,
     CheckContext,
     CheckVerdict,
-    Say,
-    Start,
+    ReplacedCheck,
     UnknownSampleError,
+    ValueWriter,
     Weakness,
     carried_values,
     describe,
     evaluate,
     plain_verdict,
-    why,
+    verdict_text,
 )
 from workbench.checks.fields import Editor, Pair
 from workbench.checks.structure_kinds import as_plain_check, faults_text, inner_sample
@@ -48,7 +48,7 @@ class _OfElements(CheckBase):
     """The base class of checks whose nested checks concern the elements of a list."""
 
     types = frozenset({"array"})
-    is_newer = looks_inside = True
+    is_newer = checks_parts = True
 
     @property
     @abstractmethod
@@ -61,7 +61,7 @@ class _OfElements(CheckBase):
 
     @property
     def may_be_cached(self) -> bool:
-        return not self.asks_outside
+        return not self.uses_outside_service
 
     def samples(self) -> tuple[JsonValue, ...]:
         return (self.assembled({}, inner_sample),)
@@ -82,7 +82,7 @@ class _OfElements(CheckBase):
         yield [*met, *met[:1]]
         yield met[::-1]
 
-    def fits(self, schema: Schema, refused: Refused = refuses_nothing) -> str | None:
+    def fits(self, schema: Schema, refused: Refused = accept_any_value) -> str | None:
         if (reason := super().fits(schema, refused)) is not None:
             return reason
         items = items_schema(schema)
@@ -112,7 +112,7 @@ class _Elements(_OfElements):
     def canonical(self) -> CheckBase:
         return self.model_copy(update={self.kind: tuple(part.canonical() for part in self.parts)})
 
-    def _described(self, say: Say) -> str:
+    def _described(self, say: ValueWriter) -> str:
         return ", ".join(part.describe(say) for part in self.parts)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -133,11 +133,11 @@ class _Elements(_OfElements):
         return isinstance(expected, list)
 
     @classmethod
-    def carried(cls, expected: object) -> list[object]:
+    def convertible_values(cls, expected: object) -> list[object]:
         return [list(map(_carried, expected))] if isinstance(expected, list) else [expected]
 
     @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
+    def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
         elements = start.values[0] if isinstance(start.values[0], list) else start.values
         return {cls.kind: list(map(as_plain_check, elements))}
 
@@ -153,7 +153,7 @@ class SameElements(_Elements):
 
     same_elements: Annotated[tuple[Check, ...], Strict(False), Editor("checks", least=0)]
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         return f"[{self._described(say)}]" + " in any order" * (not self.in_order)
 
     def _verdict(self, value: list[JsonValue], comparison: _Comparison) -> CheckVerdict:
@@ -182,11 +182,11 @@ class HasElements(_Elements):
     has_elements: Annotated[tuple[Check, ...], Strict(False), Editor("checks", least=1)]
 
     @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
+    def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
         # Unlike `same_elements`, this check needs an element.
-        return {cls.kind: super().started(start)[cls.kind] or [""]}
+        return {cls.kind: super().from_replaced(start)[cls.kind] or [""]}
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         return f"[{self._described(say)}, …]" + " in any order" * (not self.in_order)
 
     def _verdict(self, value: list[JsonValue], comparison: _Comparison) -> CheckVerdict:
@@ -242,7 +242,7 @@ class _Comparison:
         taken = set(found.values())
         surplus = [column for column in range(len(self._elements)) if column not in taken]
         unmet = [row for row in range(len(self._checks)) if row not in found]
-        if len(unmet) == len(surplus) == 1 and not self._checks[unmet[0]].asks_outside:
+        if len(unmet) == len(surplus) == 1 and not self._checks[unmet[0]].uses_outside_service:
             return [f"[{surplus[0]}]: {self._why(unmet[0], surplus[0])}"]
         return [
             *self.missing(found),
@@ -253,7 +253,7 @@ class _Comparison:
         return [f"missing {describe(check)}" for row, check in enumerate(self._checks) if row not in found]
 
     def _why(self, row: int, column: int) -> str:
-        return why(self._checks[row], self._verdict(row, column), self._elements[column])
+        return verdict_text(self._checks[row], self._verdict(row, column), self._elements[column])
 
 
 # The one-to-one matching of expected elements to a list's elements.
@@ -287,8 +287,8 @@ def matching(expected: Sequence[CheckBase], elements: Sequence[JsonValue], fits:
     free = dict.fromkeys(column for column in range(len(elements)) if column not in taken)
     owners: dict[int, int] = {}
     latest = -1
-    for row in sorted(checks, key=lambda row: expected[row].asks_outside):
-        if expected[row].asks_outside and not all_met:
+    for row in sorted(checks, key=lambda row: expected[row].uses_outside_service):
+        if expected[row].uses_outside_service and not all_met:
             break
         later = [column for column in free if column > latest]
         earlier = [column for column in free if column < latest]
@@ -346,7 +346,7 @@ class EachElement(_OfElements):
     def canonical(self) -> CheckBase:
         return self.model_copy(update={"each_element": self.each_element.canonical()})
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         return f"each element {self.each_element.describe(say)}"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -357,7 +357,7 @@ class EachElement(_OfElements):
             found = evaluate(self.each_element, element, context=context)
             score += found.score
             if not found.holds:
-                wrong.append(f"[{number}]: {why(self.each_element, found, element)}")
+                wrong.append(f"[{number}]: {verdict_text(self.each_element, found, element)}")
         return CheckVerdict(score / len(value) if value else 1.0, not wrong, faults_text(wrong))
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
@@ -367,11 +367,11 @@ class EachElement(_OfElements):
             yield "an empty list passes", "write all_of with has_length = [1, inf] if it must not be empty", "note"
 
     @classmethod
-    def carried(cls, expected: object) -> list[object]:
+    def convertible_values(cls, expected: object) -> list[object]:
         return [[_carried(expected)]]
 
     @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
+    def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
         value = start.values[0]
         if isinstance(value, list):
             value = value[0] if value else ""
@@ -425,7 +425,7 @@ class HasLength(CheckBase):
                     elements = met[:1]
                 yield elements * length
 
-    def fits(self, schema: Schema, refused: Refused = refuses_nothing) -> str | None:
+    def fits(self, schema: Schema, refused: Refused = accept_any_value) -> str | None:
         if (reason := super().fits(schema, refused)) is not None:
             return reason
         low, high = self.bounds
@@ -439,7 +439,7 @@ class HasLength(CheckBase):
                 return f"the schema requires at least {shortest} {what}"
         return None
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         if isinstance(self.has_length, tuple):
             return f"length {range_text(*self.bounds)}"
         return f"length {self.has_length}"
@@ -457,11 +457,11 @@ class HasLength(CheckBase):
         return isinstance(expected, int) and not isinstance(expected, bool)
 
     @classmethod
-    def carried(cls, expected: object) -> list[object]:
+    def convertible_values(cls, expected: object) -> list[object]:
         return []
 
     @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
+    def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
         value = start.values[0]
         return {cls.kind: len(value) if isinstance(value, str | list | dict) else 1}
 

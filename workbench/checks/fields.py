@@ -43,9 +43,9 @@ TEXT = frozenset({"string"})
 class Editor:
     """The form's editor of a field.
 
-    `reads` is the kind of input. `least` and `most` bound a number, and `words` are the options of a choice."""
+    `input_kind` is the kind of input. `least` and `most` bound a number, and `words` are the options of a choice."""
 
-    reads: Literal[
+    input_kind: Literal[
         "nothing",
         "value",
         "values",

@@ -32,7 +32,7 @@ def check_function(kind: str) -> Callable[..., WrittenTable]:
     {'any_of': ['Oslo', {'prefix': 'Berg'}]}
     """
     check = CHECK_CLASSES[kind]
-    reads = check.editor(kind).reads
+    reads = check.editor(kind).input_kind
     values = _VALUES.get(reads, _ONE_VALUE)
     options = [name for name in check.model_fields if name not in (kind, "plain")]
     named = [Parameter(name, Parameter.KEYWORD_ONLY, default=check.model_fields[name].default) for name in options]

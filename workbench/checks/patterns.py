@@ -66,7 +66,7 @@ def repeats_ambiguously(pattern: str) -> bool:
     return any(_overlap(found[1].split("|")) for found in _REPEATED_CHOICE.finditer(pattern))
 
 
-def prepared_size(pattern: str) -> int:
+def expanded_size(pattern: str) -> int:
     """Return the number of elements of a pattern with its fixed repetitions expanded: `(ab){3}` has 6."""
     return _size(_parse(pattern))
 
@@ -340,7 +340,7 @@ class SearchError(CheckError):
     """A text could not be searched; the message names the pattern and the text's length."""
 
 
-def found(pattern: str, text: str, spent: SpentTime | None = None) -> bool:
+def search_pattern(pattern: str, text: str, spent: SpentTime | None = None) -> bool:
     """Return whether a pattern is found in a text; the time of earlier searches in `spent` counts too.
 
     Raises SearchError if the time runs out, or if the pattern cannot be used.
@@ -383,14 +383,14 @@ def _prepared(pattern: str) -> regex.Pattern[str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
-            if prepared_size(pattern) > MAX_PATTERN_ITEMS:
+            if expanded_size(pattern) > MAX_PATTERN_ITEMS:
                 raise SearchError(MAX_PATTERN_ITEMS.reached(pattern=_shown(pattern)))
-            return regex.compile(for_regex(pattern), flags=regex.VERSION0, cache_pattern=False)
+            return regex.compile(regex_syntax(pattern), flags=regex.VERSION0, cache_pattern=False)
     except (re.error, regex.error, OverflowError, RecursionError) as error:
         raise SearchError(f"the pattern {_shown(pattern)} cannot be used: {error}") from None
 
 
-def for_regex(pattern: str) -> str:
+def regex_syntax(pattern: str) -> str:
     """Return a pattern of Python's `re` with the same meaning for `regex`.
 
     For example, `regex` would read `{e}` as a fuzzy match, and `[[:alpha:]]` as a class of characters."""
@@ -437,10 +437,10 @@ def matching_text(pattern: str) -> str | None:
 
     No text can be constructed for most patterns that look ahead, or for a pattern whose search takes too long."""
     try:
-        if prepared_size(pattern) > _MAX_CHARS:
+        if expanded_size(pattern) > _MAX_CHARS:
             return None
         text = _text(_parse(pattern), {})
-        return text if found(pattern, text) else None
+        return text if search_pattern(pattern, text) else None
     except (_UnknownTextError, SearchError, re.error, OverflowError, RecursionError):
         return None
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pydantic import JsonValue
 
-from workbench.checks.patterns import SearchError, found
+from workbench.checks.patterns import SearchError, search_pattern
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -87,7 +87,7 @@ def _guarded(dialect: type[Draft202012Validator], without_unevaluated: bool) -> 
 def _pattern(validator: Any, pattern: str, instance: object, schema: object) -> Iterator[ValidationError]:
     from jsonschema.exceptions import ValidationError
 
-    if isinstance(instance, str) and not found(pattern, instance):
+    if isinstance(instance, str) and not search_pattern(pattern, instance):
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
@@ -97,7 +97,7 @@ def _pattern_properties(
     if isinstance(instance, dict):
         for pattern, inner in patterns.items():
             for name, value in instance.items():
-                if found(pattern, name):
+                if search_pattern(pattern, name):
                     yield from validator.descend(value, inner, path=name, schema_path=pattern)
 
 
@@ -110,7 +110,7 @@ def _additional_properties(
     if isinstance(instance, dict):
         others = {}
         for name, value in instance.items():
-            if not any(found(pattern, name) for pattern in patterns):
+            if not any(search_pattern(pattern, name) for pattern in patterns):
                 others[name] = value
         instance = others
     # jsonschema's own keyword would search again, so it receives a schema without the patterns.
@@ -324,7 +324,7 @@ _REFUSING_NOTHING = frozenset(
 
 MAX_MESSAGE_CHARS = 300
 
-_ALIKE = (
+_EQUIVALENT_DIALECTS = (
     *("http://json-schema.org/draft-06/schema", "http://json-schema.org/draft-07/schema"),
     *("https://json-schema.org/draft/2019-09/schema", "https://json-schema.org/draft/2020-12/schema"),
 )
@@ -334,7 +334,7 @@ _ALIKE = (
 def _without_dialect(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a schema without `$schema` if the dialect does not change the meaning of the commonest keywords."""
     dialect = schema.get("$schema")
-    if isinstance(dialect, str) and dialect.rstrip("#") in _ALIKE:
+    if isinstance(dialect, str) and dialect.rstrip("#") in _EQUIVALENT_DIALECTS:
         return {name: value for name, value in schema.items() if name != "$schema"}
     return schema
 

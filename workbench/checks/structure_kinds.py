@@ -15,9 +15,9 @@ from workbench.checks.argument_schema import (
     InnerSample,
     OtherValues,
     Refused,
+    accept_any_value,
     field_schema,
     refusal_by,
-    refuses_nothing,
 )
 from workbench.checks.check import (
     ANY_TEXT,
@@ -30,14 +30,14 @@ from workbench.checks.check import (
     CheckVerdict,
     EqualsRule,
     NeverHoldsError,
-    Say,
-    Start,
+    ReplacedCheck,
+    ValueWriter,
     Weakness,
     WrittenCheck,
     carried_values,
     check_names_in,
     evaluate,
-    why,
+    verdict_text,
     with_because,
 )
 from workbench.checks.fields import Editor
@@ -97,7 +97,7 @@ class HasFields(CheckBase):
     aliases = ("fields", "properties", "partial", "objectcontaining")
     nests = "table"
     shape = "a table of checks by the names of fields"
-    is_newer = looks_inside = True
+    is_newer = checks_parts = True
 
     has_fields: Annotated[dict[str, FieldCheck], Editor("fields")]
     only_fields: bool = False
@@ -129,7 +129,7 @@ class HasFields(CheckBase):
     def _expected_as_written(self) -> JsonValue:
         return {name: part.as_written() for name, part in self.has_fields.items()}
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         texts = []
         for path, part in _leaves(self):
             texts.append(f"{path}: {part.describe(say)}")
@@ -169,7 +169,7 @@ class HasFields(CheckBase):
             if name not in value and not found.holds:
                 wrong.append(with_because(f"{_shown(name)}: not given", part.because))
             elif not found.holds:
-                wrong.append(f"{_shown(name)}: {why(part, found, inner)}")
+                wrong.append(f"{_shown(name)}: {verdict_text(part, found, inner)}")
         if only:
             surplus = [name for name in value if name not in self.has_fields]
             scores += [0.0] * len(surplus)
@@ -219,7 +219,7 @@ class HasFields(CheckBase):
         if not self.has_fields and not self.only_fields and not self.plain:
             yield "has_fields", "without any field, every object passes", "name the fields that matter"
 
-    def fits(self, schema: Schema, refused: Refused = refuses_nothing) -> str | None:
+    def fits(self, schema: Schema, refused: Refused = accept_any_value) -> str | None:
         if (reason := super().fits(schema, refused)) is not None:
             return reason
         for name, part in self.has_fields.items():
@@ -233,15 +233,15 @@ class HasFields(CheckBase):
         return None
 
     @classmethod
-    def claims(cls, table: Mapping[str, object]) -> bool:
-        return isinstance(table, WrittenCheck) or super().claims(table)
+    def matches_table(cls, table: Mapping[str, object]) -> bool:
+        return isinstance(table, WrittenCheck) or super().matches_table(table)
 
     @classmethod
     def has_shape(cls, expected: object) -> bool:
         return isinstance(expected, dict)
 
     @classmethod
-    def carried(cls, expected: object) -> list[object]:
+    def convertible_values(cls, expected: object) -> list[object]:
         if not isinstance(expected, dict):
             return [expected]
         value: dict[str, object] = {}
@@ -251,7 +251,7 @@ class HasFields(CheckBase):
         return [value]
 
     @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
+    def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
         value = start.values[0]
         fields: object = {}
         if isinstance(value, dict):

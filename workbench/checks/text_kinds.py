@@ -18,18 +18,18 @@ from workbench.checks.check import (
     CheckBase,
     CheckContext,
     CheckVerdict,
-    Say,
-    Start,
+    ReplacedCheck,
     UnknownSampleError,
+    ValueWriter,
     Weakness,
     describe,
-    idle_threshold,
     plain_verdict,
     with_texts,
+    zero_threshold_advice,
 )
 from workbench.checks.clock import NOMINAL_CLOCK, RelativeTime, date_or_time_text, relative_time
 from workbench.checks.fields import ANY_TYPE, JSON_TYPES, NUMBERS, TEXT, Duration, Editor, JsonType, Regex, Unit
-from workbench.checks.patterns import CheckError, found, matching_text, repeats_ambiguously
+from workbench.checks.patterns import CheckError, matching_text, repeats_ambiguously, search_pattern
 from workbench.checks.value_kinds import IGNORE_CASE, ignoring_case
 from workbench.checks.values import (
     SimilarityMetric,
@@ -58,7 +58,7 @@ class _TextCheck(CheckBase):
         return (self.expected,)
 
     @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
+    def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
         return {cls.kind: start.text}
 
 
@@ -86,12 +86,14 @@ class Similar(_TextCheck):
         return self.model_copy(update={"similar": as_text(value)})
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
-        return _twins(self, self.similar, "use `equals`, or `pattern` for the part that must match exactly")
+        return _number_blind_weakness(
+            self, self.similar, "use `equals`, or `pattern` for the part that must match exactly"
+        )
 
     def advice(self) -> Iterator[Advice]:
-        yield from idle_threshold("threshold", self.threshold)
+        yield from zero_threshold_advice("threshold", self.threshold)
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         return f"similar to {say(self.similar)}"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -179,7 +181,7 @@ class DateTime(_TextCheck):
             message = f"{describe_value(self.datetime)} is not a date and time: the check never holds"
             yield "datetime", message, "write it as 2026-05-27T07:30:00, or relative to a clock: today+1d 15:00, now+2h"
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         with_offset = ", with an offset" if self.offset == "required" else ""
         expected = say(self.datetime) if self._relative is None else str(self._relative)
         return f"{expected} ± {self.tolerance.strip()}{with_offset}"
@@ -257,7 +259,7 @@ class Contains(_PartOfText):
         if len(self.contains.strip()) == 1 and self.contains.strip().isalpha():
             yield f"almost every text contains {describe_value(self.contains)}", "write a word", "warning"
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         return f"containing {say(self.contains)}" + ignoring_case(self)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -275,7 +277,7 @@ class Prefix(_PartOfText):
 
     prefix: str
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         return f"starting with {say(self.prefix)}" + ignoring_case(self)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -297,7 +299,7 @@ class Suffix(_PartOfText):
         # Words after the text would break the suffix.
         return " ".join([*words, text])
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         return f"ending with {say(self.suffix)}" + ignoring_case(self)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -358,16 +360,16 @@ class Pattern(CheckBase):
             hint = "begin each repetition with something that it cannot end with: (\\w+\\s)* instead of (\\w+\\s?)*"
             yield "pattern", message, hint
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         return f"matching /{self.pattern}/".replace("\n", "\\n")
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         if not isinstance(value, str):
             return NOT_TEXT
-        return plain_verdict(found(self.pattern, value, context.search_time), "not found in it")
+        return plain_verdict(search_pattern(self.pattern, value, context.search_time), "not found in it")
 
     @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
+    def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
         return {"pattern": re.escape(start.text).replace("\\ ", " ")}
 
 
@@ -392,7 +394,7 @@ class OfType(CheckBase):
     def samples(self) -> tuple[JsonValue, ...]:
         return (_OF_TYPE[self.type],)
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         return _TYPES[self.type]
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -400,17 +402,17 @@ class OfType(CheckBase):
         return plain_verdict(self.type == actual or (self.type == "number" and actual == "integer"), "wrong type")
 
     @classmethod
-    def claims(cls, table: Mapping[str, object]) -> bool:
+    def matches_table(cls, table: Mapping[str, object]) -> bool:
         return table["type"] in JSON_TYPES and cls.model_fields.keys() >= table.keys()
 
     @classmethod
-    def carried(cls, expected: object) -> list[object]:
+    def convertible_values(cls, expected: object) -> list[object]:
         if expected in ("string", "null"):
             return [""]
         return [_OF_TYPE.get(str(expected), expected)]
 
     @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
+    def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
         return {"type": type_of(start.values[0])}
 
 
@@ -431,16 +433,18 @@ class EqualsText(CheckBase):
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
         if isinstance(self.equals_text, str):
-            yield from _twins(self, self.equals_text, "compare amounts and codes with a plain value, or `near`")
+            yield from _number_blind_weakness(
+                self, self.equals_text, "compare amounts and codes with a plain value, or `near`"
+            )
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         return f"{say(self.equals_text)}, ignoring case and punctuation"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         return plain_verdict(json_equal(loose(self.equals_text), loose(value)), "different text")
 
     @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
+    def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
         return {"equals_text": start.values[0]}
 
 
@@ -468,7 +472,7 @@ _PLAIN_WORDS = r"(?:\(\?[a-z]+\))? (?:\\b|\.\*|\^|\()* [^\W\d_]+ (?:[ |'-]+[^\W\
 """Matches a pattern of plain words. Such a pattern is meant to match anywhere, like `contains`."""
 
 
-def _twins(check: CheckBase, text: str, hint: str) -> Iterator[Weakness]:
+def _number_blind_weakness(check: CheckBase, text: str, hint: str) -> Iterator[Weakness]:
     """Yield a weakness if a check of a text accepts the text with other numbers, and so with another meaning."""
     for twin in _with_other_numbers(text):
         if check.holds(twin):

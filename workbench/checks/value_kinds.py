@@ -20,16 +20,16 @@ from workbench.checks.check import (
     CheckVerdict,
     EqualsRule,
     NeverHoldsError,
-    Say,
-    Start,
+    ReplacedCheck,
     UnknownSampleError,
+    ValueWriter,
     Weakness,
     by_json,
     describe,
-    idle_threshold,
     not_comparable,
     plain_verdict,
     with_texts,
+    zero_threshold_advice,
 )
 from workbench.checks.fields import (
     ANY_TYPE,
@@ -85,7 +85,7 @@ class Equals(CheckBase):
     types = ANY_TYPE
     aliases = ("eq", "value")
     is_critic = compares_texts = True
-    failing = "is not"
+    failure_verb = "is not"
 
     equals: Annotated[JsonValue, Editor("value")]
     cast: bool = True
@@ -127,7 +127,7 @@ class Equals(CheckBase):
     def as_written(self) -> JsonValue:
         return self.equals if self.plain else super().as_written()
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         return say(self.equals) + ignoring_case(self)
 
     def verdict(self, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
@@ -153,7 +153,7 @@ class Equals(CheckBase):
         return self.verdict(value, by_json, context)
 
     @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
+    def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
         return {"equals": start.values[0]}
 
 
@@ -171,11 +171,11 @@ class _Flag(CheckBase):
     typed = "nothing; typing a value changes the check to `is`"
 
     @classmethod
-    def carried(cls, expected: object) -> list[object]:
+    def convertible_values(cls, expected: object) -> list[object]:
         return []
 
     @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
+    def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
         return {cls.kind: True}
 
 
@@ -186,7 +186,7 @@ class EqualsNull(_Flag):
     types = frozenset({"null"})
     aliases = ("isnull",)
     is_exact = True
-    failing = "is not"
+    failure_verb = "is not"
 
     equals_null: Literal[True]
 
@@ -205,7 +205,7 @@ class EqualsNull(_Flag):
     def samples(self) -> tuple[JsonValue, ...]:
         return self.listed
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         return "null"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -240,7 +240,7 @@ class Present(_Flag):
             raise NeverHoldsError("a value is given here")
         raise UnknownSampleError
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         return ANY_VALUE if self.present else NOT_GIVEN
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -272,7 +272,7 @@ class OneOf(CheckBase):
     def canonical(self) -> CheckBase:
         return with_texts(self, "one_of", self.one_of, tuple(map(canonical, self.one_of)))
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         return "one of " + (", ".join(map(say, self.one_of)) or "nothing") + ignoring_case(self)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -282,13 +282,13 @@ class OneOf(CheckBase):
         return plain_verdict(any(json_equal(allowed, value) for allowed in listed), "none of them")
 
     @classmethod
-    def carried(cls, expected: object) -> list[object]:
+    def convertible_values(cls, expected: object) -> list[object]:
         if isinstance(expected, list):
             return expected
         return [expected]
 
     @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
+    def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
         return {"one_of": start.values}
 
     @classmethod
@@ -306,7 +306,7 @@ class Range(CheckBase):
     types = NUMBERS
     aliases = ("between",)
     is_approximate = may_be_infinite = True
-    failing = "fails range"
+    failure_verb = "fails range"
 
     range: Pair
 
@@ -338,7 +338,7 @@ class Range(CheckBase):
         if low <= 0 and high >= _LARGE:
             yield f"{describe(self)} accepts every usual number", "write the bounds that matter", "warning"
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         return range_text(*self.range)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -349,13 +349,13 @@ class Range(CheckBase):
         return plain_verdict(low <= value <= high, "outside")
 
     @classmethod
-    def carried(cls, expected: object) -> list[object]:
+    def convertible_values(cls, expected: object) -> list[object]:
         if isinstance(expected, list):
             return [end for end in expected if is_number(end)]
         return [expected]
 
     @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
+    def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
         return {"range": start.ends}
 
     @classmethod
@@ -430,11 +430,11 @@ class Near(CheckBase):
             yield f"{describe(self)} accepts 0 and the double", "write a smaller tolerance", "warning"
 
     def advice(self) -> Iterator[Advice]:
-        yield from idle_threshold("match_threshold", self.match_threshold)
+        yield from zero_threshold_advice("match_threshold", self.match_threshold)
         if isinstance(self.tolerance, str) and not self.near:
             yield "tolerance", f"{self.tolerance} of 0 is 0, so only 0 passes", "write the tolerance as a number"
 
-    def describe(self, say: Say) -> str:
+    def describe(self, say: ValueWriter) -> str:
         if self.value_range is not None:
             return f"near {number_text(self.near)} on {range_text(*self.value_range)}"
         tolerance = self.tolerance or 0.0
@@ -494,7 +494,7 @@ class Near(CheckBase):
         return [near - distance, near + distance]
 
     @classmethod
-    def started(cls, start: Start) -> Mapping[str, object]:
+    def from_replaced(cls, start: ReplacedCheck) -> Mapping[str, object]:
         numbers = [number for number in start.values if is_number(number)] or [0]
         low, high = min(numbers), max(numbers)
         return {

@@ -27,7 +27,7 @@ from workbench.show.views.cases import titled_case_lines
 from workbench.show.views.gates import gate_demands
 from workbench.show.views.trajectory import repaired_line_of
 from workbench.show.visible import one_line
-from workbench.suite.case_words import ids_of, near_ids
+from workbench.suite.case_selectors import matching_ids, near_ids
 from workbench.trajectory.recording import event_to_line
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def _case_ids(history: History, batch: int | None, word: str) -> list[str]:
     if history.suites_with(word, batch):
         return [word]
     cases = history.case_names(batch)
-    if found := ids_of(word, cases):
+    if found := matching_ids(word, cases):
         return found
     option = history_option(history.file)
     if batch is not None:

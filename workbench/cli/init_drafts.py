@@ -46,8 +46,8 @@ from workbench.show.visible import one_line, visible
 from workbench.suite.files import FileState, save
 from workbench.suite.grading_model import GraderName
 from workbench.suite.model import Suite
-from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
+from workbench.suite.suite_text import SpliceError
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import ToolDefinition
 

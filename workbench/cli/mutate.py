@@ -86,11 +86,11 @@ def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: boo
         return INTERRUPTED
     mutation = Mutation.of(trying.plan, first, asked)
     # Mutants run in waves: a mutant that one case has noticed is not run on the others.
-    while (wave := mutation.wave()) is not None:
+    while (wave := mutation.next_plan()) is not None:
         results = trying.run(wave, "not every mutant was run")
         if results is None:
             return INTERRUPTED
-        mutation.take(results)
+        mutation.record_results(results)
     report = mutation.report()
     if not report.results:
         for title, why in report.left_out.items():

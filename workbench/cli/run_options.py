@@ -408,7 +408,13 @@ def _stop_of(arguments: argparse.Namespace) -> tuple[Stop | None, str | None]:
 
 def _added_variants(arguments: argparse.Namespace) -> tuple[AddedVariants, ...]:
     from workbench.evaluation.options import AddedVariants, OptionsError
-    from workbench.suite.added_variants import HOSTS, AddedVariantError, host_variants, prompt_variant, variants_in
+    from workbench.suite.added_variants import (
+        HOST_LIBRARY,
+        AddedVariantError,
+        host_variants,
+        prompt_variant,
+        variants_in,
+    )
 
     added = []
     try:
@@ -418,7 +424,7 @@ def _added_variants(arguments: argparse.Namespace) -> tuple[AddedVariants, ...]:
         for file in getattr(arguments, "system", ()):
             added.append(AddedVariants((prompt_variant(file),), str(file)))
         if getattr(arguments, "hosts", False):
-            added.append(AddedVariants(host_variants(), HOSTS))
+            added.append(AddedVariants(host_variants(), HOST_LIBRARY))
     except AddedVariantError as error:
         raise OptionsError(str(error)) from error
     return tuple(added)

@@ -32,7 +32,7 @@ if executes(__name__):
     from workbench.grading.run_summary import summary_of
     from workbench.grading.status import Status
     from workbench.history.records import HistoryError
-    from workbench.lab.shrink import Document, OutOfRunsError, Shrunk, Way, shrink, way_of
+    from workbench.lab.shrink import Document, FailureMode, OutOfRunsError, ShrinkResult, failure_mode_of, shrink
     from workbench.numerals import counted, figure, of_text
     from workbench.providers.built_in import is_built_in
     from workbench.show.report_files import why_not_writable, write_report
@@ -179,14 +179,14 @@ class _ShrinkAttempts:
         self._plan = trying.plan
         self._trying = trying
         self._made = 0
-        self._way: Way | None = None
+        self._way: FailureMode | None = None
 
     def shrink(self, document: Document) -> int:
         first = self._run(self._plan)
         case, model = self._plan.runs[0].case, self._plan.runs[0].model
         # The most frequent failure is the one to reproduce: a failure that first appears while shrinking is a different
         # bug.
-        ways = Counter(way_of(result, case) for result in first if result.status == Status.FAILED)
+        ways = Counter(failure_mode_of(result, case) for result in first if result.status == Status.FAILED)
         often = 0
         if ways:
             [(self._way, often)] = ways.most_common(1)
@@ -236,7 +236,7 @@ class _ShrinkAttempts:
         case: Case = file.suite.cases[0]
         failed = []
         for result in results:
-            if result.status == Status.FAILED and way_of(result, case) == self._way:
+            if result.status == Status.FAILED and failure_mode_of(result, case) == self._way:
                 failed.append(result)
         return len(failed) >= wanted
 
@@ -259,7 +259,7 @@ class _ShrinkAttempts:
         self._made += len(plan.runs)
         return results
 
-    def _report(self, document: Document, shrunk: Shrunk) -> int:
+    def _report(self, document: Document, shrunk: ShrinkResult) -> int:
         text = redacted(suite_text(shrunk.document))
         write(redacted("".join(f"{line}\n" for line in self._lines(document, shrunk))))
         file = self._arguments.output
@@ -273,7 +273,7 @@ class _ShrinkAttempts:
             return USAGE
         return OK
 
-    def _lines(self, document: Document, shrunk: Shrunk) -> Iterator[str]:
+    def _lines(self, document: Document, shrunk: ShrinkResult) -> Iterator[str]:
         if not shrunk.dropped:
             yield "nothing can be left out"
         for each in shrunk.dropped:

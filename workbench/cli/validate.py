@@ -194,7 +194,7 @@ def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
 def _default_surplus_rules(files: Iterable[SuiteFile]) -> Iterator[str]:
     """Yield a line for each grader whose default rule for surplus calls applies because suites set none."""
     from workbench.numerals import counted
-    from workbench.suite.grading_model import NEW_SUITES_FREE
+    from workbench.suite.grading_model import NEW_SUITE_EXTRA_CALLS
     from workbench.suite.settings import settings_of, surplus_calls_cost, surplus_rule
 
     suites: dict[tuple[str, str], dict[str, int]] = {}
@@ -211,7 +211,7 @@ def _default_surplus_rules(files: Iterable[SuiteFile]) -> Iterator[str]:
         cases = counted(sum(counts.values()), "case")
         yield (
             f"note: `extra_calls` is not set for {cases} of {where}: under `{by}` {rule}, even of a look-up;"
-            f' extra_calls = "{NEW_SUITES_FREE}" in [grading] allows calls of read-only tools'
+            f' extra_calls = "{NEW_SUITE_EXTRA_CALLS}" in [grading] allows calls of read-only tools'
         )
 
 

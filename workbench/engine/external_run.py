@@ -17,7 +17,7 @@ from workbench.limits import MAX_MILLISECONDS, MAX_TOKENS
 from workbench.providers.function import call_events, tool_call, with_ids
 from workbench.suite.frozen import Frozen, Items, NonEmpty
 from workbench.suite.model import Case, Suite
-from workbench.suite.problems import code, did_you_mean
+from workbench.suite.problems import did_you_mean, in_backticks
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import (
     CallFinished,
@@ -271,7 +271,7 @@ def _message_of(model: type[BaseModel], detail: ErrorDetails) -> str:
             return f"{place} is missing"
         case "extra_forbidden":
             known = _keys_at(model, parts)
-            hint = did_you_mean(str(parts[-1]), known) or f"known keys: {code(known)}"
+            hint = did_you_mean(str(parts[-1]), known) or f"known keys: {in_backticks(known)}"
             return f"{place} is an unknown key ({hint})"
         case "string_type" | "dict_type" if parts[-1:] == ["arguments"]:
             return f"{place} must be an object, or the JSON text of one, not {_kind(value)}"

@@ -23,8 +23,8 @@ from workbench.suite.variants import (
     SEPARATOR,
     UnknownVariantError,
     Variants,
-    contender,
     model_of,
+    target_name,
     variant_of,
     varied_case,
     varied_suite,
@@ -264,7 +264,7 @@ def _variants_of_case(case: Case, variants: Variants) -> Variants:
     """Return the variants that run a case. A case that is limited to certain variants runs the selected ones of these.
 
     If the plan selects no variant, such a case runs all of its variants."""
-    if not case.runs_in_variants_alone:
+    if not case.runs_only_in_variants:
         return variants
     own = frozenset(each.name for each in case.variants)
     if variants.all_of_them or variants == NO_VARIANTS:
@@ -287,7 +287,7 @@ def model_and_variant_names(suite: Suite, models: Iterable[str], variants: Varia
         for variant in selected:
             # An agent is a host itself, with its own prompt and tools.
             if variant is None or not (variant.host and model.startswith(AGENT)):
-                names[contender(model, variant)] = None
+                names[target_name(model, variant)] = None
     return tuple(names)
 
 

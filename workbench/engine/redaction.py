@@ -124,7 +124,9 @@ def _why_of_call(place: RedactedPlace, record: CallRecord, case: Case) -> str | 
         # Calls for the final state are recorded separately, so this compares the model's calls only.
         others = [other for disallowed in case.disallowed for _, other in disallowed.conditions]
         for wanted in (*case.expected_calls(), *others):
-            if wanted.means(record.tool) and any(each.result is not None for each in (wanted, *wanted.alternatives)):
+            if wanted.may_be_call_of(record.tool) and any(
+                each.result is not None for each in (wanted, *wanted.alternatives)
+            ):
                 return f"the result of {which} holds a secret, which is not stored, and is checked"
         return None
     checks = []

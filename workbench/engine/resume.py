@@ -249,7 +249,7 @@ def suite_of(history: History, batch: BatchRow, suite: SuiteRef) -> tuple[SuiteF
     today = load_suite(suite.file).standalone
     if today.suite is not None and today.hash == suite.hash:
         return today, []
-    then = replace(parse_suite(history.suite_text(suite), suite.file), as_then=True)
+    then = replace(parse_suite(history.suite_text(suite), suite.file), is_historical=True)
     changed = "was removed" if today.is_missing else "has changed"
     if then.hash != suite.hash:
         raise HistoryError(

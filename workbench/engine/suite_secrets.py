@@ -16,8 +16,8 @@ from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.config.variables import environment_names
 from workbench.encoding import toml_of
-from workbench.suite.model import agents_of, started_by
-from workbench.suite.problems import Place, written
+from workbench.suite.model import agents_of, servers_of
+from workbench.suite.problems import Place, place_text
 from workbench.suite.server_model import secret_texts
 from workbench.suite.settings import judged_checks
 from workbench.tools.connection import register_server_secrets
@@ -48,7 +48,7 @@ def register_secrets(program: Program, folder: Path, suite: Suite | None = None,
         names.update(spec.secret_variables)
     servers: tuple[Server, ...] = ()
     if suite is not None:
-        servers = (*started_by(suite), *(agent.as_server for agent in agents_of(suite)))
+        servers = (*servers_of(suite), *(agent.as_server for agent in agents_of(suite)))
     for server in servers:
         register_server_secrets(server, program.secrets)
         for value in secret_texts(server):
@@ -104,7 +104,7 @@ def written_out(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
         for place, value in _leaves(toml_of(text)):
             if (without := secrets.redacted(value)) is not value:
                 found = True
-                where = f"{file.path}:{file.positions.line(place)} ({written(place)})"
+                where = f"{file.path}:{file.positions.line(place)} ({place_text(place)})"
                 if place[-1] == "url":  # variables are not filled in there
                     yield f"{where} holds a secret: give it in headers, as ${{NAME}}"
                 else:

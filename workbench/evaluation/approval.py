@@ -20,7 +20,7 @@ from workbench.engine.model_specs import ModelSpecs
 from workbench.engine.plan import PlannedRun
 from workbench.engine.suite_secrets import register_run_secrets
 from workbench.suite.model import Case, Suite
-from workbench.suite.settings import judged_checks, models_named_by
+from workbench.suite.settings import all_model_names, judged_checks
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.trust import (
     ModelNeed,
@@ -152,7 +152,7 @@ class Needs:
                 must_ask=runs_any
                 and (whole.beside_models or bool(asked) or _lets_providers_run_tools(whole, of_suite, specs)),
                 mocks=can_run_on_mocks(file, asked, listings),
-                of_history=file.as_then or whole != stated,
+                of_history=file.is_historical or whole != stated,
             )
             requests.append(request)
         # A run reads its key only when it opens its model. Secrets must be known before anything about the runs is
@@ -172,7 +172,7 @@ class Needs:
             needs = replace(whole, models=(), provider_tools=())
             request = _request(file, needs, whole, specs, typed)
             starts = bool(needs.commands or needs.urls or needs.modules)
-            requests.append(replace(request, must_ask=starts, of_history=file.as_then))
+            requests.append(replace(request, must_ask=starts, of_history=file.is_historical))
         specs.freeze()
         return cls(tuple(requests), specs)
 
@@ -198,7 +198,7 @@ class Needs:
             if needs.nothing:
                 continue
             request = _request(file, needs, needs_of(file, specs), specs)
-            requests.append(replace(request, asked=asked, of_history=file.as_then))
+            requests.append(replace(request, asked=asked, of_history=file.is_historical))
         specs.freeze()
         return cls(tuple(requests), specs)
 
@@ -397,7 +397,7 @@ def _request(
         environment = error
     request = Request(file, needs, whole, Grant(needs, environment, code))
     # A history may come from anywhere. Nothing in it counts as typed on this machine.
-    if file.as_then or file.path not in typed:
+    if file.is_historical or file.path not in typed:
         return request
     return replace(request, typed=_typed_part(request, typed[file.path]))
 
@@ -439,7 +439,7 @@ def needs_of(file: SuiteFile, specs: ModelSpecs) -> SuiteNeeds:
         of_project = specs.of_project(file.path)
     except ConfigError:
         of_project = ()
-    named = (spec_of(name, file.path, specs, by_suite=True) for name in models_named_by(file.suite))
+    named = (spec_of(name, file.path, specs, by_suite=True) for name in all_model_names(file.suite))
     asked = set()
     for spec in (*of_project, *named):
         if spec is not None and spec.problem is None and needs_asking(spec):

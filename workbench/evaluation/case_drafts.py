@@ -32,7 +32,7 @@ from workbench.show.views.grades import issue_text
 from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line, shortened
 from workbench.suite.expected_calls import ANY_TOOL
-from workbench.suite.grading_model import NEW_SUITES_FREE, GraderName
+from workbench.suite.grading_model import NEW_SUITE_EXTRA_CALLS, GraderName
 from workbench.suite.model import Suite
 from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table, suite_text
@@ -284,7 +284,7 @@ def checking_suite(
     cases = []
     for number, draft in enumerate(drafts, 1):
         cases.append({**draft.table(), "id": f"draft-{number}"})
-    grading: Table = {"by": by, "extra_calls": NEW_SUITES_FREE}
+    grading: Table = {"by": by, "extra_calls": NEW_SUITE_EXTRA_CALLS}
     body: Table = {"grading": grading, "tools": [*map(_written, tools.values())], "cases": cases}
     if like is not None:
         grading["by"] = by or like.grading.by

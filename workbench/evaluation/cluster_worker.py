@@ -333,7 +333,7 @@ class Node:
 
 
 def _suite_of(text: SuiteText) -> SuiteFile:
-    return replace(parse_suite(text.text, text.path), hash=text.hash, as_then=text.as_then)
+    return replace(parse_suite(text.text, text.path), hash=text.hash, is_historical=text.is_historical)
 
 
 class _PackingRedaction:

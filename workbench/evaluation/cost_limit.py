@@ -227,7 +227,7 @@ def _no_price(kind: str, name: str) -> str:
 
 def _sent(run: PlannedRun, listings: StoredListings) -> int:
     case = run.case
-    texts = [run.settings.system, case.first_words, *(message.content for message in case.messages)]
+    texts = [run.settings.system, case.opening_text, *(message.content for message in case.messages)]
     tools = list(definitions_for(run.suite, case))
     remembered = listings.of(run.suite, run.file.path)
     for server in run.suite.servers:

@@ -24,7 +24,7 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.client_servers import ClientConfigError, FoundServers
 from workbench.show.visible import one_line, shortened
 from workbench.suite.expected_calls import ANY_TOOL
-from workbench.suite.grading_model import NEW_SUITES_FREE, GraderName
+from workbench.suite.grading_model import NEW_SUITE_EXTRA_CALLS, GraderName
 from workbench.suite.model import TEMPLATE_REQUEST, TEMPLATE_SKIP, derived_id
 from workbench.suite.render import Table, block_text, header, key_text, suite_text
 from workbench.suite.render import one_line as one_line_value
@@ -97,7 +97,7 @@ def starter_suite(
     tools = list(by_name.values())
     groups = _groups(tools)
     names = _Names()
-    grading: Table = {"extra_calls": NEW_SUITES_FREE}
+    grading: Table = {"extra_calls": NEW_SUITE_EXTRA_CALLS}
     if by is not None:
         grading = {"by": by, **grading}
     drafted = frozenset(draft.about for draft in drafts)

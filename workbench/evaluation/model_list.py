@@ -29,7 +29,7 @@ from workbench.providers.http.checks import CheckResult
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import ModelError
 from workbench.suite.project import Search, find_suites
-from workbench.suite.settings import judged_checks, models_named_by
+from workbench.suite.settings import all_model_names, judged_checks
 from workbench.suite.suite_file import SuiteFile, load_suite
 from workbench.suite.trust import ModelNeed
 
@@ -351,7 +351,7 @@ def named_models(paths: Sequence[Path], program: Program, search: Search) -> Fou
         if file.suite is None:
             found.problems[f"{file.path} has problems and was skipped: see 'workbench validate'"] = None
             continue
-        names = list(models_named_by(file.suite))
+        names = list(all_model_names(file.suite))
         for case in file.suite.cases:
             for check in judged_checks(file.suite, case):
                 if check.model:

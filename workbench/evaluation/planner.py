@@ -228,13 +228,13 @@ def _chosen_cases(options: RunOptions, files: Iterable[SuiteFile]) -> tuple[list
     if not options.cases:
         return [], []
     # Lazy import: most plans run all cases.
-    from workbench.suite.case_words import ids_of, near_ids
+    from workbench.suite.case_selectors import matching_ids, near_ids
 
     cases = [case for suite in suites_of(files).values() for case in suite.cases]
     ids: list[str] = []
     problems: list[str] = []
     for word in options.cases:
-        ids += (found := ids_of(word, cases))
+        ids += (found := matching_ids(word, cases))
         if not found:
             known = f"there are {_some({case.id for case in cases})}"
             if near := near_ids(word, cases):

@@ -49,7 +49,7 @@ from workbench.suite.grading_model import Gate
 from workbench.suite.model import Case, Suite
 from workbench.suite.problems import did_you_mean
 from workbench.suite.rules import MEASURES, NAMED_MEASURE
-from workbench.suite.suite_file import LineOf, no_line
+from workbench.suite.suite_file import LineOf, unknown_line
 from workbench.version import __version__
 
 # Lazy imports: few reports are compared or become JSON.
@@ -154,7 +154,7 @@ class Report:
     """Returns the key of the suite for which a run counts. Runs with equal keys may belong to one case."""
     program_version: str = __version__
     """The version of the program that made the runs."""
-    line_of: LineOf = field(default=no_line, repr=False)
+    line_of: LineOf = field(default=unknown_line, repr=False)
     """The line of a case in the file of its suite."""
     secrets: Secrets = field(default=NO_SECRETS, repr=False)
 

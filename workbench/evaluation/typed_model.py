@@ -336,7 +336,7 @@ def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
     Comments, other settings and the rest of the file stay unchanged. Raises ConfigError if the file cannot be read or
     written.
     """
-    from workbench.suite.toml_edit import CannotEditError, edited
+    from workbench.suite.toml_edit import CannotEditError, edit_toml
 
     file = known.file
     assert file is not None
@@ -359,7 +359,7 @@ def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
         line_end = "\n"
         if "\r\n" in text:
             line_end = "\r\n"
-        text = mark + edited(text.removeprefix(mark), old, new, line_end)
+        text = mark + edit_toml(text.removeprefix(mark), old, new, line_end)
     except CannotEditError as error:
         raise ConfigError(f"{file}: {spec.name} cannot be changed here ({error}): change it in the file") from error
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from workbench.checks.check import Check, CheckContext, evaluate, why
+from workbench.checks.check import Check, CheckContext, evaluate, verdict_text
 from workbench.checks.patterns import CheckError
 from workbench.dataclasses import CachedByIdentity
 from workbench.suite.expected_calls import ExpectedCall, with_forbidden
@@ -32,7 +32,7 @@ def result_mismatch(expected: ExpectedCall, record: CallRecord, context: CheckCo
         raise CheckError(f"{expected.tool}: result: {error}") from error
     if verdict.holds:
         return None
-    return f"returned another result: {why(expected.result, verdict, value)}"
+    return f"returned another result: {verdict_text(expected.result, verdict, value)}"
 
 
 def _whole_alternatives(call: ExpectedCall) -> tuple[ExpectedCall, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import NamedTuple
 
-from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, CheckVerdict, asks, describe, evaluate
+from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, CheckVerdict, describe, evaluate, has_kind
 from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.checks.value_kinds import Equals
@@ -476,7 +476,7 @@ class CriticPairing:
 
     def _judged(self, row: int, column: int, critic: Critic) -> CheckVerdict:
         name, arguments = critic.argument, self._filled[column]
-        if not self._same_tool(row, column) and asks(critic.check, Judged):
+        if not self._same_tool(row, column) and has_kind(critic.check, Judged):
             return _OF_ANOTHER_TOOL
         try:
             return judge(critic.check, arguments.get(name), name in arguments, self._compatible, self._context)

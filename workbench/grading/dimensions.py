@@ -351,7 +351,7 @@ def _compared(
         if earned is not None:
             halves += earned
             entries += 1
-    for name in expected.unwanted(arguments):
+    for name in expected.disallowed_arguments(arguments):
         found.append((name, None, _FORBIDDEN, _NOTHING))
         entries += 1
     score = halves / (2 * entries) if entries else 1.0
@@ -423,7 +423,7 @@ def _argument_issues(expected: ExpectedCall, record: CallRecord, line: CallPairi
         is_validator = verdict.argument in compared
         compared.add(verdict.argument)
         # `requirements` reports forbidden arguments because they are an issue under every grader.
-        if verdict.holds is False and not (verdict.given and expected.unwanted([verdict.argument])):
+        if verdict.holds is False and not (verdict.given and expected.disallowed_arguments([verdict.argument])):
             issue = argument_issue(expected, record, line, verdict)
             if is_validator or checks[verdict.argument].optional:
                 issue = issue._replace(kind="invalid argument")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, all_hold, describe, evaluate, why
+from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, all_hold, describe, evaluate, verdict_text
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value, json_equal
 from workbench.grading.call_results import result_value
@@ -135,7 +135,7 @@ def _change_issues(
     for row, wanted in enumerate(expected):
         if row in met:
             continue
-        near = next((call for call in left if wanted.means(calls[call].tool)), None)
+        near = next((call for call in left if wanted.may_be_call_of(calls[call].tool)), None)
         if near is None:
             yield _missing(wanted, trajectory)
         else:
@@ -153,7 +153,7 @@ def _change_issues(
 
 
 def _fits(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> bool:
-    if not expected.means(record.tool) or expected.unwanted(record.arguments):
+    if not expected.may_be_call_of(record.tool) or expected.disallowed_arguments(record.arguments):
         return False
     if expected.args is None:
         return True
@@ -167,7 +167,7 @@ def _fits(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> 
 
 def _missing(expected: ExpectedCall, trajectory: Trajectory) -> Issue:
     reason = "no such call was made"
-    tried = [index for index, record in enumerate(trajectory.calls) if expected.means(record.tool)]
+    tried = [index for index, record in enumerate(trajectory.calls) if expected.may_be_call_of(record.tool)]
     call = None
     if tried:
         call = tried[-1]
@@ -207,8 +207,8 @@ def _differs(
         value, given = record.arguments.get(name), name in record.arguments
         found = evaluate(check, value, given, context=context)
         if not found.holds:
-            wrong.append(f"{name}: {why(check, found, value, given)}")
-    wrong += [f"{name}: must not be given" for name in expected.unwanted(record.arguments)]
+            wrong.append(f"{name}: {verdict_text(check, found, value, given)}")
+    wrong += [f"{name}: must not be given" for name in expected.disallowed_arguments(record.arguments)]
     if not wrong:
         wrong.append("no arguments are expected")
     return Issue(

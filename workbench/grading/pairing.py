@@ -543,7 +543,7 @@ class Candidates:
             values = tuple(_loosely(plain[name]) for name in names)
         except RecursionError:
             return (tool,)
-        if not names and not self._ask_outside and any(check.asks_outside for check in checks.values()):
+        if not names and not self._ask_outside and any(check.uses_outside_service for check in checks.values()):
             return _NOWHERE
         # A call is looked up once per shape, so the number of shapes is limited. The tool alone is always a valid
         # bucket.

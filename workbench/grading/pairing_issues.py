@@ -81,7 +81,7 @@ def _argument_findings(wanted: ExpectedCall, record: CallRecord, pairing: CallPa
         if verdict.holds is None or (verdict.holds and verdict.score >= verdict.weight - ROUNDING_SLACK):
             continue
         # `requirements` reports a forbidden argument because it is an issue under every grader.
-        if not verdict.given or not wanted.unwanted([verdict.argument]):
+        if not verdict.given or not wanted.disallowed_arguments([verdict.argument]):
             yield argument_issue(wanted, record, pairing, verdict)
     if closed and wanted.args is not None and not record.arguments.keys() <= wanted.args.keys():
         yield from _without_verdict(wanted, record, pairing)
@@ -130,7 +130,7 @@ def argument_issue(expected: ExpectedCall, record: CallRecord, pairing: CallPair
 
 
 def _without_verdict(expected: ExpectedCall, record: CallRecord, pairing: CallPairing) -> Iterator[Issue]:
-    named = {*(expected.args or {}), *expected.unwanted(record.arguments)}
+    named = {*(expected.args or {}), *expected.disallowed_arguments(record.arguments)}
     named.update(verdict.argument for verdict in pairing.arguments)
     for name in record.arguments:
         if name not in named:

@@ -173,7 +173,9 @@ class _Surplus:
 
         `in_order` is for graders that compare calls position by position."""
         rows, columns = range(len(self._expected)), range(len(self._calls))
-        if not any(self._expected[row].means(self._calls[call].tool) for row in rows for call in self._candidates):
+        if not any(
+            self._expected[row].may_be_call_of(self._calls[call].tool) for row in rows for call in self._candidates
+        ):
             return self._candidates
         if len(rows) * len(columns) > MAX_PAIRS:
             self.is_optimal = False
@@ -191,14 +193,14 @@ class _Surplus:
         for row in rows:
             if row not in pairs:
                 for call in left:
-                    if self._expected[row].means(self._calls[call].tool):
+                    if self._expected[row].may_be_call_of(self._calls[call].tool):
                         left.remove(call)
                         break
         return frozenset(left)
 
     def _gain(self, row: int, column: int) -> int:
         wanted, record = self._expected[row], self._calls[column]
-        if not wanted.means(record.tool):
+        if not wanted.may_be_call_of(record.tool):
             return 0
         # Three digits of one number, the most important first: whether the call fits; whether it would be wrong as a
         # surplus call, because it is not free; how near it is.
@@ -216,7 +218,7 @@ class _Surplus:
             return 1, False
         arguments = self._registry.filled(record.tool, record.arguments)
         scores = []
-        fits = not wanted.unwanted(record.arguments)
+        fits = not wanted.disallowed_arguments(record.arguments)
         for name, check in (wanted.args or {}).items():
             verdict = evaluate(check, arguments.get(name), name in arguments, equal=self._equal, context=self._context)
             score = min(max(verdict.score, 0.0), 1.0)
@@ -551,9 +553,9 @@ def _other_duplicates(duplicates: Iterable[Issue], issues: Iterable[Issue]) -> I
 
 
 def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, context: CheckContext) -> bool:
-    if not prohibition.means(record.tool):
+    if not prohibition.may_be_call_of(record.tool):
         return False
-    if prohibition.unwanted(record.arguments):
+    if prohibition.disallowed_arguments(record.arguments):
         return False
     # A prohibition without `args` forbids every call of the tool, even one with broken arguments.
     if prohibition.args is None:
@@ -576,7 +578,7 @@ def _forbidden_arguments(
             continue
         record = calls[pairing.call]
         wanted = expected[pairing.expected_call]
-        for name in wanted.unwanted(record.arguments):
+        for name in wanted.disallowed_arguments(record.arguments):
             yield Issue(
                 "forbidden argument",
                 "this argument must not be given",

@@ -233,7 +233,7 @@ class _Calls:
     def _arguments_fit(self, expected: ExpectedCall, checks: Mapping[str, Check], record: CallRecord) -> bool:
         if self._by == "trajectory":
             return arguments_hold(expected, record, {}, self._context)
-        if record.is_broken or expected.unwanted(record.arguments):
+        if record.is_broken or expected.disallowed_arguments(record.arguments):
             return False
         if expected.args is None:
             return True
@@ -245,7 +245,7 @@ class _Calls:
             if type(check) is Equals and name in arguments:
                 if not self._equal(check, arguments[name]):
                     return False
-            elif check.asks_outside:
+            elif check.uses_outside_service:
                 asking.append(name)
             elif not self._verdict(expected, name, check, arguments).holds:
                 return False

@@ -61,7 +61,7 @@ from workbench.grading.valid_arguments import check_calls
 from workbench.suite.expected_calls import AnyOrder, ExpectedCall
 from workbench.suite.grading_model import GRADERS, GraderName
 from workbench.suite.model import Case, Suite
-from workbench.suite.settings import REVIEW, CaseSettings, Grading, Limits, settings_of
+from workbench.suite.settings import USER_REVIEW, CaseSettings, Grading, Limits, settings_of
 from workbench.suite.user_model import ScriptedMessage, UserTable
 from workbench.trajectory.events import FinishReason, JsonValue, RunFinished
 from workbench.trajectory.trajectory import Round, Trajectory
@@ -489,7 +489,7 @@ def _said(wrong: ArgumentVerdict, wanted: ExpectedCall) -> str:
     for alternative in wanted.alternatives:
         check = (alternative.args or {}).get(wrong.argument)
         if check is not None and describe(check) == wrong.expected:
-            fails = check.failing
+            fails = check.failure_verb
     return f"{wrong.argument} {describe_value(wrong.got)} {fails} {wrong.expected}"
 
 
@@ -605,7 +605,7 @@ def _raise_if_user_at_fault(user: UserTable, trajectory: Trajectory, context: Ch
     told: dict[str, JsonValue] = {"goal": user.goal, "style": user.style, "opening": user.opening}
     told["facts"] = {name: fact.value for name, fact in user.withheld.items()}
     value: dict[str, JsonValue] = {"instructions": told, "conversation": transcript_of(trajectory)}
-    found = evaluate(REVIEW, value, context=context)
+    found = evaluate(USER_REVIEW, value, context=context)
     if not found.holds:
         raise UserFaultError(f"{SIMULATED_USER} broke its instructions: {found.note or 'the judge gives no reason'}")
 

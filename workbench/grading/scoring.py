@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Literal, Protocol, TypeVar
 
-from workbench.checks.check import Check, CheckBase, CheckContext, Checks, EqualsRule, asks, describe, evaluate
+from workbench.checks.check import Check, CheckBase, CheckContext, Checks, EqualsRule, describe, evaluate, has_kind
 from workbench.checks.combined_kinds import Judged
 from workbench.checks.fields import NAMED_WEIGHTS, Weight
 from workbench.checks.patterns import CheckError
@@ -159,7 +159,7 @@ def judge_arguments(
     verdicts: dict[str, ArgumentVerdict] = {}
     judged = set()
     for name, check in listed.items():
-        if type(check) is not Equals and asks(check, Judged):
+        if type(check) is not Equals and has_kind(check, Judged):
             judged.add(name)
     # Judges cost money and time. They come last and are not asked if the other checks have already decided.
     wrong = bool(judged) and not arguments.keys() <= checks.keys()

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, CheckVerdict, asks, describe, evaluate
+from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, CheckVerdict, describe, evaluate, has_kind
 from workbench.checks.combined_kinds import Judged, PythonCheck
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import canonical, canonical_text
@@ -166,7 +166,7 @@ class _Reading:
     def _taken(self, members: range, cursor: int) -> dict[int, int]:
         """Return the calls of a position's members, from `cursor` on: as many and as early as possible (A10)."""
         (first, *others), among = members, self._among
-        if others or not among.compares_all or self._wanted[first].asks_outside:
+        if others or not among.compares_all or self._wanted[first].uses_outside_service:
             return maximum_matching(members, self._calls_for(members, cursor), self._fits, among)
         # The common case, a single expectation in a small run, needs no search for a pairing.
         for call in range(cursor, len(self._calls)):
@@ -200,7 +200,7 @@ class _Reading:
             verdicts: _Verdicts = {}
             fits = arguments_hold(self._expected[expected], self._calls[call], verdicts, self._context)
             self._fitting[expected, call] = fits
-            if fits or self._wanted[expected].asks_outside:
+            if fits or self._wanted[expected].uses_outside_service:
                 self._verdicts[expected, call] = verdicts
         return fits
 
@@ -281,7 +281,7 @@ class _Reading:
         for asked in self._wanted[expected].checks:
             if asked.argument in arguments or not asked.check.optional:
                 shown.append(_shown(asked.argument, verdicts[asked.argument], asked.described, arguments))
-        unwanted = self._expected[expected].unwanted(arguments)
+        unwanted = self._expected[expected].disallowed_arguments(arguments)
         for name in unwanted:
             shown.append(_shown(name, _FORBIDDEN, "not to be given", arguments))
         if self._expected[expected].args == {}:
@@ -385,17 +385,17 @@ class _Wanted(NamedTuple):
     tool: str
     checks: tuple[_Asked, ...]
     in_turn: tuple[_Asked, ...]
-    asks_outside: bool
+    uses_outside_service: bool
 
 
 def _made_ready(expected: ExpectedCall) -> _Wanted:
     checks = []
     for name, check in (expected.args or {}).items():
         checks.append(_Asked(name, check.canonical(), check.compares_texts, describe(check)))
-    asks_outside = any(asked.check.asks_outside for asked in checks)
+    uses_outside_service = any(asked.check.uses_outside_service for asked in checks)
     # Functions and then judges come last and are called only when everything else holds (A8).
-    in_turn = sorted(checks, key=lambda asked: (asks(asked.check, Judged), asks(asked.check, PythonCheck)))
-    return _Wanted(canonical_text(expected.tool), tuple(checks), tuple(in_turn), asks_outside)
+    in_turn = sorted(checks, key=lambda asked: (has_kind(asked.check, Judged), has_kind(asked.check, PythonCheck)))
+    return _Wanted(canonical_text(expected.tool), tuple(checks), tuple(in_turn), uses_outside_service)
 
 
 _wanted: CachedByIdentity[ExpectedCall, _Wanted] = CachedByIdentity(_made_ready)
@@ -410,7 +410,7 @@ def _meets(expected: ExpectedCall, record: CallRecord, *, context: CheckContext)
 def arguments_hold(expected: ExpectedCall, record: CallRecord, verdicts: _Verdicts, context: CheckContext) -> bool:
     """Return whether the arguments are as expected; `verdicts` collects the verdicts up to the first failed check."""
     arguments = record.arguments
-    if expected.unwanted(arguments):
+    if expected.disallowed_arguments(arguments):
         return False
     if record.is_broken:
         return False

@@ -33,7 +33,7 @@ from workbench.history.packing import (
     unpacked_bytes,
 )
 from workbench.history.records import CaseTexts, DamagedError, NewBatch, RunRow, SuiteRef
-from workbench.suite.excerpts import Blocks, CutText, case_blocks
+from workbench.suite.excerpts import Blocks, SplitSuiteText, case_blocks
 from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.fold import TrajectoryError
 
@@ -316,7 +316,7 @@ class StoredRows:
         self._suites: dict[int, SuiteRef] = {}
         self._damaged_suites: dict[Any, str] = {}
         """The reasons why suites cannot be read, by the ids of the suites."""
-        self._cut_texts: dict[int, CutText] = {}
+        self._cut_texts: dict[int, SplitSuiteText] = {}
         self._regraded_texts: dict[int, CaseTexts] = {}
         """The texts of the regrade that was read last, by its id."""
         self._shared_texts: dict[int, bytes] = {}
@@ -412,13 +412,13 @@ class StoredRows:
             else:
                 self._suites[id_] = SuiteRef(id_, folder_of_stored(self.file, project), *others)
 
-    def _cut_text(self, suite: int) -> CutText:
+    def _cut_text(self, suite: int) -> SplitSuiteText:
         if suite not in self._cut_texts:
             text, packed_positions = self._stored("SELECT text, blocks FROM suites WHERE id = ?", (suite,))[0]
             blocks: Blocks = ()
             if packed_positions is not None:
                 blocks = unpacked_blocks(packed_positions)
-            _keep(self._cut_texts, suite, CutText(unpacked(text), blocks))
+            _keep(self._cut_texts, suite, SplitSuiteText(unpacked(text), blocks))
         return self._cut_texts[suite]
 
     def _shared_text(self, id_: int | None) -> bytes | None:

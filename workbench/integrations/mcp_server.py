@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field
 import workbench
 from workbench.api.approval import standing_approval
 from workbench.dataclasses import dataclass
-from workbench.suite.case_words import ids_of
+from workbench.suite.case_selectors import matching_ids
 from workbench.suite.project import find_suites
 from workbench.suite.settings import judged_checks
 from workbench.suite.suite_file import load_suite
@@ -299,7 +299,7 @@ class _ServerTools:
         known = [case for suite in suites for case in suite.cases]
         ids: set[str] = set()
         for word in cases:
-            ids.update(ids_of(word, known))
+            ids.update(matching_ids(word, known))
         for suite in suites:
             for case in suite.cases:
                 chosen = (not cases or case.id in ids) and (not tags or {*tags} & {*case.tags})

@@ -22,7 +22,7 @@ from workbench.grading.repeats import joined
 from workbench.suite.added_variants import with_variants
 from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile
-from workbench.suite.variants import contender
+from workbench.suite.variants import target_name
 from workbench.trajectory.events import JsonValue, ToolDefinition, names_of_tools
 from workbench.trajectory.json_schema import properties_of, required_names
 from workbench.trajectory.trajectory import tools_of
@@ -141,7 +141,7 @@ def _decoys(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
         yield Mutant(name, "decoys", (), {"name": name, "tools": added}, count)
 
 
-def expects(case: Case, tools: Iterable[str]) -> bool:
+def expects_tool_of(case: Case, tools: Iterable[str]) -> bool:
     names = set(tools)
     return not names.isdisjoint(tools_of(case.alternatives))
 
@@ -150,7 +150,7 @@ def expects(case: Case, tools: Iterable[str]) -> bool:
 # runs. Each wave runs the other mutants on twice as many cases as the wave before. Cases that expect the mutated tools
 # come first.
 
-CaseOf = tuple[Path, str, str]
+MutatedCaseKey = tuple[Path, str, str]
 """A case with a model: the path of the suite, the id of the case, the name of the model."""
 
 
@@ -170,18 +170,19 @@ class MutationOptions:
 class Mutation:
     """The runs of a plan's cases with mutants, after the runs without mutants.
 
-    Call `wave` for the next runs and `take` with their results until `wave` returns `None`. Then call `report`.
+    Call `next_plan` for the next runs and `record_results` with their results until `next_plan` returns `None`. Then
+    call `report`.
     """
 
     plan: Plan
     options: MutationOptions
-    _origins: dict[CaseOf, list[PlannedRun]] = field(default_factory=dict)
+    _origins: dict[MutatedCaseKey, list[PlannedRun]] = field(default_factory=dict)
     _mutants: dict[Path, tuple[Mutant, ...]] = field(default_factory=dict)
     _files: dict[Path, SuiteFile] = field(default_factory=dict)
-    _waiting: dict[tuple[Path, str, str], list[CaseOf]] = field(default_factory=dict)
+    _waiting: dict[tuple[Path, str, str], list[MutatedCaseKey]] = field(default_factory=dict)
     """The cases not yet run with a mutant, by suite, mutant and model; cases likely to notice the mutant come first."""
-    _noticed: dict[tuple[Path, str, str], dict[CaseOf, str]] = field(default_factory=dict)
-    _of_run: dict[str, tuple[tuple[Path, str, str], CaseOf]] = field(default_factory=dict)
+    _noticed: dict[tuple[Path, str, str], dict[MutatedCaseKey, str]] = field(default_factory=dict)
+    _of_run: dict[str, tuple[tuple[Path, str, str], MutatedCaseKey]] = field(default_factory=dict)
     _left_out: dict[str, str] = field(default_factory=dict)
     _size: int = 1
     _spared: int = 0
@@ -195,7 +196,7 @@ class Mutation:
         made = cls(plan, options)
         by_id = by_run_id(results)
         offered: dict[Path, dict[str, ToolDefinition]] = {}
-        finished: dict[CaseOf, list[RunResult]] = {}
+        finished: dict[MutatedCaseKey, list[RunResult]] = {}
         for run in plan.runs:
             key = run.file.path, run.case.id, run.model
             result = by_id.get(run.run_id)
@@ -208,8 +209,8 @@ class Mutation:
                     offered.setdefault(run.file.path, {}).setdefault(tool.name, tool)
         # The cases that pass without a mutant, by suite and model. Rows of one case have similar expectations: only one
         # row is run.
-        sound: dict[Path, dict[str, list[CaseOf]]] = {}
-        templates: set[CaseOf] = set()
+        sound: dict[Path, dict[str, list[MutatedCaseKey]]] = {}
+        templates: set[MutatedCaseKey] = set()
         for key, runs in finished.items():
             status = joined(runs).status
             template = made._template(key)
@@ -229,17 +230,17 @@ class Mutation:
                     made._waiting[file.path, mutant.name, model] = cases
         return made
 
-    def _case(self, key: CaseOf) -> Case:
+    def _case(self, key: MutatedCaseKey) -> Case:
         return self._origins[key][0].case
 
-    def _template(self, key: CaseOf) -> CaseOf:
+    def _template(self, key: MutatedCaseKey) -> MutatedCaseKey:
         """Return the key of the case as written. The case of a row is the one with `each`."""
         return key[0], self._case(key).template or key[1], key[2]
 
-    def _should(self, key: CaseOf, mutant: Mutant) -> bool:
-        return expects(self._case(key), mutant.tools)
+    def _should(self, key: MutatedCaseKey, mutant: Mutant) -> bool:
+        return expects_tool_of(self._case(key), mutant.tools)
 
-    def wave(self) -> Plan | None:
+    def next_plan(self) -> Plan | None:
         """Return the plan of the next runs; `None` if there are none left."""
         runs: list[PlannedRun] = []
         for key, cases in self._waiting.items():
@@ -270,11 +271,11 @@ class Mutation:
         variant = file.suite.variant_of_name(mutant.name)
         written = file.suite.case_of_id(origin.written.id)
         return replace(
-            origin, run_id=next_run_id(), file=file, written=written, model=contender(origin.asked_model, variant)
+            origin, run_id=next_run_id(), file=file, written=written, model=target_name(origin.asked_model, variant)
         )
 
-    def take(self, results: Iterable[RunResult]) -> None:
-        repeats: dict[tuple[tuple[Path, str, str], CaseOf], list[RunResult]] = {}
+    def record_results(self, results: Iterable[RunResult]) -> None:
+        repeats: dict[tuple[tuple[Path, str, str], MutatedCaseKey], list[RunResult]] = {}
         for result in results:
             if result.run_id in self._of_run:
                 repeats.setdefault(self._of_run[result.run_id], []).append(result)
@@ -291,7 +292,7 @@ class Mutation:
             suite = self._files[path].suite
             assert suite is not None
             # The executed row represents all rows of its case.
-            should: dict[CaseOf, CaseOf] = {}
+            should: dict[MutatedCaseKey, MutatedCaseKey] = {}
             for key in (*cases, *self._origins):
                 if key[0] == path and key[2] == model and self._should(key, mutant):
                     should.setdefault(self._template(key), key)
@@ -314,5 +315,5 @@ class Mutation:
                 unclear=self._titles(unclear),
             )
 
-    def _titles(self, keys: Iterable[CaseOf]) -> tuple[str, ...]:
+    def _titles(self, keys: Iterable[MutatedCaseKey]) -> tuple[str, ...]:
         return tuple(self._case(key).name for key in keys)

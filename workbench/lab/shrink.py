@@ -24,7 +24,7 @@ from workbench.suite.model import Case
 Document = dict[str, Any]
 """The content of a suite with one case, as parsed TOML."""
 
-Way = tuple[Cause, Subject | None]
+FailureMode = tuple[Cause, Subject | None]
 """How a run fails: its main cause, and the tool or argument concerned."""
 
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -38,7 +38,7 @@ class OutOfRunsError(Exception):
 
 
 @dataclass(frozen=True)
-class Dropped:
+class RemovedPieces:
     """The removed pieces of one kind; `of` is the number of all pieces of the kind."""
 
     kind: str
@@ -47,23 +47,23 @@ class Dropped:
 
 
 @dataclass
-class Shrunk:
+class ShrinkResult:
     """The remaining document, and the removed pieces.
 
     `complete` is false if the limit of runs ended the search. Then more pieces might be removable.
     """
 
     document: Document
-    dropped: list[Dropped] = field(default_factory=list)
+    dropped: list[RemovedPieces] = field(default_factory=list)
     complete: bool = True
 
 
-_Put = Callable[[Document, Sequence[Any]], Document]
-_Kind = tuple[str, Callable[[Document], list[Any]], _Put]
+_KeepPieces = Callable[[Document, Sequence[Any]], Document]
+_Kind = tuple[str, Callable[[Document], list[Any]], _KeepPieces]
 """A kind of piece: name, a function that lists a document's pieces, and a function that keeps only some pieces."""
 
 
-def way_of(result: RunResult, case: Case) -> Way | None:
+def failure_mode_of(result: RunResult, case: Case) -> FailureMode | None:
     """Return the way in which a run fails; `None` for a run that does not fail."""
     failed = failures_of([(result, case)]).runs
     if not failed:
@@ -72,33 +72,35 @@ def way_of(result: RunResult, case: Case) -> Way | None:
     return first.cause, first.subject
 
 
-def shrink(document: Document, way: Way, offered: Sequence[str], fails: Callable[[Document], bool]) -> Shrunk:
+def shrink(
+    document: Document, way: FailureMode, offered: Sequence[str], fails: Callable[[Document], bool]
+) -> ShrinkResult:
     """Remove every piece of a document that is not needed for its case to fail.
 
     `offered` names the tools that the case's runs were offered. `fails` makes a run and returns whether a document
     still fails in this way. If `fails` raises OutOfRunsError, the search ends with the smallest document so far.
     """
-    shrunk = Shrunk(document)
+    shrunk = ShrinkResult(document)
     # Each kind continues with the document that the previous kinds left.
     for kind, pieces, put in _kinds(document, way, offered):
         found = pieces(shrunk.document)
-        kept, shrunk.complete = _least(found, partial(_fails_with, shrunk.document, put, fails))
+        kept, shrunk.complete = _minimal_pieces(found, partial(_fails_with, shrunk.document, put, fails))
         if len(kept) < len(found):
             shrunk.document = put(shrunk.document, kept)
             # By identity, because equal words and sentences are different pieces.
             kept_ids = set(map(id, kept))
             dropped = [_shown(piece) for piece in found if id(piece) not in kept_ids]
-            shrunk.dropped.append(Dropped(kind, tuple(dropped), len(found)))
+            shrunk.dropped.append(RemovedPieces(kind, tuple(dropped), len(found)))
         if not shrunk.complete:
             break
     return shrunk
 
 
-def _fails_with(document: Document, put: _Put, fails: Callable[[Document], bool], pieces: Sequence[Any]) -> bool:
+def _fails_with(document: Document, put: _KeepPieces, fails: Callable[[Document], bool], pieces: Sequence[Any]) -> bool:
     return fails(put(document, pieces))
 
 
-def _least(pieces: Sequence[Any], fails: Callable[[list[Any]], bool]) -> tuple[list[Any], bool]:
+def _minimal_pieces(pieces: Sequence[Any], fails: Callable[[list[Any]], bool]) -> tuple[list[Any], bool]:
     kept = list(pieces)
     size = max(1, (len(kept) + 1) // 2)
     try:
@@ -122,7 +124,7 @@ def _least(pieces: Sequence[Any], fails: Callable[[list[Any]], bool]) -> tuple[l
     return kept, True
 
 
-def _kinds(document: Document, way: Way, offered: Sequence[str]) -> Iterator[_Kind]:
+def _kinds(document: Document, way: FailureMode, offered: Sequence[str]) -> Iterator[_Kind]:
     yield "tools", lambda _: list(offered), _with_tools
     yield "prior messages", lambda each: list(_case(each).get("messages", ())), _with_messages
     yield "sentences of the system prompt", _sentences_of_system, _with_system

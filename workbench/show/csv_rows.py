@@ -16,7 +16,7 @@ from workbench.show.json.history import DiffReport
 from workbench.show.json.records import dumped
 from workbench.show.views.grades import issue_text
 from workbench.show.views.runs_report import ShownRun
-from workbench.suite.files import from_here
+from workbench.suite.files import relative_to_cwd
 
 
 class ShownRuns(Protocol):
@@ -51,7 +51,7 @@ def _run(run: RunResult, line: int | None) -> dict[str, Any]:
     for call in trajectory.calls:
         calls.append(f"{call.tool}({compact_json(dict(call.arguments))})")
     return {
-        "suite": from_here(run.suite),
+        "suite": relative_to_cwd(run.suite),
         "line": line,
         "case_id": run.case_id,
         "case_name": run.case_name,

@@ -11,7 +11,7 @@ from workbench.show.views.grades import cut, issue_lines
 from workbench.show.views.runs_report import RunsReport, ShownCase
 from workbench.show.visible import one_line
 from workbench.show.workflow_commands import ANNOTATIONS_MAX, command
-from workbench.suite.files import from_repository
+from workbench.suite.files import relative_to_repository
 
 _ISSUES_MAX = 5
 _MESSAGE_MAX = 1_000
@@ -22,7 +22,7 @@ def annotation_lines(report: RunsReport) -> Iterator[str]:
     redact = report.secrets.redact
     for broken in report.broken:
         message = cut(redact("\n".join(broken.problems)), _MESSAGE_MAX)
-        file = redact(from_repository(broken.suite))
+        file = redact(relative_to_repository(broken.suite))
         yield command("error", message, title="a suite with errors was not run", file=file, line=broken.line)
     cases = report.quality.cases
     # GitHub shows the first ten errors of a step and silently drops the others. The tenth error therefore gives their
@@ -49,5 +49,5 @@ def _annotation(shown: ShownCase, report: RunsReport) -> str:
     if len(issues) > _ISSUES_MAX:
         lines.append(f"and {counted(len(issues) - _ISSUES_MAX, 'other issue')}")
     message = cut("\n".join(lines), _MESSAGE_MAX)
-    file = redact(from_repository(run.suite))
+    file = redact(relative_to_repository(run.suite))
     return command("error", message, title=cut(title, _MESSAGE_MAX), file=file, line=shown.line)

@@ -21,7 +21,7 @@ from workbench.show.views.grades import cut, doubts, issue_lines
 from workbench.show.views.server_output import output_lines
 from workbench.show.views.trajectory import trajectory_lines
 from workbench.show.visible import after, visible
-from workbench.suite.files import from_repository
+from workbench.suite.files import relative_to_repository
 from workbench.version import __version__
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _missing(report: RunsReport) -> Iterator[str]:
     count = len(report.missing)
     yield f'  <testsuite name="missing runs" tests="{count}" failures="0" errors="{count}" skipped="0" time="0.000">\n'
     for each in report.missing:
-        file, model = map(report.secrets.redact, (from_repository(each.suite), each.model))
+        file, model = map(report.secrets.redact, (relative_to_repository(each.suite), each.model))
         name = report.secrets.redact(each.case_name)
         yield f'    <testcase classname="{_attribute(f"{file} [{model}]")}" name="{_attribute(name)}" time="0.000">\n'
         verb = "are"
@@ -104,7 +104,7 @@ def _broken(report: RunsReport) -> Iterator[str]:
     count = len(report.broken)
     yield f'  <testsuite name="broken suites" tests="{count}" failures="0" errors="{count}" skipped="0" time="0.000">\n'
     for each in report.broken:
-        file = _attribute(report.secrets.redact(from_repository(each.suite)))
+        file = _attribute(report.secrets.redact(relative_to_repository(each.suite)))
         yield f'    <testcase classname="{file}" name="suite" time="0.000">\n'
         problems = [report.secrets.redact(problem) for problem in each.problems]
         yield f"{_element('error', 'broken', problems)}    </testcase>\n"
@@ -156,7 +156,7 @@ def _counts(statuses: Counter[str], duration_ms: float) -> str:
 
 
 def _suite_head(report: RunsReport, group: _Group) -> Iterator[str]:
-    file, model = map(report.secrets.redact, (from_repository(group.suite), group.model))
+    file, model = map(report.secrets.redact, (relative_to_repository(group.suite), group.model))
     skipped = sum(group.statuses[status] for status in Status if _has_no_verdict(status))
     suite = report.suites.get(group.suite)
     title = file
@@ -187,7 +187,7 @@ def _name(shown: ShownCase, names: Counter[str], given: set[str]) -> str:
 def _test_case(shown: ShownCase, group: _Group, name: str, report: RunsReport, *, with_steps: bool) -> Iterator[str]:
     result, redact = shown.result, report.secrets.redact
     first = result.runs[0]
-    file = redact(from_repository(group.suite))
+    file = redact(relative_to_repository(group.suite))
     yield f'    <testcase classname="{_attribute(f"{file} [{first.model}]")}" name="{_attribute(name)}"'
     yield f' file="{_attribute(file)}"'
     if shown.line is not None:

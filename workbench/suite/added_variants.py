@@ -76,7 +76,7 @@ def with_variants(file: SuiteFile, tables: Iterable[Mapping[str, object]], origi
 
 # The library of hosts: prompts and tools that hosts put around the tools of a suite.
 
-HOSTS = "the library of hosts"
+HOST_LIBRARY = "the library of hosts"
 """The name of the library in messages."""
 
 HOST_NAMES = frozenset({"no prompt", "concise assistant", "coding agent", "forty tools"})

@@ -18,7 +18,7 @@ from workbench.numerals import counted, setting_text
 from workbench.suite.call_rules import arcade_rules
 from workbench.suite.expected_calls import ANY_TOOL, AnyOrder, ExpectedCall
 from workbench.suite.model import Case, Mock, Suite, written_tools
-from workbench.suite.problems import Finding, Place, code, did_you_mean, quoted, warning, written
+from workbench.suite.problems import Finding, Place, did_you_mean, in_backticks, place_text, quoted, warning
 from workbench.suite.rules import is_score
 from workbench.suite.server_model import Answer
 from workbench.suite.settings import Grading, settings_of
@@ -94,7 +94,7 @@ def _case_advice(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
     yield from _conditions_advice(case.mocks, case.answers, place, has_clock=has_clock)
     yield from _blank_requests(case, place)
     yield from _blank_keywords(case, place)
-    yield from _says_nothing(settings_of(suite, case).grading, case, place, calls)
+    yield from _ignored_expectations(settings_of(suite, case).grading, case, place, calls)
     if case.execute and not suite.servers:
         yield warning((*place, "execute"), "there is nothing to execute: the suite has no server")
     for at, call in case.written_calls():
@@ -138,7 +138,7 @@ def _blank_keywords(case: Case, place: Place) -> Iterator[Finding]:
             yield warning((*place, "response_contains", index), message, "write a word, or remove it")
 
 
-def _says_nothing(
+def _ignored_expectations(
     grading: Grading, case: Case, place: Place, calls: list[tuple[Place, ExpectedCall]]
 ) -> Iterator[Finding]:
     grader = f"`{grading.by}`"
@@ -321,7 +321,7 @@ def _check_advice(check: Check, place: Place, has_clock: bool) -> Iterator[Findi
         if (mixed := mixed_check(check.bare_value)) is not None:
             name, others = mixed
             verb = "is not an option" if len(others) == 1 else "are not options"
-            message = f"{code(others)} {verb} of `{name}`, so the whole table is compared as a value"
+            message = f"{in_backticks(others)} {verb} of `{name}`, so the whole table is compared as a value"
             yield warning(place, message, did_you_mean(others[0], CHECK_CLASSES[name].options))
     for key, message, hint in check.advice():
         yield warning((*place, key), message, hint)
@@ -349,4 +349,4 @@ def _arcade_rules(calls: list[tuple[Place, ExpectedCall]]) -> Iterator[Finding]:
             seen_at, seen = first.setdefault(name, (place, critic))
             if seen != critic:
                 message = f"with arcade_compatible, every {quoted(name)} of a case must have the same check and weight"
-                yield Finding(place, message, f"it differs from {written(seen_at[2:])}")
+                yield Finding(place, message, f"it differs from {place_text(seen_at[2:])}")

@@ -7,7 +7,7 @@ from typing import Final
 
 from workbench.suite.check_rules import check_rules, is_check
 from workbench.suite.expected_calls import CALL_RULES
-from workbench.suite.problems import Finding, Place, code, table
+from workbench.suite.problems import Finding, Place, in_backticks, table
 
 ARGUMENT_KEYS: Final = ("args", "forbidden_args", "only_args", "unlisted")
 """The keys that concern the tool of a call."""
@@ -92,5 +92,5 @@ def arcade_rules(call: object, place: Place) -> Iterator[Finding]:
     """Find keys without a counterpart in Arcade evals."""
     given = [key for key in (*CALL_RULES, "parallel") if getattr(call, key, None) not in (None, False, ())]
     if given:
-        message = f"arcade_compatible grades as Arcade does, which has no {code(given, ' or ')}"
+        message = f"arcade_compatible grades as Arcade does, which has no {in_backticks(given, ' or ')}"
         yield Finding((*place, given[0]), message, "remove it, or arcade_compatible")

@@ -9,7 +9,7 @@ from pathlib import Path
 from workbench.limits import MAX_MEDIA_BYTES
 from workbench.suite.model import Case, Suite
 from workbench.suite.problems import Finding
-from workbench.suite.suite_folder import FolderFileError, opened, unreadable
+from workbench.suite.suite_folder import FolderFileError, open_in_folder, read_error_text
 from workbench.trajectory.media import Media, media_of, media_type_of
 
 _HEAD_BYTES = 16
@@ -27,7 +27,7 @@ def images_of(case: Case, folder: Path) -> tuple[Media, ...]:
     images = []
     for image in case.images:
         try:
-            with opened(folder, image.file, MAX_MEDIA_BYTES) as file:
+            with open_in_folder(folder, image.file, MAX_MEDIA_BYTES) as file:
                 content = file.read(MAX_MEDIA_BYTES + 1)
             if len(content) > MAX_MEDIA_BYTES:
                 raise FolderFileError(MAX_MEDIA_BYTES.reached())
@@ -38,7 +38,7 @@ def images_of(case: Case, folder: Path) -> tuple[Media, ...]:
             advice = f": {error.hint}" if error.hint else ""
             raise ImageError(f"the image {image.file} of the case {case.name!r} {error}{advice}") from error
         except OSError as error:
-            raise ImageError(f"the image {image.file} of the case {case.name!r} {unreadable(error)}") from error
+            raise ImageError(f"the image {image.file} of the case {case.name!r} {read_error_text(error)}") from error
         images.append(found)
     return tuple(images)
 
@@ -49,14 +49,16 @@ def image_findings(suite: Suite, folder: Path) -> Iterator[Finding]:
         for index, image in enumerate(case.images):
             place = ("cases", number, "images", index, "file")
             try:
-                with opened(folder, image.file, MAX_MEDIA_BYTES) as file:
+                with open_in_folder(folder, image.file, MAX_MEDIA_BYTES) as file:
                     media_type = media_type_of(file.read(_HEAD_BYTES))
                 if media_type is None or not media_type.startswith("image/"):
                     raise _no_image()
             except FolderFileError as error:
                 yield Finding(place, f"{image.file} {error}", error.hint)
             except OSError as error:
-                yield Finding(place, f"{image.file} {unreadable(error)}", "check the path, from the suite's folder")
+                yield Finding(
+                    place, f"{image.file} {read_error_text(error)}", "check the path, from the suite's folder"
+                )
 
 
 def images_hash(suite: Suite | None, folder: Path) -> str:
@@ -70,7 +72,7 @@ def images_hash(suite: Suite | None, folder: Path) -> str:
     digest = hashlib.sha256()
     for name in dict.fromkeys(files):
         try:
-            with opened(folder, name, MAX_MEDIA_BYTES) as file:
+            with open_in_folder(folder, name, MAX_MEDIA_BYTES) as file:
                 content = hashlib.sha256(file.read()).hexdigest()
         except (FolderFileError, OSError):
             content = ""

@@ -20,9 +20,19 @@ from workbench.dataclasses import dataclass, json_text
 from workbench.numerals import counted
 from workbench.startup import late_pattern
 from workbench.suite.model import Case, derived_id
-from workbench.suite.problems import Finding, Place, code, did_you_mean, has_error, quoted, table, tables, warning
+from workbench.suite.problems import (
+    Finding,
+    Place,
+    did_you_mean,
+    has_error,
+    in_backticks,
+    quoted,
+    table,
+    tables,
+    warning,
+)
 from workbench.suite.render import block_text, holds_null, one_line, suite_text, to_toml_data
-from workbench.suite.splice import SuiteText
+from workbench.suite.suite_text import SuiteText
 
 if TYPE_CHECKING:
     from workbench.suite.row_files import Row, Rows
@@ -130,7 +140,7 @@ def with_rows(raw: Table, folder: Path) -> tuple[CaseRows, list[Finding]]:
     of_suite = _columns_of_mocks(raw.get("mocks"))
     for index, mock in tables(raw.get("mocks")):
         if names := _columns_of_mocks(mock.get("when")):
-            message = f"columns stay as written in `when` of a mock of the suite: {code(sorted(names))}"
+            message = f"columns stay as written in `when` of a mock of the suite: {in_backticks(sorted(names))}"
             findings.append(warning(("mocks", index, "when"), message, "write the mock into the case"))
     written = cast("list[object]", raw["cases"])
     for index, case in enumerate(written):
@@ -182,7 +192,7 @@ def _cases_of(
         message = "no text of the case names a column, so all rows ask the same"
         findings.append(warning(at_each, message, f"write {{{rows.columns[0]}}} into `user`"))
     elif unused := [name for name in rows.columns if name not in {*template.used, *of_suite, ID_COLUMN}]:
-        few = code(unused[:_MESSAGES_SHOWN]) + ", …" * (len(unused) > _MESSAGES_SHOWN)
+        few = in_backticks(unused[:_MESSAGES_SHOWN]) + ", …" * (len(unused) > _MESSAGES_SHOWN)
         findings.append(warning(at_each, f"no text of the case names {few}", "name the column, or remove it"))
     cases, names = [], dict[str, int]()
     for at, (row, row_id) in enumerate(zip(rows.rows, ids, strict=True)):
@@ -392,7 +402,7 @@ class _Template:
         if name in self._columns:
             self.used |= {name}
             return True
-        columns = code(self._columns[:_COLUMNS_SHOWN]) + ", …" * (len(self._columns) > _COLUMNS_SHOWN)
+        columns = in_backticks(self._columns[:_COLUMNS_SHOWN]) + ", …" * (len(self._columns) > _COLUMNS_SHOWN)
         hint = did_you_mean(name, self._columns)
         if not hint:
             hint = f"the columns are {columns}"
@@ -569,13 +579,13 @@ def _around_rows(parts: SuiteText, at: int) -> tuple[str, str] | None:
 
 
 def _row_text(row: Row) -> Table:
-    from workbench.suite.row_files import AS_JSON
+    from workbench.suite.row_files import JSON_COLUMN_SUFFIX
 
     written: Table = {}
     for name, value in row.items():
         # TOML has no null. A column whose name has this ending would be read as JSON.
-        if name.endswith(AS_JSON) or holds_null(value):
-            written[name + AS_JSON] = json.dumps(value, ensure_ascii=False)
+        if name.endswith(JSON_COLUMN_SUFFIX) or holds_null(value):
+            written[name + JSON_COLUMN_SUFFIX] = json.dumps(value, ensure_ascii=False)
         else:
             written[name] = value
     return written

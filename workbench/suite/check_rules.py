@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from typing import Final
 
-from workbench.checks.check import CHECK_CLASSES, OPTION_NAMES, SWALLOWED, CheckBase, check_names_in
+from workbench.checks.check import AMBIGUOUS_ARGUMENTS, CHECK_CLASSES, OPTION_NAMES, CheckBase, check_names_in
 from workbench.checks.structure_kinds import mixed_check
-from workbench.suite.problems import Finding, Place, code, described, did_you_mean, quoted, table
+from workbench.suite.problems import Finding, Place, did_you_mean, in_backticks, kind_of_value, quoted, table
 
 _EXPLICIT = "to compare a table as a value, write { equals = { … } }"
 
@@ -16,7 +16,7 @@ _EXPLICIT = "to compare a table as a value, write { equals = { … } }"
 def checks_rules(checks: object, place: Place) -> Iterator[Finding]:
     """Check the checks of `args` or `when`. These are tables by argument name."""
     for name, value in table(checks).items():
-        if name in SWALLOWED and not is_check(value):
+        if name in AMBIGUOUS_ARGUMENTS and not is_check(value):
             hint = f"write it above the header of `{place[-1]}`; for an argument of that name, {{ equals = … }}"
             yield Finding((*place, name), f"`{name}` is not allowed directly inside `{place[-1]}`", hint)
         elif isinstance(value, dict):
@@ -51,7 +51,7 @@ def check_rules(
         return
     if not names:
         if value and all(key in OPTION_NAMES for key in value):
-            options = code(value)
+            options = in_backticks(value)
             yield Finding(place, f"{options} without a check that takes it", f"name the check; {_EXPLICIT}")
         return
     name = names[0]
@@ -109,8 +109,8 @@ def answer_rules(name: str, place: Place) -> Iterator[Finding]:
 def _expected_rules(
     kind: type[CheckBase], expected: object, place: Place, of_answer: bool, in_fields: bool
 ) -> Iterator[Finding]:
-    if kind.editor().reads == "nothing" and type(expected) in (int, float):
-        yield Finding(place, f"`{kind.kind}` takes only true, not {described(expected)}")
+    if kind.editor().input_kind == "nothing" and type(expected) in (int, float):
+        yield Finding(place, f"`{kind.kind}` takes only true, not {kind_of_value(expected)}")
     for message, hint in kind.faults(expected):
         yield Finding(place, message, hint)
     if kind.nests == "list" and isinstance(expected, list):

@@ -47,7 +47,7 @@ def _common(old: str, new: str, most: int, *, from_end: bool) -> int:
     return low
 
 
-def with_part(text: str, change: Mapping[str, object]) -> str:
+def with_change_applied(text: str, change: Mapping[str, object]) -> str:
     """Return a text with one part replaced: `cut` characters from `at` on become `put`.
 
     Raises KeyError, TypeError or IndexError if the change does not fit the text.
@@ -74,7 +74,7 @@ class DraftError(Exception):
 
 
 @dataclass(frozen=True)
-class LeftDraft:
+class RecoveredDraft:
     """Unsaved changes of an ended program that turned `base_text` into `text`.
 
     `base_state` is the state of the file with the base text, or `None` for a suite that was never saved. `changed_at`
@@ -90,10 +90,10 @@ class LeftDraft:
 
 
 @dataclass(frozen=True)
-class LeftBehind:
+class RecoverableDrafts:
     """The journals of ended programs: drafts, latest first, and renamed files that are unreadable."""
 
-    drafts: tuple[LeftDraft, ...] = ()
+    drafts: tuple[RecoveredDraft, ...] = ()
     damaged: tuple[Path, ...] = ()
 
 
@@ -140,7 +140,7 @@ class Drafts:
         self._interval_s = sync_interval_s
         self._thread: threading.Thread | None = None
 
-    def known_as(self, path: Path) -> Path:
+    def draft_path(self, path: Path) -> Path:
         """Return the path that drafts use for a file.
 
         Links of its folder are resolved, but a link of the file is not.
@@ -152,7 +152,7 @@ class Drafts:
 
     def places(self, root: Path) -> tuple[Path, ...]:
         """Return the folders of suites at or below a path, with links to folders resolved."""
-        known = self.known_as(root)
+        known = self.draft_path(root)
         if known.is_dir():
             return (known, resolved(known))
         return (known,)
@@ -162,7 +162,7 @@ class Drafts:
 
         Raises DraftError if the text cannot be written.
         """
-        path = self.known_as(path)
+        path = self.draft_path(path)
         journal = self._journals.get(path)
         try:
             if journal is None or not _is_based_on(journal, base_text, base_state):
@@ -179,11 +179,11 @@ class Drafts:
             raise self._refusal("unsaved changes cannot be backed up", error) from error
 
     def forget(self, path: Path) -> None:
-        journal = self._journals.pop(self.known_as(path), None)
+        journal = self._journals.pop(self.draft_path(path), None)
         if journal is not None:
             self._end(journal)
 
-    def left_behind(self, roots: Iterable[Path]) -> LeftBehind:
+    def recoverable(self, roots: Iterable[Path]) -> RecoverableDrafts:
         """Return the drafts of ended programs for suites at or below some paths. They stay locked until `close`.
 
         Drafts that equal the file on the disk are removed. Raises DraftError if the folder cannot be read.
@@ -191,7 +191,7 @@ class Drafts:
         places: tuple[Path, ...] = ()
         for root in roots:
             places += self.places(root)
-        drafts: list[LeftDraft] = []
+        drafts: list[RecoveredDraft] = []
         damaged: list[Path] = []
         try:
             for file in sorted(self._folder.glob(f"*{SUFFIX}")):
@@ -202,9 +202,9 @@ class Drafts:
                     damaged.append(file.rename(file.with_name(file.name + DAMAGED_SUFFIX)))
         except OSError as error:
             raise self._refusal("unsaved changes of an earlier session cannot be read", error) from error
-        return LeftBehind(tuple(sorted(drafts, key=lambda draft: -draft.changed_at)), tuple(damaged))
+        return RecoverableDrafts(tuple(sorted(drafts, key=lambda draft: -draft.changed_at)), tuple(damaged))
 
-    def take_over(self, draft: LeftDraft) -> None:
+    def adopt(self, draft: RecoveredDraft) -> None:
         """Continue a draft of an ended program. The draft's journal then belongs to this program."""
         descriptor = self._offered.pop(draft.journal)
         # The last line may be cut off. The next change must begin a new line.
@@ -215,7 +215,7 @@ class Drafts:
             draft.journal, descriptor, draft.base_text, draft.base_state, draft.text, size, is_new=False
         )
 
-    def throw_away(self, draft: LeftDraft) -> None:
+    def discard(self, draft: RecoveredDraft) -> None:
         descriptor = self._offered.pop(draft.journal)
         draft.journal.unlink(missing_ok=True)
         os.close(descriptor)
@@ -310,7 +310,7 @@ class Drafts:
             with flushing.changed:
                 flushing.changed.wait_for(lambda: flushing.closed, self._interval_s)
 
-    def _found(self, file: Path, places: tuple[Path, ...]) -> LeftDraft | None:
+    def _found(self, file: Path, places: tuple[Path, ...]) -> RecoveredDraft | None:
         """Lock a journal and return its draft.
 
         Returns `None` if a program holds the journal, if it belongs to another suite, or if its text equals the file on
@@ -373,7 +373,7 @@ def _end_of_lines(content: bytes) -> int:
     return content.rfind(b"\n") + 1
 
 
-def _read(file: Path, content: bytes, changed_at: float) -> LeftDraft | None:
+def _read(file: Path, content: bytes, changed_at: float) -> RecoveredDraft | None:
     """Return the draft in a journal, or `None` if its first line is incomplete or of another version.
 
     Raises _DamagedError for content that this program never writes.
@@ -392,13 +392,13 @@ def _read(file: Path, content: bytes, changed_at: float) -> LeftDraft | None:
             state = FileState(str(written[0]), int(written[1]), int(written[2]))
         text = base
         for line in lines[1:]:
-            text = with_part(text, json.loads(line))
+            text = with_change_applied(text, json.loads(line))
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise _DamagedError(str(file)) from error
-    return LeftDraft(path, base, state, text, changed_at, file)
+    return RecoveredDraft(path, base, state, text, changed_at, file)
 
 
-def _is_on_disk(draft: LeftDraft) -> bool:
+def _is_on_disk(draft: RecoveredDraft) -> bool:
     try:
         state = state_of(draft.path)
     except OSError:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import SuiteFile
+from workbench.suite.suite_text import SuiteText
 
 Blocks = tuple[tuple[str, int, int], ...]
 """The places of cases in their suite's text: id, and start and end of the block in characters."""
@@ -34,7 +34,7 @@ class Excerpts:
         known = self._files[key]
         if known is None or not self._stands_alone(file, *known, case_id):
             return file.text
-        return CutText(file.text, known[1]).of(case_id)
+        return SplitSuiteText(file.text, known[1]).of(case_id)
 
     def _stands_alone(self, file: SuiteFile, parts: SuiteText, blocks: Blocks, case_id: str) -> bool:
         key = (file.path, file.hash, case_id)
@@ -73,7 +73,7 @@ def _stands_alone(parts: SuiteText, index: int) -> bool:
         return False
 
 
-class CutText:
+class SplitSuiteText:
     """A suite's text, split once for cutting out many cases."""
 
     def __init__(self, text: str, blocks: Blocks) -> None:

@@ -126,7 +126,7 @@ class ExpectedCall(Frozen):
     def is_any(self) -> bool:
         return self.tool == ANY_TOOL
 
-    def means(self, tool: str) -> bool:
+    def may_be_call_of(self, tool: str) -> bool:
         """Return whether a call of `tool` may be the expected one."""
         return any(each.is_any or same_tool(each.tool, tool) for each in self.alternatives)
 
@@ -140,7 +140,7 @@ class ExpectedCall(Frozen):
         """Whether the name alone makes some arguments wrong."""
         return self.only_args or bool(self.forbidden_args)
 
-    def unwanted(self, given: Collection[str]) -> list[str]:
+    def disallowed_arguments(self, given: Collection[str]) -> list[str]:
         """Return the names among `given` that must not be arguments of the call.
 
         Explicitly forbidden names come first.

@@ -37,7 +37,7 @@ def resolved(path: Path) -> Path:
         return path
 
 
-def from_here(path: str) -> str:
+def relative_to_cwd(path: str) -> str:
     """Return the resolved path relative to the current folder, with slashes.
 
     The path is unchanged if it cannot be a file's path or the current folder no longer exists.
@@ -53,19 +53,19 @@ def _from(path: str, folder: Path) -> str:
     return Path(os.path.relpath(resolved(Path(path)), folder)).as_posix()
 
 
-def from_repository(path: str) -> str:
+def relative_to_repository(path: str) -> str:
     """Return a path relative to its Git repository. CI services name files in this form.
 
     Outside a repository, the path is relative to the current folder.
     """
     root = repository_of(resolved(Path(path)).parent)
     if root is None:
-        return from_here(path)
+        return relative_to_cwd(path)
     return _from(path, root)
 
 
 def is_outside(path: str) -> bool:
-    """Return whether a path from `from_repository` leads out of its repository or the current folder."""
+    """Return whether a path from `relative_to_repository` leads out of its repository or the current folder."""
     return path.startswith(("../", "/")) or Path(path).is_absolute()
 
 
@@ -79,7 +79,7 @@ def repository_of(folder: Path) -> Path | None:
     return None
 
 
-def shown_name(path: Path) -> str:
+def folder_name(path: Path) -> str:
     """Return the name of a folder. The path is resolved first, because the path `.` has no name."""
     return resolved(path).name or str(path)
 

@@ -29,7 +29,7 @@ EXTRA_CALLS_RULES: tuple[ExtraCallsRule, ...] = get_args(ExtraCallsRule)
 ExtraCalls = ExtraCallsRule | tuple[str, ...]
 """The calls allowed beside the expected ones: of read-only tools, of all tools, of none, or of listed tools."""
 
-NEW_SUITES_FREE: Final[ExtraCallsRule] = "allow_read_only"
+NEW_SUITE_EXTRA_CALLS: Final[ExtraCallsRule] = "allow_read_only"
 """The rule of extra calls in new suites: a look-up is allowed, and a second payment fails."""
 
 EXTRA_RULE: Final = "rule of extra calls"

@@ -434,10 +434,10 @@ class Case(Frozen):
         return self.user if isinstance(self.user, UserTable) else None
 
     @property
-    def first_words(self) -> str | None:
+    def opening_text(self) -> str | None:
         """The request or, for a conversation, the beginning or the goal of its user."""
         if isinstance(self.user, UserTable):
-            return self.user.first_words
+            return self.user.opening_text
         return self.user
 
     @property
@@ -462,7 +462,7 @@ class Case(Frozen):
         return (self, *(self.in_variant(own.name) for own in self.variants))
 
     @property
-    def runs_in_variants_alone(self) -> bool:
+    def runs_only_in_variants(self) -> bool:
         """Whether the case expects calls in its variants and nothing otherwise. It then runs only in these variants."""
         return bool(self.variants) and not any(getattr(self, key) for key in CALLS_IN_VARIANTS)
 
@@ -745,7 +745,7 @@ class Suite(Frozen):
         raise KeyError(name)
 
 
-def started_by(suite: Suite) -> tuple[Server, ...]:
+def servers_of(suite: Suite) -> tuple[Server, ...]:
     """Return the servers of a suite and of its variants.
 
     A program that is the subject is included in the form of a server.

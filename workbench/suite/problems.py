@@ -72,7 +72,7 @@ def is_within(where: str, place: str) -> bool:
     return where == place or where.startswith((f"{place}.", f"{place}["))
 
 
-def written(place: Iterable[str | int]) -> str:
+def place_text(place: Iterable[str | int]) -> str:
     """Return a place as text: `cases[3].ordered[0].args.city`, with quotes around unusual keys."""
     text = ""
     for part in place:
@@ -111,7 +111,7 @@ def warning(place: Place, message: str, hint: str = "") -> Finding:
     return Finding(place, message, hint, "warning")
 
 
-def described(value: object) -> str:
+def kind_of_value(value: object) -> str:
     """Return a TOML value in plain words: `the text "Paris"`, `the number 5`, `a list`."""
     match value:
         case bool():
@@ -142,7 +142,7 @@ def quoted(text: str) -> str:
     return f'"{line[: _MAX_QUOTE_CHARS - 1]}…"'
 
 
-def code(names: Iterable[str], joined: str = ", ") -> str:
+def in_backticks(names: Iterable[str], joined: str = ", ") -> str:
     """Return names in backticks, with `joined` between them."""
     return joined.join(f"`{name}`" for name in names)
 
@@ -161,7 +161,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return ""
 
 
-def at_line(problem: Problem, word: str) -> str:
+def message_with_line(problem: Problem, word: str) -> str:
     """Return a problem's message with its line: `line 1: the file is empty`, `line 13 is not TOML`.
 
     `word` is the word before the number.
@@ -192,7 +192,7 @@ def table(value: object) -> dict[str, object]:
     return {}
 
 
-def twice(elements: object, key: str, place: Place, plural: str) -> Iterator[Finding]:
+def duplicate_findings(elements: object, key: str, place: Place, plural: str) -> Iterator[Finding]:
     """Find duplicate values of a key that must be unique within an array of tables."""
     first: dict[str, int] = {}
     for index, element in tables(elements):
@@ -211,13 +211,13 @@ def exactly_one(element: dict[str, object], names: tuple[str, ...], place: Place
     # Keys have the order of the file. The first key counts, and the others are reported.
     given = [name for name in element if name in names]
     if not given:
-        yield Finding(place, f"{owner} needs one of {code(names)}")
+        yield Finding(place, f"{owner} needs one of {in_backticks(names)}")
     for name in given[1:]:
-        message = f"{owner} takes only one of {code(names)}: `{given[0]}` is given too"
+        message = f"{owner} takes only one of {in_backticks(names)}: `{given[0]}` is given too"
         yield Finding((*place, name), message, "remove one of them")
 
 
-def goes_only_with(element: dict[str, object], options: dict[str, str], place: Place) -> Iterator[Finding]:
+def requires_key(element: dict[str, object], options: dict[str, str], place: Place) -> Iterator[Finding]:
     """Check keys that need another key. `options` maps each key to the key it needs."""
     for option, needed in options.items():
         if option in element and needed not in element:

@@ -127,7 +127,7 @@ def key_text(key: str) -> str:
     return f'"{_escaped(key)}"'
 
 
-def stands_under_header(keys: Keys, value: object) -> bool:
+def is_under_header(keys: Keys, value: object) -> bool:
     """Return whether a value is written as tables with headers and not after its key."""
     if isinstance(value, list):
         return keys in ARRAYS_OF_TABLES - _IN_BRACKETS and is_list_of_tables(value)
@@ -154,14 +154,14 @@ def elements_of(value: object) -> list[Table]:
     return []
 
 
-def stands_apart(keys: Keys) -> bool:
+def has_blank_line_before(keys: Keys) -> bool:
     """Return whether a blank line precedes a header."""
     # No blank line separates an expected call or a tool from the tables inside it.
     inside = (keys[:length] for length in range(1, len(keys)))
     return not any(outer in ARRAYS_OF_TABLES and outer != ("cases",) for outer in inside) or keys in ARRAYS_OF_TABLES
 
 
-def rank(keys: Keys) -> int:
+def field_rank(keys: Keys) -> int:
     """Return the position of the last of `keys` in its table: its field's position in the model.
 
     Unknown keys are last.
@@ -176,15 +176,15 @@ def rank(keys: Keys) -> int:
 
 
 def _table_lines(keys: Keys, table: Mapping[str, object]) -> Iterator[str]:
-    ordered = sorted(table, key=lambda key: rank((*keys, key)))
-    below = [key for key in ordered if stands_under_header((*keys, key), table[key])]
+    ordered = sorted(table, key=lambda key: field_rank((*keys, key)))
+    below = [key for key in ordered if is_under_header((*keys, key), table[key])]
     for key in ordered:
         if key not in below:
             yield pair_text((*keys, key), table[key])
     for key in below:
         inner, value = (*keys, key), table[key]
         for element in elements_of(value):
-            if stands_apart(inner):
+            if has_blank_line_before(inner):
                 yield ""
             yield block_text(inner, element, of_array=isinstance(value, list))
 

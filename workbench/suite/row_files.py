@@ -16,13 +16,13 @@ from pydantic import JsonValue
 from workbench.dataclasses import dataclass
 from workbench.encoding import BYTE_ORDER_MARK, SAVE_AS_UTF_8, csv_limit, why_not_utf_8
 from workbench.limits import MAX_ROWS, MAX_ROWS_BYTES
-from workbench.suite.problems import described, quoted
-from workbench.suite.suite_folder import FolderFileError, opened, unreadable
+from workbench.suite.problems import kind_of_value, quoted
+from workbench.suite.suite_folder import FolderFileError, open_in_folder, read_error_text
 
 Row = Mapping[str, JsonValue]
 """The values of a row by the names of their columns."""
 
-AS_JSON: Final = ":json"
+JSON_COLUMN_SUFFIX: Final = ":json"
 """Suffix of a column's name if the column's texts are JSON, in CSV or in a table of the suite."""
 
 _DEEPEST = 64
@@ -70,7 +70,7 @@ def rows_of(each: object, folder: Path) -> Rows:
     if isinstance(each, str):
         return _rows_in(each, folder)
     if not isinstance(each, list):
-        raise RowsError(f"must be the path of a file, or a list of tables, not {described(each)}", _FORMS)
+        raise RowsError(f"must be the path of a file, or a list of tables, not {kind_of_value(each)}", _FORMS)
     if not each:
         raise RowsError("must not be empty: no row, no case", "write at least one row, or remove the case")
     if len(each) > MAX_ROWS:
@@ -78,7 +78,7 @@ def rows_of(each: object, folder: Path) -> Rows:
     rows = []
     for index, element in enumerate(each):
         if not isinstance(element, dict):
-            raise RowsError(f"a row must be a table, not {described(element)}", "write { city = …, … }", index)
+            raise RowsError(f"a row must be a table, not {kind_of_value(element)}", "write { city = …, … }", index)
         try:
             rows.append(_row_of(element.items()))
         except ValueError as error:
@@ -114,12 +114,12 @@ def _rows_in(name: str, folder: Path) -> Rows:
 
 def _text_of(name: str, folder: Path) -> str:
     try:
-        with opened(folder, name, MAX_ROWS_BYTES) as file:
+        with open_in_folder(folder, name, MAX_ROWS_BYTES) as file:
             content = file.read(MAX_ROWS_BYTES + 1)
     except FolderFileError as error:
         raise RowsError(f"{name} {error}", error.hint) from error
     except OSError as error:
-        raise RowsError(f"{name} {unreadable(error)}", "check the path, from the suite's folder") from error
+        raise RowsError(f"{name} {read_error_text(error)}", "check the path, from the suite's folder") from error
     if len(content) > MAX_ROWS_BYTES:
         raise RowsError(f"{name} {MAX_ROWS_BYTES.exceeded()}", MAX_ROWS_BYTES.way_out)
     try:
@@ -166,7 +166,7 @@ def _cells(count: int) -> str:
 
 def _header(name: str, line: int, cells: list[str]) -> list[str]:
     header = [cell.strip() for cell in cells]
-    names = [cell.removesuffix(AS_JSON) for cell in header]
+    names = [cell.removesuffix(JSON_COLUMN_SUFFIX) for cell in header]
     for at, column in enumerate(names):
         if not column:
             raise RowsError(f"{name}:{line}: column {at + 1} has no name", "the first line names the columns")
@@ -185,7 +185,7 @@ def _json_lines(name: str, text: str) -> Iterator[tuple[int, Row]]:
         try:
             row = _parsed(written)
             if not isinstance(row, dict):
-                raise ValueError(f"a row must be an object, not {described(row)}")
+                raise ValueError(f"a row must be an object, not {kind_of_value(row)}")
             if not row:
                 raise ValueError("the row has no column")
         except ValueError as error:
@@ -200,15 +200,15 @@ def _row_of(cells: Any) -> Row:
     row = {}
     for name, value in cells:
         if not isinstance(name, str):
-            raise ValueError(f"the name of a column must be text, not {described(name)}")
-        if name.endswith(AS_JSON):
-            name = name.removesuffix(AS_JSON)
+            raise ValueError(f"the name of a column must be text, not {kind_of_value(name)}")
+        if name.endswith(JSON_COLUMN_SUFFIX):
+            name = name.removesuffix(JSON_COLUMN_SUFFIX)
             if not isinstance(value, str):
-                raise ValueError(f"`{name}{AS_JSON}` must be JSON as text, not {described(value)}")
+                raise ValueError(f"`{name}{JSON_COLUMN_SUFFIX}` must be JSON as text, not {kind_of_value(value)}")
             try:
                 value = _parsed(value)
             except ValueError as error:
-                raise ValueError(f"`{name}{AS_JSON}` {error}") from error
+                raise ValueError(f"`{name}{JSON_COLUMN_SUFFIX}` {error}") from error
         if name in row:
             raise ValueError(f"two columns have the name `{name}`")
         row[name] = value

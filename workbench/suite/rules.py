@@ -40,25 +40,25 @@ from workbench.suite.model import Suite, derived_id
 from workbench.suite.problems import (
     Finding,
     Place,
-    code,
-    described,
     did_you_mean,
+    duplicate_findings,
     exactly_one,
-    goes_only_with,
+    in_backticks,
+    kind_of_value,
+    place_text,
     quoted,
+    requires_key,
     table,
     tables,
-    twice,
     warning,
-    written,
 )
-from workbench.suite.server_rules import reply_rules, server_rules, subject_rules, unasked_rules
+from workbench.suite.server_rules import reply_rules, server_rules, subject_rules, unrequested_answer_rules
 from workbench.suite.user_rules import after_message_rules, goal_rules, user_rules
 
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
 """Every statistic that an aggregate can have."""
 
-NUMBERS: dict[GraderName, tuple[str, ...]] = {
+GRADER_QUANTITIES: dict[GraderName, tuple[str, ...]] = {
     "critics": ("earned", "possible"),
     "decision": ("items", "total", "should_call", "tool_name", "arguments"),
     "accuracy": ("expected", "made", "exact", "name_only", "wrong", "extra", "missing", "calls"),
@@ -72,7 +72,7 @@ RUN_MEASURES: Final = ("score", "latency_ms", "tokens", "cost_usd", "valid_argum
 
 
 def _quantities() -> Iterator[str]:
-    for grader, numbers in NUMBERS.items():
+    for grader, numbers in GRADER_QUANTITIES.items():
         for number in numbers:
             yield f"{grader}.{number}"
 
@@ -142,14 +142,14 @@ def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
         yield Finding(("models",), "must not be empty", "omit it to use the offline model")
     if isinstance(subject := raw.get("subject"), dict):
         yield from subject_rules(raw, subject)
-    yield from twice(raw.get("servers"), "name", ("servers",), "servers")
+    yield from duplicate_findings(raw.get("servers"), "name", ("servers",), "servers")
     for index, server in tables(raw.get("servers")):
         yield from server_rules(server, ("servers", index))
     yield from tools_rules(raw.get("tools"), ("tools",))
     yield from _provider_tools_rules(raw)
     yield from mock_rules(raw.get("mocks"), ("mocks",))
     yield from reply_rules(raw.get("answers"), ("answers",))
-    yield from unasked_rules(raw)
+    yield from unrequested_answer_rules(raw)
     yield from _state_rules(raw)
     yield from _variants_rules(raw.get("variants"))
     yield from _named_variants_rules(raw)
@@ -165,7 +165,7 @@ def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
 
 
 def _provider_tools_rules(raw: dict[str, object]) -> Iterator[Finding]:
-    yield from twice(raw.get("provider_tools"), "name", ("provider_tools",), "provider_tools")
+    yield from duplicate_findings(raw.get("provider_tools"), "name", ("provider_tools",), "provider_tools")
     names = {tool.get("name") for _, tool in tables(raw.get("provider_tools"))}
     if not names:
         return
@@ -186,7 +186,7 @@ def _provider_tools_rules(raw: dict[str, object]) -> Iterator[Finding]:
 
 
 def _variants_rules(variants: object) -> Iterator[Finding]:
-    yield from twice(variants, "name", ("variants",), "variants")
+    yield from duplicate_findings(variants, "name", ("variants",), "variants")
     for index, variant in tables(variants):
         place: Place = ("variants", index)
         name = variant.get("name")
@@ -196,12 +196,12 @@ def _variants_rules(variants: object) -> Iterator[Finding]:
             yield warning(
                 place, "the variant changes nothing", "write `system`, `model`, `params` or [[variants.changes]]"
             )
-        yield from twice(variant.get("servers"), "name", (*place, "servers"), "servers")
+        yield from duplicate_findings(variant.get("servers"), "name", (*place, "servers"), "servers")
         for number, server in tables(variant.get("servers")):
             yield from server_rules(server, (*place, "servers", number))
         yield from tools_rules(variant.get("tools"), (*place, "tools"))
         yield from mock_rules(variant.get("mocks"), (*place, "mocks"))
-        yield from twice(variant.get("changes"), "tool", (*place, "changes"), "changes")
+        yield from duplicate_findings(variant.get("changes"), "tool", (*place, "changes"), "changes")
         for number, change in tables(variant.get("changes")):
             at: Place = (*place, "changes", number)
             yield from _tool_rules(change, at)
@@ -229,7 +229,7 @@ def _named_variants_rules(raw: dict[str, object]) -> Iterator[Finding]:
 
 def tools_rules(tools: object, place: Place) -> Iterator[Finding]:
     """Check the tools that a suite or a case defines."""
-    yield from twice(tools, "name", place, "tools")
+    yield from duplicate_findings(tools, "name", place, "tools")
     for index, tool in tables(tools):
         yield from _tool_rules(tool, (*place, index))
 
@@ -291,12 +291,14 @@ def _schema_rules(schema: dict[str, object], place: Place) -> Iterator[Finding]:
             keyword, value = at[-1], error.instance
             hint = ""
             if keyword == "type":
-                message = f"{described(value)} is not a JSON Schema type"
-                hint = (did_you_mean(value, _SCHEMA_TYPES) if isinstance(value, str) else "") or code(_SCHEMA_TYPES)
+                message = f"{kind_of_value(value)} is not a JSON Schema type"
+                hint = (did_you_mean(value, _SCHEMA_TYPES) if isinstance(value, str) else "") or in_backticks(
+                    _SCHEMA_TYPES
+                )
             elif keyword == "pattern":
-                message = f"{described(value)} is not a regular expression"
+                message = f"{kind_of_value(value)} is not a regular expression"
             else:
-                message = f"not a valid JSON Schema: {described(value)} is not allowed here"
+                message = f"not a valid JSON Schema: {kind_of_value(value)} is not allowed here"
                 hint = _schema_hint(str(error.validator), error.validator_value)
             yield Finding(at, message, hint)
         if not seen:
@@ -326,12 +328,12 @@ def mock_rules(mocks: object, place: Place) -> Iterator[Finding]:
         # TOML puts every key below the header `[mocks.when]` into that table.
         swallowed = [key for key in answers if key in table(mock.get("when"))]
         if swallowed and not any(key in mock for key in answers):
-            message = f"a mock needs one of {code(answers)}"
+            message = f"a mock needs one of {in_backticks(answers)}"
             yield Finding(at, message, f"`{swallowed[0]}` is inside `when`: write it above the header of `when`")
         else:
             yield from exactly_one(mock, answers, at, "a mock")
         yield from checks_rules(mock.get("when"), (*at, "when"))
-        yield from goes_only_with(mock, {"state": "python"}, at)
+        yield from requires_key(mock, {"state": "python"}, at)
         faults = file_name_fault(mock.get("python"))
         yield from (Finding((*at, "python"), message, hint) for message, hint in faults)
 
@@ -350,7 +352,9 @@ def _state_rules(raw: dict[str, object]) -> Iterator[Finding]:
             module, state = reference.partition(":")[0], mock.get("state", "run")
             known, known_at = first.setdefault(module, (state, at))
             if known != state:
-                message = f"{quoted(module)} has another `state` than at {written(known_at)}, but a module has only one"
+                message = (
+                    f"{quoted(module)} has another `state` than at {place_text(known_at)}, but a module has only one"
+                )
                 yield Finding((*at, "python"), message, "write the same `state` at all mocks of the module")
 
 
@@ -439,7 +443,7 @@ def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
         yield from _group_rules(message, (*place, "user", "messages", index))
         yield from _response_rules(message, (*place, "user", "messages", index))
     yield from _calls_rules(case, place)
-    yield from twice(case.get("variants"), "name", (*place, "variants"), "variants")
+    yield from duplicate_findings(case.get("variants"), "name", (*place, "variants"), "variants")
     for index, variant in tables(case.get("variants")):
         at = (*place, "variants", index)
         yield from _no_calls_rules(variant, at)
@@ -538,7 +542,7 @@ def _offer_rules(offer: object, place: Place) -> Iterator[Finding]:
         return
     for index, name in enumerate(offer):
         if name in offer[:index]:
-            yield Finding((*place, index), f"{described(name)} is offered twice", "remove one of them")
+            yield Finding((*place, index), f"{kind_of_value(name)} is offered twice", "remove one of them")
 
 
 def _response_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
@@ -557,7 +561,7 @@ def _response_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
         if by_name and not before:
             yield from _named_rules(response, place)
     elif not isinstance(response, str):
-        message = f"must be text or one check, not {described(response)}"
+        message = f"must be text or one check, not {kind_of_value(response)}"
         yield Finding(place, message, "the final answer is text")
 
 
@@ -567,7 +571,7 @@ def _final_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
     if not final.keys() & {"changes", "says", "state", "goal"}:
         message = "`final` needs `changes`, `says`, `state` or `goal`"
         yield Finding(place, message, "say what must be true when the run has ended")
-    yield from goes_only_with(final, {"readers": "changes"}, place)
+    yield from requires_key(final, {"readers": "changes"}, place)
     yield from goal_rules(final, (*place, "goal"))
     if final.get("state") == []:
         yield Finding((*place, "state"), "must not be empty", "write [[cases.final.state]] for each call")
@@ -626,7 +630,7 @@ def _message_rules(messages: object, place: Place) -> Iterator[Finding]:
         fields = _FIELDS_OF_ROLE[role]
         for key in ("content", "tool_calls", "call", "is_error"):
             if key in message and key not in fields:
-                hint = f"it takes {code(fields[1:])}"
+                hint = f"it takes {in_backticks(fields[1:])}"
                 yield Finding((*at, key), f"a message with the role `{role}` takes no `{key}`", hint)
         if role == "assistant" and not message.get("content") and not message.get("tool_calls"):
             yield Finding(at, "an assistant message needs `content` or `tool_calls`")

@@ -31,11 +31,11 @@ class Section:
     gap: str
 
 
-def cut(text: str) -> list[Section]:
+def split_sections(text: str) -> list[Section]:
     """Split a text into its head, whose place is empty, and the sections of its headers.
 
-    The text must be valid TOML without a byte order mark. `joined` restores the text. Raises ValueError if the lines of
-    the text are not known.
+    The text must be valid TOML without a byte order mark. `join_sections` restores the text. Raises ValueError if the
+    lines of the text are not known.
     """
     positions = scan(text)
     if not positions.are_known:
@@ -66,7 +66,7 @@ def cut(text: str) -> list[Section]:
     return sections
 
 
-def joined(sections: list[Section]) -> str:
+def join_sections(sections: list[Section]) -> str:
     return "".join(f"{section.lead}{section.body}{section.gap}" for section in sections)
 
 

@@ -62,7 +62,7 @@ class Server(Frozen):
     roots: Items[NonEmpty] = ()
 
     @property
-    def takes_turns(self) -> bool:
+    def serializes_calls(self) -> bool:
         """Whether calls wait for each other. Only then is it known which call a request of the server belongs to."""
         return "elicitation" in self.answers or "sampling" in self.answers
 

@@ -16,8 +16,8 @@ from workbench.suite.problems import (
     Place,
     did_you_mean,
     exactly_one,
-    goes_only_with,
     quoted,
+    requires_key,
     table,
     tables,
     warning,
@@ -48,9 +48,9 @@ def subject_rules(raw: dict[str, object], subject: dict[str, object]) -> Iterato
         kinds = ("command", "python", "agent", "acp")  # all are named where there is none
     yield from exactly_one(subject, kinds, place, "a subject")
     if not subject.keys() & {"agent", "acp"}:
-        yield from goes_only_with(subject, dict.fromkeys(("mode", "builtin", "folder"), "agent"), place)
+        yield from requires_key(subject, dict.fromkeys(("mode", "builtin", "folder"), "agent"), place)
     if "python" in subject:
-        yield from goes_only_with(subject, {"env": "command"}, place)
+        yield from requires_key(subject, {"env": "command"}, place)
     for key in ("command", "acp"):
         yield from _command_rules(subject.get(key), place, 'write ["python", "agent.py"]', key)
     yield from _no_control_characters(subject.get("folder"), (*place, "folder"), "\0\r\n")
@@ -74,7 +74,7 @@ def server_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
     if any(key in server for key in ("command", "url", "module")):
         options = {"cwd": "command", "env": "command", "object": "module"}
         options |= dict.fromkeys(("transport", "headers", "auth"), "url")
-        yield from goes_only_with(server, options, place)
+        yield from requires_key(server, options, place)
     yield from _auth_rules(server, place)
     yield from _request_rules(server, place)
     yield from _command_rules(server.get("command"), place, 'write ["python", "server.py"]')
@@ -118,7 +118,7 @@ def _leads_out(root: str) -> bool:
 
 
 def _auth_rules(server: dict[str, object], place: Place) -> Iterator[Finding]:
-    yield from goes_only_with(server, dict.fromkeys(("client_id", "client_secret", "issuer", "scope"), "auth"), place)
+    yield from requires_key(server, dict.fromkeys(("client_id", "client_secret", "issuer", "scope"), "auth"), place)
     for key in ("client_id", "client_secret"):
         if key in server:
             yield from _reference_rules(key, server[key], (*place, key))
@@ -233,7 +233,7 @@ def _is_flat(value: object) -> bool:
     return isinstance(value, str | int | float)
 
 
-def unasked_rules(raw: dict[str, object]) -> Iterator[Finding]:
+def unrequested_answer_rules(raw: dict[str, object]) -> Iterator[Finding]:
     """Find answers that no server requests."""
     declared: set[object] = set()
     for owner in (raw, *(variant for _, variant in tables(raw.get("variants")))):

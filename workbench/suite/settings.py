@@ -272,7 +272,7 @@ def _overlay(values: dict[str, Any], upper: dict[str, Any]) -> None:
             values[key] = value
 
 
-def models_named_by(suite: Suite) -> tuple[str, ...]:
+def all_model_names(suite: Suite) -> tuple[str, ...]:
     """Return the distinct models that a suite, its cases and its variants name, in order.
 
     The subject is not included.
@@ -288,7 +288,7 @@ def models_named_by(suite: Suite) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-REVIEW: Final = Judged.model_construct(
+USER_REVIEW: Final = Judged.model_construct(
     judged=(
         "The value holds the instructions of a simulated user, and a conversation of this user with an assistant. The "
         "criteria are met unless the user seriously broke its instructions: invented something that matters, asked for "
@@ -312,7 +312,7 @@ def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[J
     """
     yield from _judged_of(case)
     if case.conversation is not None and case.conversation.review == "failed":
-        yield REVIEW
+        yield USER_REVIEW
     if not mocks:
         return
     conditions = [mock.when or {} for mock in (*case.mocks, *suite.mocks)]

@@ -55,7 +55,7 @@ from workbench.suite.model import (
     ToolChange,
     Variant,
 )
-from workbench.suite.problems import Finding, Place, code, described, did_you_mean, keys_of
+from workbench.suite.problems import Finding, Place, did_you_mean, in_backticks, keys_of, kind_of_value
 from workbench.suite.server_model import Answer, Server
 from workbench.suite.user_model import (
     PLAIN_FACT,
@@ -261,7 +261,9 @@ def _finding(raw: dict[str, object], detail: ErrorDetails) -> Finding:
     if kind == "extra_forbidden":
         return _unknown_key(place, in_group=len(place) > 2 and detail["loc"][-2:-1] == ("group",))
     if len(place) > 1 and place[-1] == "weight":
-        return Finding(place, f"must be a number from 0, or one of {code(NAMED_WEIGHTS)}, not {described(value)}")
+        return Finding(
+            place, f"must be a number from 0, or one of {in_backticks(NAMED_WEIGHTS)}, not {kind_of_value(value)}"
+        )
     if len(place) > 1 and _is_pair(place) and kind in ("missing", "too_long"):
         if kind == "missing":
             place = place[:-1]
@@ -270,22 +272,22 @@ def _finding(raw: dict[str, object], detail: ErrorDetails) -> Finding:
         case "missing":
             return _missing(place)
         case "string_type":
-            message, hint = f"must be text in quotes, not {described(value)}", ""
+            message, hint = f"must be text in quotes, not {kind_of_value(value)}", ""
         case "int_type" | "int_from_float":
-            message, hint = f"must be a whole number, not {described(value)}", ""
+            message, hint = f"must be a whole number, not {kind_of_value(value)}", ""
         case "float_type":
-            message, hint = f"must be a number, not {described(value)}", ""
+            message, hint = f"must be a number, not {kind_of_value(value)}", ""
         case "finite_number":
             message, hint = "must be a finite number", ""
         case "bool_type":
-            message, hint = f"must be true or false, not {described(value)}", "without quotes, in lower case"
+            message, hint = f"must be true or false, not {kind_of_value(value)}", "without quotes, in lower case"
         case "tuple_type":
-            message, hint = f"must be a list, not {described(value)}", _list_hint(place, value)
+            message, hint = f"must be a list, not {kind_of_value(value)}", _list_hint(place, value)
         case "model_type" | "dict_type":
             if keys_of(place)[-2:] == ("tools", "parameters") and isinstance(value, str):
                 message, hint = "the JSON text must be an object", 'write {"type": "object", …}'
             else:
-                message, hint = f"must be a table, not {described(value)}", _table_hint(place, value)
+                message, hint = f"must be a table, not {kind_of_value(value)}", _table_hint(place, value)
         case "literal_error":
             return _not_allowed(place, value, str(context["expected"]))
         case "greater_than_equal":
@@ -378,7 +380,7 @@ def _pairs() -> frozenset[str]:
     pairs = set()
     for kind in CHECK_CLASSES.values():
         for name in (kind.kind, *kind.options):
-            if kind.editor(name).reads == "range":
+            if kind.editor(name).input_kind == "range":
                 pairs.add(name)
     return frozenset(pairs)
 
@@ -422,7 +424,7 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
             or did_you_mean(key, known.model_fields)
             or _form_hint(key, keys)
             or _limit_hint(key, keys)
-            or f"known keys: {code(known.model_fields)}"
+            or f"known keys: {in_backticks(known.model_fields)}"
         )
     return Finding(place, f"unknown key `{key}` in {owner}", hint)
 
@@ -477,14 +479,14 @@ def _home_of(key: str, keys: tuple[str, ...]) -> str | None:
 def _not_allowed(place: Place, value: object, expected: str) -> Finding:
     hint = ""
     if expected == "True":
-        return Finding(place, f"`{place[-1]}` takes only true, not {described(value)}")
+        return Finding(place, f"`{place[-1]}` takes only true, not {kind_of_value(value)}")
     # pydantic gives the allowed words as one text: "'a', 'b' or 'c'".
     allowed = expected.replace(" or ", ", ").replace("'", "").split(", ")
     if isinstance(value, str):
         hint = did_you_mean(value, allowed)
     if place[-1] == "extra_calls":
         hint = hint or 'or list the tools whose calls are free: ["search"]'
-    return Finding(place, f"must be {code(allowed[:-1])} or `{allowed[-1]}`, not {described(value)}", hint)
+    return Finding(place, f"must be {in_backticks(allowed[:-1])} or `{allowed[-1]}`, not {kind_of_value(value)}", hint)
 
 
 def _list_hint(place: Place, value: object) -> str:

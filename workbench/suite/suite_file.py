@@ -24,11 +24,11 @@ from workbench.suite.advice import advice, unknown_tags
 from workbench.suite.case_rows import CaseRows, is_one_row, place_in_text, text_with_rows, with_rows
 from workbench.suite.model import Case, Suite, derived_id
 from workbench.suite.positions import Positions, scan
-from workbench.suite.problems import Finding, Place, Problem, described, did_you_mean, has_error, tables, written
+from workbench.suite.problems import Finding, Place, Problem, did_you_mean, has_error, kind_of_value, place_text, tables
 from workbench.suite.render import Table, is_list_of_tables
 from workbench.suite.rules import NO_CASES, cases_rules, suite_rules
 from workbench.suite.shape import nested_too_deeply, shape_findings, value_findings
-from workbench.suite.splice import COMMENTS, SpliceError, SuiteText, places_of_blocks
+from workbench.suite.suite_text import COMMENTS, SpliceError, SuiteText, places_of_blocks
 
 _SMALLEST = 'a suite begins with format = 1 and name = "…"'
 
@@ -48,7 +48,7 @@ class SuiteFile:
     problems: tuple[Problem, ...]
     is_missing: bool = False
     """Whether the file does not exist."""
-    as_then: bool = False
+    is_historical: bool = False
     """Whether the text is an earlier version from a history."""
     templates: tuple[int, ...] = ()
     """For each case, the index of its table in the text. Empty unless tables with `each` stand for several cases."""
@@ -265,7 +265,7 @@ def with_findings(file: SuiteFile, findings: Iterable[Finding]) -> SuiteFile:
     known = {(problem.where, problem.message) for problem in file.problems}
     found = []
     for finding in CaseRows({}, file.templates, ("",) * len(file.templates)).as_written(findings):
-        if (written(finding.place), finding.message) not in known:
+        if (place_text(finding.place), finding.message) not in known:
             found.append(finding)
     if not found:
         return file
@@ -291,7 +291,7 @@ def _placed(findings: list[Finding], lines: Positions, path: Path, raw: Mapping[
         case = ""
         if len(found.place) > 1 and found.place[0] == "cases" and isinstance(found.place[1], int):
             case = names.get(found.place[1], "")
-        where = written(found.place)
+        where = place_text(found.place)
         problems.append(Problem(path, line, where, found.message, found.hint, found.severity, case))
     if problems and not lines.are_known:
         problems.append(Problem(path, None, "", _UNKNOWN_LINES, "please report it with this file", "warning"))
@@ -377,7 +377,7 @@ def _format_problem(raw: dict[str, object]) -> Finding | None:
         return None
     if type(value) is int and value > 1:
         return Finding(("format",), f"format {value} is newer than this version", "it reads format 1: update Workbench")
-    return Finding(("format",), f"must be the number 1, not {described(value)}", "write format = 1")
+    return Finding(("format",), f"must be the number 1, not {kind_of_value(value)}", "write format = 1")
 
 
 def _advice(raw: dict[str, object], suite: Suite | None, findings: list[Finding]) -> Iterator[Finding]:
@@ -464,7 +464,7 @@ def _way_out_of_value(text: str, line: int | None) -> str:
 # together with everything outside the cases. The models and problems of the other cases are reused with their new
 # lines. The whole file is read if a change could affect other cases, for example through ids or tags.
 
-MAX_FRESH = 8
+MAX_REPARSED_CASES = 8
 """Maximum number of changed cases that are read separately. With more of them, the whole file is read."""
 
 _CASE = late_pattern(r"cases\[(\d+)\]")
@@ -481,7 +481,7 @@ class _Reused:
         return tuple(at for at, old in enumerate(self.cases) if old is None)
 
 
-def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | None:
+def reparse(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | None:
     """Return the suite for the text of `now`, given `file` for the text of `before`.
 
     The result equals that of `parse_suite`. `None` if the whole text must be read.
@@ -562,7 +562,7 @@ def _reused(before: SuiteText, now: SuiteText) -> _Reused | None:
     if len(places) < len(before.blocks):
         return None
     cases = tuple(places.get(id(block)) for block in now.blocks)
-    if cases.count(None) > MAX_FRESH or len(set(cases) - {None}) + cases.count(None) < len(cases):
+    if cases.count(None) > MAX_REPARSED_CASES or len(set(cases) - {None}) + cases.count(None) < len(cases):
         return None
     return _Reused(cases)
 
@@ -708,7 +708,7 @@ def cases_by_id(suite: Suite | None) -> dict[str, Case]:
     return {case.id: case for case in suite.cases}
 
 
-def no_line(suite: str, case_id: str) -> None:
+def unknown_line(suite: str, case_id: str) -> None:
     """Return `None` as the line of any case, for suites without a file."""
 
 

@@ -18,7 +18,7 @@ class FolderFileError(Exception):
         self.hint = hint
 
 
-def opened(folder: Path, name: str, limit: Limit) -> BinaryIO:
+def open_in_folder(folder: Path, name: str, limit: Limit) -> BinaryIO:
     """Open a file in a folder.
 
     Raises OSError, and FolderFileError if the file is outside the folder, is not a regular file, or is too large.
@@ -44,7 +44,7 @@ def opened(folder: Path, name: str, limit: Limit) -> BinaryIO:
     raise FolderFileError(limit.exceeded(), limit.way_out)
 
 
-def unreadable(error: OSError) -> str:
+def read_error_text(error: OSError) -> str:
     """Return why a file could not be read, as the predicate of a sentence about the file."""
     if isinstance(error, FileNotFoundError):
         return "does not exist"

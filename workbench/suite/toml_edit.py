@@ -23,23 +23,23 @@ from workbench.suite.render import (
     Table,
     block_text,
     elements_of,
+    field_rank,
     fits_one_line,
+    has_blank_line_before,
     header,
     is_list_of_tables,
+    is_under_header,
     one_line,
-    rank,
-    stands_apart,
-    stands_under_header,
     value_text,
 )
-from workbench.suite.sameness import partners, same
-from workbench.suite.sections import Section, cut, gap_without, joined
+from workbench.suite.sections import Section, gap_without, join_sections, split_sections
+from workbench.suite.toml_equality import matching_elements, toml_equal
 
 # tomlkit edits single sections here. On a whole file it is slow, and it assigns a comment above a header to the table
 # before it. "Pairs" are the keys and values of one section. Tables among them are in braces or have dotted keys.
 
 
-def edited_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
+def edit_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
     """Return the text of the pairs `old`, edited to hold `new`. `keys` lead to their table.
 
     Lines end with a line feed, except the last line. Raises tomlkit's errors: TOMLKitError, LookupError, TypeError,
@@ -52,11 +52,11 @@ def edited_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
         if key not in new:
             document.remove(key)
     for key, value in new.items():
-        if key in old and not same(old[key], value):
+        if key in old and not toml_equal(old[key], value):
             fresh = _edited(document.item(key), old[key], value, (*keys, key))
             if fresh is not None:
                 document[key] = fresh
-    for key in sorted(new.keys() - old.keys(), key=lambda key: (rank((*keys, key)), list(new).index(key))):
+    for key in sorted(new.keys() - old.keys(), key=lambda key: (field_rank((*keys, key)), list(new).index(key))):
         _insert(document, key, value_text((*keys, key), new[key]), keys)
     return tomlkit.dumps(document).removesuffix("\n")
 
@@ -64,7 +64,7 @@ def edited_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
 def has_comment(text: str, key: str) -> bool:
     """Return whether a comment may follow a value or be inside the value.
 
-    Raises tomlkit's errors, as `edited_pairs` does.
+    Raises tomlkit's errors, as `edit_pairs` does.
     """
     item = tomlkit.parse(text).item(key)
     return not isinstance(item, Item) or bool(item.trivia.comment) or "#" in item.as_string()
@@ -101,7 +101,7 @@ def _edit_table(table: TomlkitTable | InlineTable, old: Table, new: Table) -> No
     for key, value in new.items():
         if key not in old:
             table[key] = tomlkit.value(one_line(value))
-        elif not same(old[key], value):
+        elif not toml_equal(old[key], value):
             fresh = _edited(table.value.item(key), old[key], value, None)
             if fresh is not None:
                 table[key] = fresh
@@ -109,7 +109,7 @@ def _edit_table(table: TomlkitTable | InlineTable, old: Table, new: Table) -> No
 
 def _edit_array(array: Array, old: list[object], new: list[object]) -> None:
     # tomlkit cannot move an element, so moved elements are written again at their new places.
-    pairs = partners(old, new)
+    pairs = matching_elements(old, new)
     last = -1
     for at, before in enumerate(pairs):
         if before is not None and before < last:
@@ -122,7 +122,7 @@ def _edit_array(array: Array, old: list[object], new: list[object]) -> None:
     for at, (before, element) in enumerate(zip(pairs, new, strict=True)):
         if before is None:
             array.insert(at, tomlkit.value(one_line(element)))
-        elif not same(old[before], element):
+        elif not toml_equal(old[before], element):
             fresh = _edited(array[at], old[before], element, None)
             if fresh is not None:
                 array[at] = fresh
@@ -134,13 +134,13 @@ def _insert(document: tomlkit.TOMLDocument, key: str, value: str, keys: Keys) ->
     item.trivia.trail = "\n"
     # tomlkit can only append. It writes its body in order, so the pair is inserted into the body.
     body: list[tuple[Key | None, Item]] = document.body
-    wanted = rank((*keys, key))
+    wanted = field_rank((*keys, key))
     first, last_before = len(body), None
     for number, (other, _) in enumerate(body):
         if other is None:
             continue
         first = min(first, number)
-        if rank((*keys, other.key)) <= wanted:
+        if field_rank((*keys, other.key)) <= wanted:
             last_before = number
     place = first
     if last_before is not None:
@@ -159,7 +159,7 @@ class CannotEditError(Exception):
     """The text cannot be edited to hold the wanted document without losing formatting."""
 
 
-def edited(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
+def edit_toml(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
     """Return the text of the document `old`, edited to hold `new`. `line_end` ends new lines.
 
     Raises CannotEditError if formatting outside the change would be lost, and ValueError for values that TOML lacks.
@@ -170,7 +170,7 @@ def edited(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
         reread = tomllib.loads(result)
     except ValueError as error:
         raise CannotEditError(f"the changed text is not TOML: {error}") from error
-    if not same(reread, new):
+    if not toml_equal(reread, new):
         raise CannotEditError("the changed text has another meaning")
     return result
 
@@ -191,7 +191,7 @@ class _Unit:
 
 
 def _tree(text: str) -> _Unit:
-    sections = cut(text)
+    sections = split_sections(text)
     root = _Unit(())
     for section in sections:
         unit = root
@@ -222,7 +222,7 @@ class _Editor:
         self._line_end = line_end
 
     def table(self, unit: _Unit, old: Table, new: Table, keys: Keys) -> list[_Piece]:
-        if same(old, new):
+        if toml_equal(old, new):
             return [_Piece(section) for section in unit.sections()]
         under_headers = {key for key, _ in unit.below}
         in_body = {key: value for key, value in old.items() if key not in under_headers}
@@ -232,14 +232,14 @@ class _Editor:
             if key in under_headers and _fits(unit, key, value):
                 continue
             inner = (*keys, key)
-            if stands_under_header(inner, value) and not self._stays_behind_key(unit, inner, in_body.get(key), value):
+            if is_under_header(inner, value) and not self._stays_behind_key(unit, inner, in_body.get(key), value):
                 added[key] = value
             else:
                 body[key] = value
         pieces = self._own(unit, in_body, body, keys, needed=not (under_headers & new.keys() or added))
         below = self._below(unit, old, {key: value for key, value in new.items() if key not in body}, keys)
-        for key in sorted(added, key=lambda key: rank((*keys, key))):
-            at = _place_for(rank((*keys, key)), below, keys)
+        for key in sorted(added, key=lambda key: field_rank((*keys, key))):
+            at = _place_for(field_rank((*keys, key)), below, keys)
             below.insert(at, (key, self._new_tables((*keys, key), added[key])))
         for _, group in below:
             pieces += group
@@ -251,7 +251,7 @@ class _Editor:
             if not new and not needed:
                 return []
             own = Section(unit.place, header(keys, of_array=False), "", "")
-        elif same(old, new):
+        elif toml_equal(old, new):
             return [_Piece(own)]
         return [_Piece(replace(own, body=self._body(own, old, new, keys)), added=unit.own is None)]
 
@@ -264,10 +264,14 @@ class _Editor:
             return bool(before)
         if not isinstance(before, dict) or not before or unit.own is None:
             return False
-        return same(before, value) or fits_one_line(keys, value) or _by_tomlkit(has_comment, _pairs(unit.own), keys[-1])
+        return (
+            toml_equal(before, value)
+            or fits_one_line(keys, value)
+            or _by_tomlkit(has_comment, _pairs(unit.own), keys[-1])
+        )
 
     def _body(self, own: Section, old: Table, new: Table, keys: Keys) -> str:
-        text = _by_tomlkit(edited_pairs, _pairs(own), old, new, keys)
+        text = _by_tomlkit(edit_pairs, _pairs(own), old, new, keys)
         if own.lead and text:
             text = f"\n{text}"
         return text.replace("\n", self._line_end)
@@ -297,7 +301,7 @@ class _Editor:
         if not is_list_of_tables(new):
             return [_dropped(table) for table in units]
         inner = (*keys, key)
-        pairs = partners(old, new)
+        pairs = matching_elements(old, new)
         retained = set(pairs) - {None}
         # All elements in their new order. Removed elements stay in the list, before the element that followed them,
         # because the gaps after them are kept.
@@ -356,7 +360,7 @@ def _dropped(unit: _Unit) -> list[_Piece]:
 def _place_for(wanted: int, groups: list[tuple[str, list[_Piece]]], keys: Keys) -> int:
     place = 0
     for number, (key, _) in enumerate(groups, 1):
-        if rank((*keys, key)) <= wanted:
+        if field_rank((*keys, key)) <= wanted:
             place = number
     return place
 
@@ -397,10 +401,10 @@ def _joined(pieces: list[_Piece], line_end: str) -> str:
             gap = gap_without(before.gap, piece.section.gap, at_end=number > last)
             sections[-1] = replace(before, gap=gap)
             continue
-        blank = line_end if stands_apart(keys_of(piece.section.place)) else ""
+        blank = line_end if has_blank_line_before(keys_of(piece.section.place)) else ""
         if before.lead or before.body:
             sections[-1] = replace(before, gap=line_end + blank)
             sections.append(replace(piece.section, gap=before.gap))
         else:
             sections.append(replace(piece.section, gap=line_end + blank if number < last else ""))
-    return joined(sections)
+    return join_sections(sections)

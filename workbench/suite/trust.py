@@ -19,7 +19,7 @@ from workbench.config.variables import environment_names
 from workbench.dataclasses import dataclass
 from workbench.numerals import seconds_text
 from workbench.suite.files import LockedError, absolute, locked, resolved
-from workbench.suite.model import Mock, ProviderTool, Subject, Suite, agents_of, started_by
+from workbench.suite.model import Mock, ProviderTool, Subject, Suite, agents_of, servers_of
 from workbench.suite.server_model import Answer, Server, texts_with_variables
 from workbench.suite.suite_file import SuiteFile
 
@@ -414,7 +414,7 @@ def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:
     for agent in agents:
         for value in agent.env.values():
             variables += environment_names(value)
-    for server in started_by(suite):
+    for server in servers_of(suite):
         match server_need(server, path.absolute().parent):
             case Command() as command:
                 commands.append(command)
@@ -439,7 +439,7 @@ def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:
 
 
 def _roots(suite: Suite, folder: Path) -> Iterator[ServerRoots]:
-    for server in started_by(suite):
+    for server in servers_of(suite):
         if roots := roots_need(server, folder):
             yield roots
 
@@ -452,7 +452,7 @@ def roots_need(server: Server, folder: Path) -> ServerRoots | None:
 
 
 def _answers(suite: Suite) -> Iterator[str]:
-    if not any(server.answers for server in started_by(suite)):
+    if not any(server.answers for server in servers_of(suite)):
         return
     answers = [*suite.answers]
     for case in suite.cases:
@@ -471,7 +471,7 @@ def provider_tool_need(tool: ProviderTool) -> str:
 
 
 def _own_calls(suite: Suite) -> Iterator[OwnCall]:
-    if not any(server_need(server, Path()) for server in started_by(suite)):
+    if not any(server_need(server, Path()) for server in servers_of(suite)):
         return
     for case in suite.cases:
         for _, call in case.own_calls():
@@ -652,7 +652,7 @@ class TrustStore:
 
     def is_exempt(self, file: SuiteFile) -> bool:
         """Return whether a suite may execute without approval: it is bundled and was read from its file."""
-        return not file.as_then and self.is_bundled(file.path)
+        return not file.is_historical and self.is_bundled(file.path)
 
     def _read(self) -> dict[str, _Entry]:
         # Reading needs no lock, because the file is always replaced as a whole. Only renaming a damaged file needs one.

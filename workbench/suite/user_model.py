@@ -105,7 +105,7 @@ class UserTable(Frozen):
         return self.goal is not None
 
     @property
-    def first_words(self) -> str:
+    def opening_text(self) -> str:
         """The text that represents the request in lists: the opening, the first scripted message, or the goal."""
         if self.opening is not None:
             return self.opening

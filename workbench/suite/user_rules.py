@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from workbench.checks.check import CHECK_CLASSES, check_names_in
 from workbench.suite.call_rules import nothing_scored
 from workbench.suite.check_rules import check_rules, given_rules
-from workbench.suite.problems import Finding, Place, code, did_you_mean, goes_only_with, quoted, table, tables
+from workbench.suite.problems import Finding, Place, did_you_mean, in_backticks, quoted, requires_key, table, tables
 
 _SCRIPTED = ("otherwise", "patience")
 _PLAYED = ("opening", "style", "facts", "model", "prompt", "tries", "vary", "review")
@@ -23,9 +23,9 @@ def user_rules(case: dict[str, object], user: dict[str, object], place: Place) -
     elif "goal" not in user and "messages" not in user:
         yield Finding(place, "the user needs `messages` or `goal`", "write [[cases.user.messages]], or a `goal`")
     elif "goal" in user:
-        yield from goes_only_with(user, dict.fromkeys(_SCRIPTED, "messages"), place)
+        yield from requires_key(user, dict.fromkeys(_SCRIPTED, "messages"), place)
     else:
-        yield from goes_only_with(user, dict.fromkeys(_PLAYED, "goal"), place)
+        yield from requires_key(user, dict.fromkeys(_PLAYED, "goal"), place)
     if case.get("images"):
         yield Finding((*place[:-1], "images"), "`images` cannot be sent in a conversation", "remove them")
     yield from _script_rules(user, place)
@@ -95,7 +95,7 @@ def after_message_rules(case: dict[str, object], place: Place) -> Iterator[Findi
         if not ids:
             hint = "give a message of a scripted user this `id`"
         else:
-            hint = did_you_mean(name, ids) or f"ids: {code(ids)}"
+            hint = did_you_mean(name, ids) or f"ids: {in_backticks(ids)}"
         yield Finding((*at, "after_message"), f"no message has the id {quoted(name)}", hint)
 
 

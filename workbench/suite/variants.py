@@ -55,39 +55,39 @@ class Variants:
 NO_VARIANTS: Final = Variants()
 
 
-def contender(model: str, variant: Variant | None) -> str:
+def target_name(model: str, variant: Variant | None) -> str:
     """Return the name of a run's target. Results, reports and the history show it in place of the model."""
     if variant is None:
         return model
     return f"{variant.model or model}{SEPARATOR}{variant.name}"
 
 
-def model_of(contender: str) -> str:
-    return contender.partition(SEPARATOR)[0]
+def model_of(target: str) -> str:
+    return target.partition(SEPARATOR)[0]
 
 
-def variant_name_of(contender: str) -> str | None:
+def variant_name_of(target: str) -> str | None:
     """Return the name of the variant in the name of a run's target, or `None`."""
-    return contender.partition(SEPARATOR)[2] or None
+    return target.partition(SEPARATOR)[2] or None
 
 
-def variant_of(suite: Suite, contender: str) -> Variant | None:
+def variant_of(suite: Suite, target: str) -> Variant | None:
     """Return the variant of a run's target, or `None` if the target's name has no variant.
 
     Raises UnknownVariantError if the suite lacks the variant.
     """
-    if SEPARATOR not in contender:
+    if SEPARATOR not in target:
         return None
-    name = variant_name_of(contender)
+    name = variant_name_of(target)
     for variant in suite.variants:
         if variant.name == name:
             return variant
     raise UnknownVariantError(f"the suite {suite.name!r} has no variant {name!r}")
 
 
-def has_variant_of(suite: Suite, contender: str) -> bool:
+def has_variant_of(suite: Suite, target: str) -> bool:
     """Return whether the suite has the variant of a run's target. True if the target has none."""
-    name = variant_name_of(contender)
+    name = variant_name_of(target)
     return name is None or any(variant.name == name for variant in suite.variants)
 
 

@@ -144,8 +144,8 @@ class ClientRequests:
     """Replies to the requests that a server sends over one connection.
 
     A request over standard input and output does not name its call. It is assigned to the call in progress, and refused
-    if several are in progress. Therefore a server that sends requests gets one call at a time (`Server.takes_turns`).
-    `roots` are the folders that the server may use."""
+    if several are in progress. Therefore a server that sends requests gets one call at a time
+    (`Server.serializes_calls`). `roots` are the folders that the server may use."""
 
     def __init__(self, server: Server, roots: Sequence[Path], secrets: Secrets) -> None:
         self._server = server

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
-from workbench.suite.files import LockedError, from_here, is_outside, locked, resolved
+from workbench.suite.files import LockedError, is_outside, locked, relative_to_cwd, resolved
 from workbench.suite.server_model import Server, ServerAuth
 from workbench.suite.trust import write_atomically
 from workbench.tools.connection import filled
@@ -74,7 +74,7 @@ class Logins:
 
     def command(self, server: str) -> str:
         """Return the command that logs in to a server of the suite."""
-        suite = from_here(str(self.suite_file))
+        suite = relative_to_cwd(str(self.suite_file))
         if is_outside(suite):
             suite = str(resolved(self.suite_file))
         return f"workbench login {shlex.quote(server)} {shlex.quote(suite)}"

@@ -196,7 +196,7 @@ class McpServer:
 
     def turn(self) -> AbstractAsyncContextManager[object]:
         """Return a context for one call. It waits for other calls if the server may send requests during a call."""
-        return self._turn if self._server.takes_turns else nullcontext()
+        return self._turn if self._server.serializes_calls else nullcontext()
 
     async def call(
         self,

@@ -18,7 +18,7 @@ from workbench.checks.check import (
     CheckVerdict,
     Judge,
     all_hold,
-    asks,
+    has_kind,
     with_parts,
 )
 from workbench.checks.clock import Clock
@@ -118,7 +118,7 @@ class Mocks:
     def _held(self, mock: Mock, call: ToolCall) -> bool | None:
         when, arguments = mock.when or {}, call.arguments
         # A check of a missing argument fails without a judge.
-        known = {name: check for name, check in when.items() if name not in arguments or not check.asks_outside}
+        known = {name: check for name, check in when.items() if name not in arguments or not check.uses_outside_service}
         try:
             holds = all_hold(known, arguments, context=self._context)
         except CheckError as error:
@@ -190,7 +190,7 @@ async def condition_holds(
     # A judged check without a judge or an argument is evaluated with the others, and reports what is missing.
     asked, others = {}, {}
     for name, check in when.items():
-        if judge is not None and name in arguments and asks(check, Judged):
+        if judge is not None and name in arguments and has_kind(check, Judged):
             asked[name] = check
         else:
             others[name] = check
@@ -203,7 +203,7 @@ async def condition_holds(
 
 
 async def _all_hold(checks: Checks, arguments: Mapping[str, JsonValue], context: CheckContext) -> bool:
-    if any(asks(check, PythonCheck, Pattern) for check in checks.values()):
+    if any(has_kind(check, PythonCheck, Pattern) for check in checks.values()):
         return await in_thread(lambda: all_hold(checks, arguments, context=context))
     return all_hold(checks, arguments, context=context)
 

@@ -8,8 +8,8 @@ from workbench.authoring.form.row import FormRow, FormSource
 from workbench.authoring.form.rows import form_rows
 from workbench.authoring.known_tools import tools_of_suite
 from workbench.show.spans import plain
-from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import parse_suite
+from workbench.suite.suite_text import SuiteText
 from workbench.tools.listings import StoredListings
 from workbench.tui.case.form.page import lay_out
 

@@ -28,7 +28,7 @@ from workbench.authoring.form.cells import (
     with_weight,
 )
 from workbench.authoring.form.typed import CellError
-from workbench.suite.sameness import same
+from workbench.suite.toml_equality import toml_equal
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "number", "minimum": 1, "maximum": 100}
@@ -51,7 +51,7 @@ def test_what_stands_in_the_value_cell_says_the_value_wherever_it_is_typed(
     other = {**check, name: data.draw(values.EXPECTED[name])}
     text = value_text(check)
     assume(text != value_text(other))
-    assert same(with_text(other, text), check)
+    assert toml_equal(with_text(other, text), check)
 
 
 @given(values.plain, values.schemas)
@@ -59,7 +59,7 @@ def test_a_plain_value_typed_over_another_is_that_value(value: Any, schema: Any)
     assume(kind_of(value) == "is" and not (isinstance(value, dict) and "equals" in value))
     if isinstance(value, str) or schema is None or "string" not in str(schema.get("type")):
         other: Any = [["other"]]
-        assert same(with_text(other, value_text(value, schema), schema), value)
+        assert toml_equal(with_text(other, value_text(value, schema), schema), value)
 
 
 @given(values.anything, values.schemas)
@@ -158,7 +158,7 @@ def test_what_cannot_be_a_value_of_the_check_is_refused_in_words() -> None:
     ],
 )
 def test_a_new_check_keeps_what_it_can(value: object, kind: str, schema: Any, changed: object) -> None:
-    assert same(with_kind(value, kind, schema), changed)
+    assert toml_equal(with_kind(value, kind, schema), changed)
 
 
 def test_a_check_that_there_is_not_is_refused_with_the_nearest_one() -> None:
@@ -174,7 +174,7 @@ def test_options_are_read_as_they_are_shown(check: dict[str, Any], duration: str
         check = {**check, "tolerance": duration}
     for option in options_of(check):
         if option.text:
-            assert same(with_option(check, option.name, option.text), check)
+            assert toml_equal(with_option(check, option.name, option.text), check)
 
 
 def test_options_say_what_holds_without_them() -> None:

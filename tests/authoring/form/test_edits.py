@@ -17,8 +17,8 @@ from workbench.authoring.form.row import FormSource
 from workbench.authoring.form.rows import form_rows
 from workbench.authoring.form.typed import ABSENT, CellError, value_at
 from workbench.suite.render import Table
-from workbench.suite.sameness import same
-from workbench.suite.splice import SuiteText
+from workbench.suite.suite_text import SuiteText
+from workbench.suite.toml_equality import toml_equal
 from workbench.tui.case.form.page import with_table
 
 FORMS = {index: source_of(index=index) for index in (0, 1, 2, 3, 4, None)}
@@ -60,7 +60,7 @@ def test_whatever_is_typed_can_be_written_down_or_is_refused_in_words(index: int
         return
     document = with_table(DOCUMENT, HEAD if index is None else index, table)
     assert document.parts is not None
-    assert same(SuiteText.of(document.text).document, document.parts.document)
+    assert toml_equal(SuiteText.of(document.text).document, document.parts.document)
     again = FormSource(table, source.at, source.header, every_key=True)
     assert form_rows(again)
 

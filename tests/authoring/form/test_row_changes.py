@@ -19,8 +19,8 @@ from workbench.authoring.form.rows import form_rows, row_at
 from workbench.authoring.form.typed import CellError, value_at
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
-from workbench.suite.sameness import same
-from workbench.suite.splice import SuiteText
+from workbench.suite.suite_text import SuiteText
+from workbench.suite.toml_equality import toml_equal
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.form.page import FormPage, with_table
 
@@ -79,7 +79,7 @@ def test_every_change_at_every_row_can_be_written_down_or_says_why_not(index: in
         assert row_at(form_rows(after), result.place) is not None or change == "remove"
         if tried % 7 == 1:  # each takes a while
             parts = with_table(document, HEAD if index is None else index, result.table).parts
-            assert parts is not None and same(SuiteText.of(parts.text).document, parts.document)
+            assert parts is not None and toml_equal(SuiteText.of(parts.text).document, parts.document)
 
 
 @pytest.mark.parametrize("index", first_of(FORMS, 1))
@@ -151,7 +151,7 @@ def test_a_call_moves_over_a_group_and_back() -> None:
     assert called(down) == [["set_lights", "set_thermostat"], "lock_door"]
     assert down.place == ("ordered", 1, "args", "door")
     source = FormSource(down.table, ("cases", 0))
-    assert same(made(moved(source, row_named(source, "ordered", 1), -1)).table, FORMS[0].table)
+    assert toml_equal(made(moved(source, row_named(source, "ordered", 1), -1)).table, FORMS[0].table)
 
 
 def test_a_call_beside_a_group_joins_it_and_leaves_it_again() -> None:

@@ -15,8 +15,8 @@ from workbench.authoring.form.row_changes import (
 )
 from workbench.evaluation.client_servers import server_of_text
 from workbench.suite.render import Table, suite_text
-from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import parse_suite
+from workbench.suite.suite_text import SuiteText
 from workbench.trajectory.events import ToolDefinition
 
 TOOL = ToolDefinition(

@@ -30,7 +30,7 @@ from workbench.authoring.form.typed import (
     shown_value,
     shown_values,
 )
-from workbench.suite.sameness import same
+from workbench.suite.toml_equality import toml_equal
 from workbench.trajectory.json_schema import Schema
 
 TEXT = {"type": "string"}
@@ -46,12 +46,12 @@ def test_a_text_is_read_as_it_is_shown(text: str) -> None:
 def test_a_value_is_read_as_it_is_shown(value: Any, schema: Any) -> None:
     if schema in (TEXT, {"type": ["string", "null"]}) and not isinstance(value, str):
         return  # there everything that is typed is text
-    assert same(read_value(shown_value(value, schema), schema), value)
+    assert toml_equal(read_value(shown_value(value, schema), schema), value)
 
 
 @given(st.lists(values.plain, max_size=4))
 def test_values_in_a_list_are_read_as_they_are_shown(items: list[Any]) -> None:
-    assert same(read_values(shown_values(items)), items)
+    assert toml_equal(read_values(shown_values(items)), items)
 
 
 @given(st.lists(values.texts, max_size=4))
@@ -100,7 +100,7 @@ def test_whatever_is_typed_says_a_value_or_why_it_does_not(text: str, schema: An
     ],
 )
 def test_a_value_of_no_known_type_is_toml_where_it_reads_as_such(typed: str, value: object) -> None:
-    assert same(read_value(typed), value)
+    assert toml_equal(read_value(typed), value)
 
 
 @pytest.mark.parametrize(
@@ -152,12 +152,12 @@ def test_the_last_item_is_what_is_being_typed() -> None:
     ],
 )
 def test_a_range_has_two_dots_between_its_ends(typed: str, ends: list[float]) -> None:
-    assert same(read_range(typed), ends)
+    assert toml_equal(read_range(typed), ends)
 
 
 @given(values.EXPECTED["range"])
 def test_a_range_is_read_as_it_is_shown(ends: list[float]) -> None:
-    assert same(read_range(shown_range(*ends)), ends)
+    assert toml_equal(read_range(shown_range(*ends)), ends)
 
 
 @pytest.mark.parametrize("typed", ["", "5", "five..six", "5...40", "1..2..3", "true..5", "nan..1"])

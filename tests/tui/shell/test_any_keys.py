@@ -110,6 +110,6 @@ async def test_any_keys_do_no_harm(tmp_path: Path, seed: int) -> None:
             assert texts == texts[::-1], pressed
             assert all(one != other for one, other in pairwise(texts)), pressed
     drafts = Drafts(tmp_path / "state" / "drafts")
-    left = {draft.path.resolve(): draft.text for draft in drafts.left_behind([folder, Path()]).drafts}
+    left = {draft.path.resolve(): draft.text for draft in drafts.recoverable([folder, Path()]).drafts}
     drafts.close()
     assert left == unsaved, pressed

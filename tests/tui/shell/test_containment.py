@@ -158,7 +158,7 @@ async def test_the_same_error_three_times_in_a_row_ends_the_app_and_drafts_are_k
     command = re.search(r"; 'workbench (.*?)' offers your unsaved changes again", said)
     assert command is not None, said
     drafts = Drafts(tmp_path / "state" / "drafts")
-    assert len(drafts.left_behind([Path(command[1].replace(" ", ""))]).drafts) == 1  # wrapped on the screen
+    assert len(drafts.recoverable([Path(command[1].replace(" ", ""))]).drafts) == 1  # wrapped on the screen
     drafts.close()
 
 

@@ -96,7 +96,7 @@ async def fuzz_in_process(folder: Path, seed: int, operations: list[Deed]) -> No
         with journal.open() as locked:  # by a server, too, from when it is forked until it is executed
             fcntl.flock(locked, fcntl.LOCK_EX)
     drafts = Drafts(folder / "state" / "drafts")
-    left = {draft.path.resolve(): draft.text for draft in drafts.left_behind([suites, Path()]).drafts}
+    left = {draft.path.resolve(): draft.text for draft in drafts.recoverable([suites, Path()]).drafts}
     drafts.close()
     # A saving that was under way has ended since.
     saved = {path for path, text in unsaved.items() if path.is_file() and path.read_text(encoding="utf-8") == text}

@@ -14,8 +14,8 @@ from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.config.secrets import NO_SECRETS
 from workbench.engine.server_calls import ToolExecution
 from workbench.show.spans import cells, plain
-from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import SuiteFile, parse_suite
+from workbench.suite.suite_text import SuiteText
 from workbench.tools.answer import ToolAnswer
 from workbench.tools.connection import ListingIssue, ServerStatus
 from workbench.tools.listings import Listing

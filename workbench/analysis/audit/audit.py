@@ -45,7 +45,7 @@ from workbench.grading.status import Status
 from workbench.numerals import figure, mean_text, score_text
 from workbench.suite.grading_model import Aggregate, GraderName
 from workbench.suite.model import Case, Suite
-from workbench.suite.problems import Place, written
+from workbench.suite.problems import Place, place_text
 from workbench.suite.settings import CaseSettings, settings_of
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import Listing
@@ -219,7 +219,7 @@ def findings_without_warning(file: SuiteFile, findings: Iterable[AuditFinding]) 
                 reported.add((problem.where, kind))
     found: dict[object, AuditFinding] = {}
     for each in findings:
-        where = written(file.place_in_text(each.place))
+        where = place_text(file.place_in_text(each.place))
         if reported.isdisjoint(((where, each.kind), (where, each.message))):
             # If several rows of a case have the same finding, only the first row reports it.
             found.setdefault((where, each.kind, each.message, each.hint), each)

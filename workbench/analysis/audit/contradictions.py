@@ -273,7 +273,7 @@ def _argument(
 def _values_in(check: Check, where: Place) -> Iterator[tuple[Place, JsonValue]]:
     # Values of fields and elements are not values of the argument. Their own check compares them with the schema in
     # `fits`.
-    if not check.looks_inside:
+    if not check.checks_parts:
         for at, part in check.placed_parts():
             yield from _values_in(part, (*where, *at))
     for value in check.listed or ():

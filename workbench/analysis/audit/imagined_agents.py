@@ -437,7 +437,7 @@ def _answer(case: Case) -> tuple[Case, str]:
 
 
 def _request(case: Case) -> str:
-    return case.first_words or " ".join(step.user for step in case.steps if step.user) or ANY_TEXT
+    return case.opening_text or " ".join(step.user for step in case.steps if step.user) or ANY_TEXT
 
 
 def _run(tools: Sequence[ToolDefinition], made: Iterable[Sequence[MadeCall]], answer: str) -> Trajectory:
@@ -711,7 +711,11 @@ def _without_change(agent: ExactAgent) -> Iterator[MutatedAgent]:
 
 def _meets(expected: ExpectedCall, made: MadeCall) -> bool:
     tool, arguments = made
-    if not expected.means(tool) or (expected.args == {} and arguments) or expected.unwanted(arguments):
+    if (
+        not expected.may_be_call_of(tool)
+        or (expected.args == {} and arguments)
+        or expected.disallowed_arguments(arguments)
+    ):
         return False
     try:
         for name, check in (expected.args or {}).items():

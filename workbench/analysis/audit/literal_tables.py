@@ -87,7 +87,7 @@ def _literal_tables(
     root: Schema = tool.parameters if tool is not None else {}
     for at, part in check.placed_parts():
         inner = schema
-        if check.looks_inside:
+        if check.checks_parts:
             inner = _property(schema, str(at[-1]), root) if check.nests == "table" else _items(schema, root)
         yield from _literal_tables(part, spot.of_part(check, at), inner, tool, (*place, *at))
     if check.bare_value is None:

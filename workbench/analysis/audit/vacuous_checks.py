@@ -221,7 +221,7 @@ def other_values(check: Check, schema: Mapping[str, JsonValue]) -> Iterator[Json
 
 def few_other_values(check: Check, schema: Schema) -> Iterator[JsonValue]:
     """Yield a few of the `other_values` of a nested check."""
-    if not check.asks_outside:
+    if not check.uses_outside_service:
         yield from islice(other_values(check, schema), _MAX_OF_PART)
 
 
@@ -235,7 +235,7 @@ def value_that_meets(check: Check, schema: Schema, root: Schema) -> JsonValue:
     Raises NeverHoldsError if no value meets the check, and UnknownSampleError if none can be constructed."""
     if check.accepts_all:
         return accepted_value(schema, root)
-    if not check.looks_inside:
+    if not check.checks_parts:
         samples = check.samples()
         return next((value for value in samples if accepts(schema, root, value)), samples[0])
     value = check.assembled(schema, lambda part, inner: value_that_meets(part, inner, root))
@@ -414,7 +414,7 @@ def _of_check(
     def refused(value: JsonValue) -> bool:
         return tool is not None and table.refusal(tool, name, value) is not None
 
-    if check.asks_outside:
+    if check.uses_outside_service:
         return
     try:
         root: Schema = tool.parameters if tool is not None else {}
@@ -452,10 +452,10 @@ def _inside(check: Check, schema: Schema, path: str = "") -> Iterator[tuple[str,
         inner, where = schema, path
         if check.nests == "table":
             inner, where = field_schema(schema, str(at[-1])) or {}, f"{path}.{key_text(str(at[-1]))}".removeprefix(".")
-        elif check.looks_inside:
+        elif check.checks_parts:
             inner, where = items_schema(schema), f"{path}[]"
         # Nested parts are checked separately. A check for absence excludes every value.
-        if check.looks_inside and not part.looks_inside and not part.accepts_all and not part.forbids:
+        if check.checks_parts and not part.checks_parts and not part.accepts_all and not part.forbids:
             yield where, part, inner
         yield from _inside(part, inner, where)
 
@@ -502,7 +502,7 @@ _OF_TYPE: Mapping[str, tuple[JsonValue, ...]] = {
 
 
 def _of_answer(case: Case, check: Check, place: Place) -> Iterator[AuditFinding]:
-    if check.asks_outside:
+    if check.uses_outside_service:
         return
     try:
         if all(map(check.holds, (*_ANSWERS, case.request or "zz"))):

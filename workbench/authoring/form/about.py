@@ -245,7 +245,7 @@ def placeholder(source: FormSource, cell: Cell) -> str:
         takes = _number(cell)
     elif cell.kind in ("expected", "option"):
         value = value_at(source.table, cell.place)
-        reads = class_of("" if value is ABSENT else value).editor(cell.option).reads
+        reads = class_of("" if value is ABSENT else value).editor(cell.option).input_kind
         takes = _READS.get(reads, "")
     elif cell.choices:
         takes = " or ".join(cell.choices)

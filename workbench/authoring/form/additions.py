@@ -14,7 +14,7 @@ from workbench.authoring.form.rows import every_row
 from workbench.authoring.form.typed import CellError, items_at, only_keys, shown_name, value_at
 from workbench.dataclasses import dataclass
 from workbench.show.visible import one_line
-from workbench.suite.problems import Place, written
+from workbench.suite.problems import Place, place_text
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def additions(source: FormSource, place: Place) -> list[Addition]:
         if _may_have_alternatives(source, row):
             is_here = here is not None and owner[: len(here)] == here
             about = f"{_element(source, owner)}: a call that may be made in its place"
-            line = Completion(written((*owner, "any_of")), "any_of", about)
+            line = Completion(place_text((*owner, "any_of")), "any_of", about)
             asked = alternative(source, owner)
             found.append(((not is_here, not is_here, True, len(_USUAL)), Addition(row, line, question=asked)))
         # A table of arguments may have no row, so its first argument represents it.
@@ -111,7 +111,7 @@ def _is_open(source: FormSource, row: FormRow) -> bool:
 def _line(source: FormSource, row: FormRow, owner: Place) -> Completion:
     # Keys of the case have a place of one part; the place of an element's key continues after its number.
     start = max((at + 1 for at, part in enumerate(owner) if isinstance(part, int)), default=len(_fact(owner) or ()))
-    label = written(owner[start:]).removeprefix("args.")
+    label = place_text(owner[start:]).removeprefix("args.")
     if owner[0] == "mocks":
         label = label.removeprefix("when.")
     about = about_place(owner)
@@ -121,7 +121,7 @@ def _line(source: FormSource, row: FormRow, owner: Place) -> Completion:
         about = without_links(check.options.get(cell.option, about))
     if start:
         about = f"{_element(source, owner[:start])}: {about}"
-    return Completion(written(owner), one_line(label), about)
+    return Completion(place_text(owner), one_line(label), about)
 
 
 def _fact(place: Place) -> Place | None:

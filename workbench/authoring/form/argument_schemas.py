@@ -11,13 +11,13 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from workbench.checks.check import CheckBase, read_check
-from workbench.checks.patterns import SearchError, found
+from workbench.checks.patterns import SearchError, search_pattern
 from workbench.checks.schemas import plainly_accepts, validator_of
 from workbench.dataclasses import dataclass
 from workbench.show.visible import one_line, shortened
 from workbench.suite import render
 from workbench.suite.expected_calls import ANY_TOOL, comparable_name
-from workbench.suite.problems import described, did_you_mean, written
+from workbench.suite.problems import did_you_mean, kind_of_value, place_text
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.json_schema import (
     Schema,
@@ -140,7 +140,7 @@ def _first_reason(check: CheckBase, schema: Schema) -> str | None:
         if why := _refused(item, schema):
             if check.is_exact:
                 return why
-            return f"{described(item)}: {why}"
+            return f"{kind_of_value(item)}: {why}"
     for number in check.numbers:
         if why := _beyond(number, schema):
             return why
@@ -234,10 +234,10 @@ def _refused(value: object, schema: Schema) -> str | None:
     if listed and types - {"null"} != {"boolean"}:
         return _one_of(value, listed)
     if type_of(value) not in types:
-        given = "null" if value is None else described(value)
+        given = "null" if value is None else kind_of_value(value)
         return f"must be {_in_words(types)}, not {given}{_way_out(value, schema)}"
     why = _in_plain_words(error)
-    if path := written(error.absolute_path):
+    if path := place_text(error.absolute_path):
         return f"{path}: {why}"
     return why
 
@@ -256,7 +256,7 @@ def _in_plain_words(error: ValidationError) -> str:
     bound = "least" if str(error.validator).startswith("min") else "most"
     match error.validator:
         case "type":
-            return f"must be {_in_words(types_of({'type': wanted}))}, not {described(instance)}"
+            return f"must be {_in_words(types_of({'type': wanted}))}, not {kind_of_value(instance)}"
         case "enum":
             return _one_of(instance, wanted)
         case "const":
@@ -283,7 +283,7 @@ def _in_plain_words(error: ValidationError) -> str:
             hint = did_you_mean(unknown[0], known) if unknown else ""
             return _with_hint(f"has no {', '.join(map(render.key_text, unknown))}", hint)
         case "anyOf" | "oneOf":
-            return f"{described(instance)} is not a value that the schema allows"
+            return f"{kind_of_value(instance)} is not a value that the schema allows"
     return error.message
 
 
@@ -347,7 +347,7 @@ def _line(text: str) -> str:
 def _found(pattern: str, name: str) -> bool:
     # A pattern that cannot be evaluated may allow the name, so the name is not refused.
     try:
-        return found(pattern, name)
+        return search_pattern(pattern, name)
     except SearchError:
         return True
 

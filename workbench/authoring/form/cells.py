@@ -31,7 +31,15 @@ from workbench.authoring.form.typed import (
     shown_values,
     without_keys,
 )
-from workbench.checks.check import CHECK_CLASSES, OPTION_NAMES, SWALLOWED, CheckBase, Start, carried_values, check_name
+from workbench.checks.check import (
+    AMBIGUOUS_ARGUMENTS,
+    CHECK_CLASSES,
+    OPTION_NAMES,
+    CheckBase,
+    ReplacedCheck,
+    carried_values,
+    check_name,
+)
 from workbench.checks.fields import NAMED_WEIGHTS, Editor, is_percent
 from workbench.checks.value_kinds import ANY_VALUE, NOT_GIVEN
 from workbench.dataclasses import dataclass
@@ -90,7 +98,7 @@ def class_named(name: str) -> type[CheckBase] | None:
 
 def lists_values(name: str | None) -> bool:
     cls = class_named(name or "")
-    return cls is not None and cls.editor().reads == "values"
+    return cls is not None and cls.editor().input_kind == "values"
 
 
 def class_of(value: object) -> type[CheckBase]:
@@ -128,13 +136,13 @@ def with_text(value: object, text: str, schema: Schema | None = None) -> object:
     if text.strip() == value_text(value, schema):
         return value
     cls = class_of(value)
-    if cls.editor().reads in ("nothing", "presence"):  # typing over it means that a value is expected after all
-        if cls.editor().reads == "presence" and text.strip() in (ANY_VALUE, NOT_GIVEN):
+    if cls.editor().input_kind in ("nothing", "presence"):  # typing over it means that a value is expected after all
+        if cls.editor().input_kind == "presence" and text.strip() in (ANY_VALUE, NOT_GIVEN):
             return {**_table(value), cls.kind: text.strip() == ANY_VALUE}
         if not text.strip():
             return {cls.kind: True}
         return with_text(_with_check(value, {"equals": ""}), text, schema)
-    expected = _READERS[cls.editor().reads](text, cls.editor(), schema)
+    expected = _READERS[cls.editor().input_kind](text, cls.editor(), schema)
     if (name := check_name(value)) is None:
         return expected
     return {**_table(value), name: expected}
@@ -155,8 +163,10 @@ def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
         return value
     # If the old check has no value to take over, the new check starts with a value that the schema allows.
     carried = carried_values(value) or _suggested(schema)
-    parts = expected_of(value) if old.nests == "list" and not old.looks_inside else [_alone(value)]
-    return _with_check(value, cls.started(Start(carried, _as_text(carried[0]), _ends(value, schema), parts)))
+    parts = expected_of(value) if old.nests == "list" and not old.checks_parts else [_alone(value)]
+    return _with_check(
+        value, cls.from_replaced(ReplacedCheck(carried, _as_text(carried[0]), _ends(value, schema), parts))
+    )
 
 
 def options_of(value: object) -> tuple[OptionCell, ...]:
@@ -196,7 +206,7 @@ def with_option(value: object, option: str, text: str | None) -> object:
         table = without_keys(table, *(set(cls.exclusive) - {option}))
     table.setdefault(cls.kind, expected_of(value))  # a plain value becomes a check, so that it can have options
     editor = cls.editor(option)
-    return {**table, option: _READERS[editor.reads](text, editor, None)}
+    return {**table, option: _READERS[editor.input_kind](text, editor, None)}
 
 
 def weight_text(value: object) -> str:
@@ -261,7 +271,7 @@ def as_argument(name: str, value: object) -> object:
 
     A plain value becomes `equals` where the format requires an explicit check.
     """
-    if name in SWALLOWED and check_name(value) is None:
+    if name in AMBIGUOUS_ARGUMENTS and check_name(value) is None:
         return {"equals": value}
     return value
 
@@ -316,7 +326,7 @@ def looks_like_check(value: object) -> bool:
 def _shown(editor: Editor, value: object, schema: Schema | None = None) -> str:
     """Return a value as the text of a cell with this editor; as TOML if the editor cannot represent it."""
     # Any other value would be read back differently, so it is shown as TOML.
-    match editor.reads, value:
+    match editor.input_kind, value:
         case (("nothing" | "presence"), True):
             return ""
         case "presence", False:
@@ -331,7 +341,7 @@ def _shown(editor: Editor, value: object, schema: Schema | None = None) -> str:
             return shown_text(value)
         case "tolerance", str() if is_percent(value):
             return value
-    return shown_value(value, schema if editor.reads == "value" else None)
+    return shown_value(value, schema if editor.input_kind == "value" else None)
 
 
 def _suggested(schema: Schema | None) -> list[object]:

@@ -131,7 +131,7 @@ def _values(schema: Schema | None, kind: str) -> Iterator[Completion]:
     cls = class_named(kind)
     if cls is None:
         return
-    match cls.editor().reads:
+    match cls.editor().input_kind:
         case "range":
             low, high = keyword(schema, "minimum"), keyword(schema, "maximum")
             if isinstance(low, int | float) and isinstance(high, int | float):
@@ -199,7 +199,7 @@ def _option_words(kind: str, option: str, models: Iterable[str]) -> Iterable[str
     if cls is None or option not in cls.options:
         return ()
     editor = cls.editor(option)
-    return models if editor.reads == "model" else editor.words
+    return models if editor.input_kind == "model" else editor.words
 
 
 def ranked(found: Iterable[Completion], typed: str) -> list[Completion]:

@@ -35,7 +35,7 @@ from workbench.authoring.typed_servers import NEW_COMMAND
 from workbench.checks.answer_checks import are_named_checks
 from workbench.checks.check import check_name
 from workbench.dataclasses import dataclass
-from workbench.suite.grading_model import NEW_SUITES_FREE
+from workbench.suite.grading_model import NEW_SUITE_EXTRA_CALLS
 from workbench.suite.problems import Place
 from workbench.suite.render import Table, suite_text
 from workbench.trajectory.events import ToolDefinition
@@ -101,7 +101,7 @@ def new_step(tool: ToolDefinition | str | None = None, user: str | None = None) 
 
 def new_suite(name: str) -> str:
     """Return the text of a suite without cases on the offline model."""
-    grading = {"extra_calls": NEW_SUITES_FREE}
+    grading = {"extra_calls": NEW_SUITE_EXTRA_CALLS}
     return suite_text({"format": 1, "name": name, "models": ["offline"], "grading": grading})
 
 

@@ -46,7 +46,7 @@ from workbench.suite.grading_model import (
     WholeNumbers,
 )
 from workbench.suite.model import API_NAMES, Case, CaseImage, CaseVariant, ProviderTool, Subject, Suite, derived_id
-from workbench.suite.problems import Place, Problem, is_within, written
+from workbench.suite.problems import Place, Problem, is_within, place_text
 from workbench.suite.render import Table
 from workbench.suite.rules import MEASURES, STATISTICS
 from workbench.suite.settings import CONVERSATION_TIMEOUT_S, CriticsOptions, Grading, surplus_rule
@@ -654,7 +654,7 @@ def _with_problems(source: FormSource, rows: list[FormRow]) -> list[FormRow]:
     """Attach each problem to the row of the innermost place around it, otherwise to the first row."""
     found: dict[int, list[Problem]] = {}
     # Backwards: of several rows at one place, the first row gets the problems.
-    places = {written((*source.at, *row.place)): at for at, row in reversed(list(enumerate(rows)))}
+    places = {place_text((*source.at, *row.place)): at for at, row in reversed(list(enumerate(rows)))}
     for problem in source.problems:
         if _is_about(source, problem):
             at = places.get(nearest(problem.where, places), 0)
@@ -668,7 +668,7 @@ def _with_problems(source: FormSource, rows: list[FormRow]) -> list[FormRow]:
 def _is_about(source: FormSource, problem: Problem) -> bool:
     if not source.at:
         return not problem.where.startswith("cases[")
-    return is_within(problem.where, written(source.at))
+    return is_within(problem.where, place_text(source.at))
 
 
 def nearest(where: str, places: Iterable[str]) -> str:

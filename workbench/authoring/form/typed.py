@@ -20,7 +20,7 @@ from workbench.numerals import setting_text
 from workbench.suite.expected_calls import ANY_TOOL
 from workbench.suite.problems import Place
 from workbench.suite.render import Table, one_line
-from workbench.suite.sameness import partners, same
+from workbench.suite.toml_equality import matching_elements, toml_equal
 from workbench.trajectory.json_schema import TEXT, Schema, is_list, is_number, is_text, items_of, types_of
 
 ABSENT = object()
@@ -80,12 +80,12 @@ def first_change(before: object, after: object) -> Place:
     """
     if isinstance(before, dict) and isinstance(after, dict):
         keys: list[str | int] = [*before, *(key for key in after if key not in before)]
-        changed = [key for key in keys if not same(before.get(key, ABSENT), after.get(key, ABSENT))]
+        changed = [key for key in keys if not toml_equal(before.get(key, ABSENT), after.get(key, ABSENT))]
         changed.sort(key=lambda key: key == "id")
     elif isinstance(before, list) and isinstance(after, list):
         # Slices, because one of the lists may be shorter.
         longest = range(max(len(before), len(after)))
-        changed = [at for at in longest if not same(before[at : at + 1], after[at : at + 1])]
+        changed = [at for at in longest if not toml_equal(before[at : at + 1], after[at : at + 1])]
     else:
         return ()
     if not changed:
@@ -106,11 +106,11 @@ def place_in(after: object, before: object, place: Place) -> Place | None:
     if old is ABSENT and isinstance(after, type(before)):
         return place
     if isinstance(before, list) and isinstance(after, list):
-        pairs = partners(before, after)
+        pairs = matching_elements(before, after)
         part = pairs.index(place[0]) if place[0] in pairs else None
     elif isinstance(before, dict) and isinstance(after, dict):
         if part not in after:  # a key may have been renamed
-            part = next((key for key in after if key not in before and same(after[key], old)), None)
+            part = next((key for key in after if key not in before and toml_equal(after[key], old)), None)
     else:
         return None
     if part is None:
@@ -282,7 +282,7 @@ def shown_value(value: object, schema: Schema | None = None) -> str:
     """
     if isinstance(value, str) and value.isprintable() and not _is_mistakable(value):
         try:
-            if same(read_value(value, schema), value):
+            if toml_equal(read_value(value, schema), value):
                 return value
         except CellError:
             pass  # needs quotes
@@ -294,7 +294,7 @@ def _is_mistakable(text: str) -> bool:
     if not text or text[0] in "\"'" or text == "null" or (".." in text and _is_range(text)):
         return True
     try:
-        return not same(read_value(text), text)
+        return not toml_equal(read_value(text), text)
     except CellError:
         return True
 

@@ -88,7 +88,7 @@ class WorkerGroup:
         suites = []
         for file in plan.files:
             # A worker may run in another folder, so it needs absolute paths.
-            suites.append(SuiteText(absolute(file.path), file.text, file.hash, file.as_then))
+            suites.append(SuiteText(absolute(file.path), file.text, file.hash, file.is_historical))
         granted = frozenset(self._suites[path] for path in approval.grants if path in self._suites)
         self._errand = WorkerSetup(
             token=token_hex(8),

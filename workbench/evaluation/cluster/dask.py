@@ -46,7 +46,7 @@ class SuiteText:
     path: Path
     text: str
     hash: str
-    as_then: bool
+    is_historical: bool
 
 
 class RunRef(NamedTuple):

@@ -49,11 +49,11 @@ from workbench.show.views.agreement import agreement_lines
 from workbench.show.visible import one_line
 from workbench.suite.excerpts import Excerpts
 from workbench.suite.files import SavingError, save, state_of
-from workbench.suite.grading_model import NEW_SUITES_FREE
+from workbench.suite.grading_model import NEW_SUITE_EXTRA_CALLS
 from workbench.suite.model import Case, derived_id
 from workbench.suite.render import Table, block_text, suite_text
-from workbench.suite.sameness import same
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
+from workbench.suite.toml_equality import toml_equal
 from workbench.tools.listings import definitions_for
 from workbench.trajectory.events import (
     Event,
@@ -72,7 +72,7 @@ from workbench.trajectory.recording import RecordingError, recordings_in
 
 # The text of a suite of imported cases, in the style of a suite written by hand.
 
-RULE_OF_NEW_SUITES: Table = {"grading": {"extra_calls": NEW_SUITES_FREE}}
+RULE_OF_NEW_SUITES: Table = {"grading": {"extra_calls": NEW_SUITE_EXTRA_CALLS}}
 """The keys at the top of a suite of recorded conversations, besides its name."""
 
 
@@ -224,7 +224,7 @@ def _tools_besides(tools: Iterable[Table], names: Collection[object]) -> list[Ta
 
 
 def _is_among(tool: Table, others: Iterable[Table]) -> bool:
-    return any(same(tool, other) for other in others)
+    return any(toml_equal(tool, other) for other in others)
 
 
 # Recordings of imported runs: their events, and their grades as runs of their cases.

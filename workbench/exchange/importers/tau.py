@@ -38,7 +38,7 @@ from workbench.exchange.importers.messages import conversation_of, number_of
 from workbench.exchange.importers.source_files import Node, RefusedError, Source, bare_values, placed_at
 from workbench.numerals import count_text, counted, setting_text
 from workbench.suite.render import Table
-from workbench.suite.sameness import same
+from workbench.suite.toml_equality import toml_equal
 from workbench.trajectory.events import FinishReason, JsonValue, Message, SourceScore, ToolCall
 from workbench.trajectory.external_run import ExternalRound
 
@@ -356,7 +356,7 @@ def _by_turn(actions: Sequence[_Action], calls: list[list[ToolCall]], answered: 
 
 
 def _is_made(action: ToolCall, call: ToolCall, *, exactly: bool) -> bool:
-    return call.tool == action.tool and (not exactly or same(dict(call.arguments), dict(action.arguments)))
+    return call.tool == action.tool and (not exactly or toml_equal(dict(call.arguments), dict(action.arguments)))
 
 
 def _task(record: Node, results: Node | None) -> _Task | None:

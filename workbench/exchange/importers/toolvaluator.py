@@ -26,7 +26,7 @@ from workbench.exchange.importers.conversations import (
 from workbench.exchange.importers.source_files import Node, Source
 from workbench.numerals import counted
 from workbench.suite.render import Table, holds_null
-from workbench.suite.sameness import same
+from workbench.suite.toml_equality import toml_equal
 from workbench.trajectory.events import JsonValue
 
 _EXPECTED = ("expected_should_call", "expected_tool_name", "expected_arguments")
@@ -102,7 +102,7 @@ def _example(example: Node, served: tuple[Table, ...], system: str) -> ImportedC
         defined = tool_of(Node({**described, "inputSchema": schema}, example.place))
         if tool not in tool_names(served):
             table["tools"] = [defined]
-        elif not any(same(defined, each) for each in served):
+        elif not any(toml_equal(defined, each) for each in served):
             notes.append(
                 Note(example.place, f"describes {tool} otherwise than the server, whose definition is offered")
             )

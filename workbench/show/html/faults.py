@@ -24,7 +24,7 @@ from workbench.numerals import counted
 from workbench.show.html.page import begin_page, line, part
 from workbench.show.views.faults import cell_words, ok_words
 from workbench.show.visible import visible
-from workbench.suite.files import from_here
+from workbench.suite.files import relative_to_cwd
 from workbench.trajectory.trajectory import CallRecord
 from workbench.version import __version__
 
@@ -33,7 +33,7 @@ def page_of_faults(matrix: FaultMatrix, exit_code: int) -> Iterator[str]:
     """Yield the page of a matrix that is already redacted."""
     yield from begin_page("Fault injection – Workbench", part("page.css") + part("faults.css"), "")
     yield '<main class="page">\n'
-    suites = dict.fromkeys(from_here(each.suite) for each in matrix.trials)
+    suites = dict.fromkeys(relative_to_cwd(each.suite) for each in matrix.trials)
     status, text = Status.PASSED, "Ok after every fault that was tried"
     if matrix.failed_trials:
         status, text = Status.FAILED, f"Not ok after {counted(len(matrix.failed_trials), 'fault')}"

@@ -36,7 +36,7 @@ from workbench.show.views.trajectory import repaired_line
 from workbench.show.views.values import percentiles_text, usage_text
 from workbench.show.views.verdict import Verdict
 from workbench.show.when import utc_time
-from workbench.suite.files import from_here
+from workbench.suite.files import relative_to_cwd
 
 PageKind = Literal["runs", "comparison", "changes"]
 
@@ -203,7 +203,7 @@ def _since_baseline(shown: Overview) -> Element | None:
     def link(change: CaseChange) -> str | None:
         if change.after is None:
             return None
-        return shown.links.get((from_here(str(against.suites[change.suite].file)), change.case_id, change.model))
+        return shown.links.get((relative_to_cwd(str(against.suites[change.suite].file)), change.case_id, change.model))
 
     if shown.kind == "changes":
         title = "What changed"

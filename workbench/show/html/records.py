@@ -15,7 +15,7 @@ from workbench.numerals import NOTHING
 from workbench.show.signs import FORK
 from workbench.show.views.comparison import CellWords, cell_words
 from workbench.show.visible import one_line
-from workbench.suite.files import from_here
+from workbench.suite.files import relative_to_cwd
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def cases_of(
             apart.add((run.suite, run.case_id, run.model))
     for row in comparison.rows:
         yield PageCase(
-            suite=from_here(row.suite),
+            suite=relative_to_cwd(row.suite),
             suite_name=row.suite_name,
             case_id=row.case_id,
             case_name=row.case_name,

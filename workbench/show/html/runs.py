@@ -21,7 +21,7 @@ from workbench.show.spans import plain
 from workbench.show.views.batch_diff import counts_line
 from workbench.show.views.runs_report import RunsReport
 from workbench.show.views.verdict import Verdict, verdict_of
-from workbench.suite.files import from_here
+from workbench.suite.files import relative_to_cwd
 
 
 def page_of_runs(report: RunsReport) -> Iterator[str]:
@@ -121,7 +121,7 @@ def _links(
     first: dict[tuple[str, str, str], int] = {}
     chosen: dict[tuple[str, str, str], int] = {}
     for number, run in enumerate(summaries, 1):
-        key = from_here(run.suite), run.case_id, run.model
+        key = relative_to_cwd(run.suite), run.case_id, run.model
         first.setdefault(key, number)
         if run.status != Status.PASSED:
             chosen.setdefault(key, number)

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from workbench.analysis.measures import GateMeasureName, Unit
 from workbench.grading.status import Status
 from workbench.show.views.runs_report import BrokenSuite
-from workbench.suite.files import from_here
+from workbench.suite.files import relative_to_cwd
 from workbench.suite.grading_model import Statistic
 
 
@@ -27,7 +27,7 @@ Finite = Annotated[float, BeforeValidator(bounded)]
 
 SuitePath = Annotated[
     str,
-    AfterValidator(from_here),
+    AfterValidator(relative_to_cwd),
     Field(
         description=(
             "path of the suite's file, relative to the command's folder, with links resolved; for recordings graded by"

@@ -45,7 +45,7 @@ from workbench.show.views.runs_report import BrokenSuite, Redactor, RunsReport
 from workbench.show.views.timing import Timing
 from workbench.suite.grading_model import RepeatRule
 from workbench.suite.model import Case
-from workbench.suite.suite_file import LineOf, no_line
+from workbench.suite.suite_file import LineOf, unknown_line
 
 
 class TotalsReport(CountsReport):
@@ -250,7 +250,7 @@ def report_of(
     quality: Quality,
     failures: FailureNumbers,
     facts: BatchFacts,
-    line_of: LineOf = no_line,
+    line_of: LineOf = unknown_line,
 ) -> ReportDocument:
     """Return the runs of a batch as a report.
 
@@ -294,7 +294,7 @@ def report_without_records(
 
 
 def report_records(
-    results: Iterable[RunResult], cases: Iterable[CaseResult], line_of: LineOf = no_line
+    results: Iterable[RunResult], cases: Iterable[CaseResult], line_of: LineOf = unknown_line
 ) -> dict[str, Records[Any]]:
     """Return the runs and the cases of a report, to be written one at a time."""
     runs = Records(RunReport, results, lambda result: run_fields(result, line_of(result.suite, result.case_id)))

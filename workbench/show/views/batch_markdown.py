@@ -27,7 +27,7 @@ from workbench.show.views.totals import checked_text, endpoint_text, models_tabl
 from workbench.show.views.trajectory import made_lines, repaired_line, trajectory_lines
 from workbench.show.views.verdict import broken_text
 from workbench.show.visible import after, one_line
-from workbench.suite.files import from_repository
+from workbench.suite.files import relative_to_repository
 
 COMMENT_MAX = 65_536
 """GitHub's limit of a comment or description in characters. It is used as a number of bytes, which is never smaller."""
@@ -157,7 +157,7 @@ def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
     title = escape(cut(one_line(report.secrets.redact(first.case_name)), _LINE_MAX)) or "–"
     yield f"\n<details><summary>{summary} <code>{title}</code>"
     yield f"<code>{escape(one_line(first.model))}</code></summary>\n"
-    place = report.secrets.redact(from_repository(first.suite))
+    place = report.secrets.redact(relative_to_repository(first.suite))
     if shown.line is not None:
         place += f":{shown.line}"
     yield f"{code(place)}\n"

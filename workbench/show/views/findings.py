@@ -20,8 +20,8 @@ from workbench.show.views.audit import finding_text
 from workbench.show.views.tools import SuiteTools, lint_text
 from workbench.show.visible import after, one_line
 from workbench.show.workflow_commands import ANNOTATIONS_MAX, command
-from workbench.suite.files import from_repository, is_outside, resolved
-from workbench.suite.problems import Place, Problem, written
+from workbench.suite.files import is_outside, relative_to_repository, resolved
+from workbench.suite.problems import Place, Problem, place_text
 from workbench.suite.suite_file import SuiteFile
 from workbench.version import __version__
 
@@ -50,7 +50,7 @@ class StaticFinding(NamedTuple):
 
 def findings_of_file(file: SuiteFile, audited: Iterable[AuditFinding] = ()) -> Iterator[StaticFinding]:
     """Yield the problems of a suite's file, and the findings of an audit."""
-    path = from_repository(str(file.path))
+    path = relative_to_repository(str(file.path))
     for problem in file.problems:
         yield _of_problem(problem, file, path)
     for found in audited:
@@ -59,7 +59,7 @@ def findings_of_file(file: SuiteFile, audited: Iterable[AuditFinding] = ()) -> I
         level: Level = "note"
         if place[:1] == ("cases",):
             place = place[2:]
-        where = written(place)
+        where = place_text(place)
         line = file.line_of(found.place)
         if found.weight == "warning":
             level = "warning"
@@ -84,7 +84,7 @@ def _of_problem(problem: Problem, file: SuiteFile, path: str) -> StaticFinding:
 
 def findings_of_tools(file: SuiteFile, suite: SuiteTools) -> Iterator[StaticFinding]:
     """Yield lint's findings on a suite's tools, and a finding for each server that did not list its tools."""
-    path = from_repository(suite.path)
+    path = relative_to_repository(suite.path)
     for source in suite.sources:
         if source.error is not None:
             line = _line_of(file, ToolName("", source.server))

@@ -76,7 +76,7 @@ from workbench.show.views.trajectory import (
 from workbench.show.views.user_turns import refused_text, said_line
 from workbench.show.views.values import call_text, progress_text, usage_text, waited_text
 from workbench.show.visible import after, compact_json, one_line, widest_cells
-from workbench.suite.sameness import same
+from workbench.suite.toml_equality import toml_equal
 from workbench.trajectory.events import JsonValue, ResponseFinished, ResultReceived
 
 if TYPE_CHECKING:
@@ -743,7 +743,7 @@ def _edit_mark(name: str, arguments: Mapping[str, JsonValue], sent: Mapping[str,
 
 def _alike(left: JsonValue, right: JsonValue) -> bool:
     try:
-        return same(left, right)
+        return toml_equal(left, right)
     except RecursionError:
         # Values that are nested too deeply to compare count as different.
         return False

@@ -20,7 +20,7 @@ from workbench.show.views.grades import cut
 from workbench.show.views.runs_report import RunsReport, ShownCase
 from workbench.show.views.trajectory import made_lines
 from workbench.show.visible import after
-from workbench.suite.files import from_here
+from workbench.suite.files import relative_to_cwd
 from workbench.suite.model import Case
 from workbench.version import __version__
 
@@ -134,14 +134,14 @@ def _prompt(shown: ShownCase, number: int, *, asked_for: bool) -> Prompt:
     run = result.decisive_run
     prompt, expected = "", tuple[str, ...]()
     if case is not None:
-        prompt = "\n".join(filter(None, (case.first_words, *(step.user for step in case.steps))))
+        prompt = "\n".join(filter(None, (case.opening_text, *(step.user for step in case.steps))))
         expected = tuple(call.tool_text for call in case.expected_calls())
     return Prompt(
         model=run.model,
         number=number,
         kind=_kind(case),
         asked_for=asked_for,
-        suite=from_here(run.suite),
+        suite=relative_to_cwd(run.suite),
         case_id=run.case_id,
         case_name=run.case_name,
         prompt=prompt,

@@ -12,7 +12,7 @@ from workbench.numerals import counted, counted_of
 from workbench.show.spans import Line, Span, plain
 from workbench.show.views.totals import endpoint_text, not_made_text, run_totals, score_fact
 from workbench.show.visible import one_line
-from workbench.suite.files import from_here
+from workbench.suite.files import relative_to_cwd
 
 if TYPE_CHECKING:
     from workbench.show.views.runs_report import BrokenSuite, RunsReport
@@ -137,7 +137,7 @@ def _reasons(report: RunsReport) -> Iterator[str]:
 
 def broken_text(broken: Sequence[BrokenSuite]) -> str:
     """Return a sentence that names the suites that did not run because of errors."""
-    names = ", ".join(one_line(from_here(each.suite)) for each in broken[:_MAX_NAMED])
+    names = ", ".join(one_line(relative_to_cwd(each.suite)) for each in broken[:_MAX_NAMED])
     if len(broken) > _MAX_NAMED:
         names += f" and {len(broken) - _MAX_NAMED} more"
     have = "has errors and was not run" if len(broken) == 1 else "have errors and were not run"

@@ -24,7 +24,7 @@ from workbench.show.views.run_items import CallItem, MissingItem, ResultItem, St
 from workbench.show.visible import compact_json, one_line, widest_cells
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
-from workbench.suite.splice import SpliceError
+from workbench.suite.suite_text import SpliceError
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.dialogs import Dialog, keys_line
 from workbench.tui.kit.line_view import LineView

@@ -9,7 +9,7 @@ from workbench.authoring.proposal import table_without_secrets
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
-from workbench.suite.splice import SpliceError
+from workbench.suite.suite_text import SpliceError
 from workbench.tui.kit.actions import key_for
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cut_line, plain, title_line, wrap
 from workbench.show.views.audit import coverage_texts
 from workbench.show.visible import one_line
-from workbench.suite.problems import written
+from workbench.suite.problems import place_text
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import StoredListings
 from workbench.tui.kit.actions import Situation, action
@@ -88,7 +88,7 @@ def _suite_rows(each: AuditedSuite, width: int) -> Iterator[AuditRow]:
 def _finding_rows(finding: AuditFinding, path: Path, names: Mapping[str, str], width: int) -> Iterator[AuditRow]:
     target: Target = (path, finding.case)
     role: Role = "warned" if finding.weight == "warning" else "muted"
-    about = one_line(names[finding.case]) if finding.case is not None else written(finding.place)
+    about = one_line(names[finding.case]) if finding.case is not None else place_text(finding.place)
     head: Line = (Span(f"   {GLYPHS.audit} ", role), Span(about), Span(f"  {finding.kind}", role))
     yield AuditRow(cut_line(head, width), target)
     for text in wrap(one_line(finding.message), max(width - 7, 1)):

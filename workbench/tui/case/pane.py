@@ -22,7 +22,7 @@ from workbench.show.spans import Message
 from workbench.show.visible import one_line
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
-from workbench.suite.splice import SpliceError
+from workbench.suite.suite_text import SpliceError
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.excerpt_view import case_picture, step_line
 from workbench.tui.case.form.page import case_of_problem, form_source, row_source, why_no_form, with_table

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from workbench.analysis.comparison import CellKey
     from workbench.analysis.fault_matrix import FaultMatrix, FaultTrial
     from workbench.grading.run_summary import RunSummary
-    from workbench.lab.faults import FaultOptions, FaultPlan, Trial
+    from workbench.lab.faults import FaultOptions, FaultPlan, PlannedTrial
     from workbench.tui.shell.workbench import Workbench
 
 
@@ -175,7 +175,7 @@ class FaultTrials:
         results = results_of(found.origins.values())
         return await in_background(lambda: plan_faults(plan, results, options))
 
-    def _says(self, found: _Found, trials: Iterable[Trial], choice: Choice) -> str:
+    def _says(self, found: _Found, trials: Iterable[PlannedTrial], choice: Choice) -> str:
         """Return the number of runs and the estimated cost of a choice, as sentences."""
         faults, lasting = choice
         # A fork is estimated as a whole run of its case and model. This is an upper bound, because a fork replays the

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
-from workbench.suite.splice import SpliceError
+from workbench.suite.suite_text import SpliceError
 from workbench.tui.kit.actions import (
     ERROR_KINDS,
     HOLD_PLACES,
@@ -349,8 +349,8 @@ class StepActions(MainActions):
         from workbench.authoring.case_list import read_now
         from workbench.authoring.from_calls import expectation_of_call, index_of_call, mock_of_call
         from workbench.authoring.proposal import table_without_secrets
-        from workbench.suite.sameness import same
         from workbench.suite.settings import settings_of
+        from workbench.suite.toml_equality import toml_equal
 
         suite, run, row = self.app.selection.suite, self.app.selection.run, self.app.selection.row
         call_id = self.app.main.run_pane.call_meant
@@ -361,7 +361,7 @@ class StepActions(MainActions):
         taken: Addition | None
         if mock:
             taken = mock_of_call(table, trajectory, index)
-            if same(taken.table, table):
+            if toml_equal(taken.table, table):
                 taken = None
         else:
             now = read_now(suite, outline)

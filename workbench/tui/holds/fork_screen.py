@@ -14,7 +14,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import PlainColours
 from workbench.show.spans import EMPTY, Line, Role, Span, wrap
 from workbench.show.visible import model_label, one_line
-from workbench.suite.settings import models_named_by
+from workbench.suite.settings import all_model_names
 from workbench.tui.kit.dialogs import ChoiceList, Dialog, Option, TextView, keys_line
 from workbench.tui.kit.text_editor import TextEditor
 from workbench.tui.kit.typed_text import MAX_LINE_CHARS, MAX_SHOWN_LINES
@@ -260,7 +260,7 @@ class Forker:
             # A recording names its model but not the endpoint. The fork therefore begins with another model.
             recorded = workspace.recording_at(run.path)
             if recorded is not None and not recorded.known:
-                likely = (*self._selection.models, *models_named_by(now.suite), OFFLINE)
+                likely = (*self._selection.models, *all_model_names(now.suite), OFFLINE)
         draft = fork_draft(run, self._stage.main.run_pane.run_list.place, now, models.choices, likely)
         if (before := self._drafts.get(draft.key)) is not None:
             draft.resume(before)

@@ -15,7 +15,7 @@ from workbench.dataclasses import dataclass
 from workbench.providers.built_in import OFFLINE, PLANTED, built_in_models, is_built_in
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
-from workbench.suite.settings import models_named_by
+from workbench.suite.settings import all_model_names
 from workbench.suite.suite_file import SuiteFile
 
 MAX_SUITES_NAMED = 2
@@ -94,7 +94,7 @@ def _named_by_suites(files: Sequence[SuiteFile]) -> dict[str, list[SuiteFile]]:
     named: dict[str, list[SuiteFile]] = {}
     for file in files:
         if file.suite is not None:
-            for model in models_named_by(file.suite):
+            for model in all_model_names(file.suite):
                 named.setdefault(model, []).append(file)
     return named
 

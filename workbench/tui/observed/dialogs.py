@@ -29,8 +29,8 @@ from workbench.show.difference import difference
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span, signed, with_margin
 from workbench.show.visible import one_line
-from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import parse_suite
+from workbench.suite.suite_text import SpliceError
 from workbench.trajectory.events import JsonValue
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.dialogs import Option, PreviewScreen, TextView, keys_line

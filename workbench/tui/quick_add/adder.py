@@ -31,8 +31,8 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Message, Role, Span
 from workbench.show.views.run_items import CallItem
 from workbench.show.visible import model_label, one_line
-from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import SuiteFile
+from workbench.suite.suite_text import SpliceError
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.actions import Action, key_for, key_name
 from workbench.tui.kit.memory import Place, SavedRequestLine, project_of

@@ -94,10 +94,10 @@ class Starter:
         """Give all suites the variants of the library of hosts, in memory."""
         # Lazy imports: few sessions need the library.
         from workbench.evaluation.options import AddedVariants
-        from workbench.suite.added_variants import HOSTS, host_variants
+        from workbench.suite.added_variants import HOST_LIBRARY, host_variants
 
-        if all(added.origin != HOSTS for added in self._added):
-            self._added = (*self._added, AddedVariants(host_variants(), HOSTS))
+        if all(added.origin != HOST_LIBRARY for added in self._added):
+            self._added = (*self._added, AddedVariants(host_variants(), HOST_LIBRARY))
 
     async def begin(self, begin: Begin) -> None:
         """Run the cases selected on the command line."""

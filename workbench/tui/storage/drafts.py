@@ -12,7 +12,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import OpenSuites, SuitesChanged
 from workbench.config.read_only import is_read_only
 from workbench.show.glyphs import GLYPHS
-from workbench.suite.drafts import DraftError, Drafts, LeftDraft
+from workbench.suite.drafts import DraftError, Drafts, RecoveredDraft
 from workbench.suite.suite_file import parse_suite
 from workbench.tui.kit.actions import key_for
 from workbench.tui.tree.selection import Selection
@@ -77,7 +77,7 @@ class Drafting:
         workspace = self._open_suites.workspace
         here = (Path(),) if workspace.samples else ()
         try:
-            left = self._drafts.left_behind((*workspace.roots, *here))
+            left = self._drafts.recoverable((*workspace.roots, *here))
         except DraftError as error:
             self._stage.announce(f"Drafts: {error}", "error", GLYPHS.error)
             return
@@ -87,7 +87,7 @@ class Drafting:
             text = f"Unsaved changes from an earlier session cannot be read; they are kept in {left.damaged[0]}"
             self._stage.announce(text, "error", GLYPHS.error)
 
-    async def _offer(self, draft: LeftDraft) -> None:
+    async def _offer(self, draft: RecoveredDraft) -> None:
         from workbench.show.difference import difference
         from workbench.tui.storage.dialogs import LeftScreen
 
@@ -96,22 +96,22 @@ class Drafting:
         found = difference(draft.base_text, draft.text)
         answer = await self._stage.ask(LeftScreen(draft.path, when, found, notice=_notice(draft, suite)))
         if answer == "away":
-            self._drafts.throw_away(draft)
+            self._drafts.discard(draft)
             self._stage.announce(f"The unsaved changes of {draft.path.name} were thrown away", "text", GLYPHS.stopped)
         elif answer == "take":
-            self._drafts.take_over(draft)
+            self._drafts.adopt(draft)
             self._take_over(draft, suite)
             self._stage.announce(
                 f"{draft.path.name} has its unsaved changes again; {key_for('save')} saves", "passed", GLYPHS.passed
             )
 
-    def _open_suite_of(self, draft: LeftDraft) -> OpenSuite | None:
+    def _open_suite_of(self, draft: RecoveredDraft) -> OpenSuite | None:
         for suite in self._open_suites.suites:
-            if self._drafts.known_as(suite.path) == draft.path:
+            if self._drafts.draft_path(suite.path) == draft.path:
                 return suite
         return None
 
-    def _take_over(self, draft: LeftDraft, suite: OpenSuite | None) -> None:
+    def _take_over(self, draft: RecoveredDraft, suite: OpenSuite | None) -> None:
         """Restore the text of an earlier session as unsaved changes."""
         # The suite's text on disk is set to the base text of the draft. If the file differs, the next check of the disk
         # finds a change and merges both.
@@ -129,7 +129,7 @@ class Drafting:
 
     def path_here(self, path: Path) -> Path:
         """Return a path in the form used by open suites."""
-        known = self._drafts.known_as(path)
+        known = self._drafts.draft_path(path)
         for root in self._open_suites.workspace.roots:
             for place in self._drafts.places(root):
                 if known.is_relative_to(place):
@@ -155,7 +155,7 @@ class Drafting:
         return answer in ("drafts", "discard")
 
 
-def _notice(draft: LeftDraft, suite: OpenSuite | None) -> str:
+def _notice(draft: RecoveredDraft, suite: OpenSuite | None) -> str:
     if suite is not None:
         same = (suite.on_disk and suite.on_disk.hash) == (draft.base_state and draft.base_state.hash)
         if same:

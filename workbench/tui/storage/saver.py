@@ -19,9 +19,9 @@ from workbench.authoring.workspace import OpenSuites
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.suite.files import ChangedOnDiskError, FileState, SavingError, absolute, save, why_not_written
-from workbench.suite.problems import at_line, quoted
-from workbench.suite.splice import SpliceError, SuiteText
+from workbench.suite.problems import message_with_line, quoted
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
+from workbench.suite.suite_text import SpliceError, SuiteText
 from workbench.tui.kit.actions import key_for
 from workbench.tui.storage.drafts import Drafting
 from workbench.tui.tree.selection import Selection
@@ -167,7 +167,7 @@ class Saver:
             of = f" ({quoted(first.case)})" if first.case else ""
             message = (
                 f"Saved in {suite.path}; {counted(len(errors), 'error')} to correct before all of it can run{of}: "
-                f"{at_line(first, 'line')}"
+                f"{message_with_line(first, 'line')}"
             )
             self._stage.announce(message, "warned", GLYPHS.warned)
         else:

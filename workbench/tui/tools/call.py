@@ -43,7 +43,7 @@ from workbench.show.spans import (
 from workbench.show.views.server_output import server_output_lines
 from workbench.show.visible import one_line
 from workbench.suite.render import Table
-from workbench.suite.splice import SpliceError
+from workbench.suite.suite_text import SpliceError
 from workbench.tools.answer import ServerError, ToolsError
 from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
 from workbench.trajectory.json_schema import allowed_values, type_words, types_of, with_definitions

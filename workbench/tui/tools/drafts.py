@@ -20,7 +20,7 @@ from workbench.show.difference import difference
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, with_margin
 from workbench.show.visible import model_label, one_line
-from workbench.suite.splice import SpliceError
+from workbench.suite.suite_text import SpliceError
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.dialogs import Option
 from workbench.tui.kit.questions import QuestionScreen

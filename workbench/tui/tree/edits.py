@@ -28,7 +28,7 @@ from workbench.authoring.workspace import tie
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
-from workbench.suite.splice import SpliceError
+from workbench.suite.suite_text import SpliceError
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.dialogs import Option
 from workbench.tui.kit.questions import NameScreen

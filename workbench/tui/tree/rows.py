@@ -12,7 +12,7 @@ from workbench.authoring.case_list import row_file, row_note
 from workbench.authoring.document import HEAD, CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.show.visible import one_line
-from workbench.suite.problems import Problem, at_line
+from workbench.suite.problems import Problem, message_with_line
 from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.recording import SUFFIX
 from workbench.tui.kit.actions import key_for
@@ -222,7 +222,7 @@ def _shown_problems(suite: OpenSuite) -> tuple[Problem, ...]:
 def _problem_rows(suite: OpenSuite, problems: Collection[Problem], depth: int) -> list[Row]:
     rows: list[Row] = []
     for number, problem in enumerate(problems):
-        text = at_line(problem, "line")
+        text = message_with_line(problem, "line")
         rows.append(Row(RowKey("problem", suite.path, str(number)), depth, text, suite, None, problem))
         if problem.hint:
             rows.append(Row(RowKey("hint", suite.path, str(number)), depth + 1, problem.hint, suite, None, problem))

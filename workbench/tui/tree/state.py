@@ -15,7 +15,7 @@ from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import SuitesChanged
 from workbench.dataclasses import dataclass
-from workbench.suite.files import shown_name
+from workbench.suite.files import folder_name
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.tree.audit_marks import AuditBook
 from workbench.tui.tree.filter import Search, with_status
@@ -40,7 +40,7 @@ class _Folder:
 
     @cached_property
     def head(self) -> Row:
-        return Row(RowKey("folder", self.path), self.depth, shown_name(self.path))
+        return Row(RowKey("folder", self.path), self.depth, folder_name(self.path))
 
     def all_suites(self) -> Iterator[SuiteRows]:
         for folder in self.folders.values():

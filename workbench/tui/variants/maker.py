@@ -21,8 +21,8 @@ from workbench.suite.added_variants import HOST_NAMES
 from workbench.suite.problems import tables
 from workbench.suite.render import Table
 from workbench.suite.settings import settings_of
-from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import parse_suite
+from workbench.suite.suite_text import SpliceError
 from workbench.suite.variants import SEPARATOR, Variants
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.dialogs import Dialog, Option, TextView, keys_line

@@ -23,9 +23,9 @@ from workbench.authoring.form.typed import CellError, CellKey, InvalidText, plac
 from workbench.limits import MAX_FIELD_CHARS
 from workbench.numerals import counted
 from workbench.show.spans import EMPTY, Line, Message, message_lines, wrap
-from workbench.suite.problems import Place, written
+from workbench.suite.problems import Place, place_text
 from workbench.suite.render import Table
-from workbench.suite.sameness import same
+from workbench.suite.toml_equality import toml_equal
 from workbench.tui.case.form.page import FormPage, Opened, main_cell
 from workbench.tui.kit.fields import Leave, LineField
 from workbench.tui.kit.line_view import LineView, Motion, steps_of
@@ -89,7 +89,7 @@ class FormRows(LineView):
             # Several rows may have the same place. In reverse order, the first row is stored last and wins.
             places = {}
             for row in reversed(self.page.rows):
-                places[written((*source.at, *row.place))] = row.place
+                places[place_text((*source.at, *row.place))] = row.place
             self.go_to(places.get(nearest(where, places), ()))
 
     def action_move(self, motion: Motion) -> None:
@@ -229,7 +229,7 @@ class FormFields(FormRows):
         `key` identifies the form. `fixed` is the reason why the form cannot be changed. An open field stays open while
         its cell exists, and changes made elsewhere appear around the field."""
         other, self._key, self._message, self._fixed = key != self._key, key, message, fixed
-        changed = source is None or not same(source.table, self._made)
+        changed = source is None or not toml_equal(source.table, self._made)
         if self.typing and (other or source is None or (changed and self.page.adding is not None)):
             self._report_invalid_text()
             self._close()
@@ -461,7 +461,7 @@ class FormFields(FormRows):
         table = source.table
         if edit.table is not table:
             table = with_id(source, edit.table)
-        if same(table, self._made):
+        if toml_equal(table, self._made):
             return ""
         # The change calls `show`, and `show` compares its form with `_made`. So `_made` is set first.
         before, self._made, self._place = self._made, table, edit.place

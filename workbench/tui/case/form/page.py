@@ -42,10 +42,10 @@ from workbench.show.spans import (
 )
 from workbench.show.visible import one_line, visible
 from workbench.suite.case_rows import filled_table
-from workbench.suite.problems import Place, Problem, at_line
+from workbench.suite.problems import Place, Problem, message_with_line
 from workbench.suite.render import Table
 from workbench.suite.rules import NO_CASES
-from workbench.suite.sameness import same
+from workbench.suite.toml_equality import toml_equal
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.actions import unless_read_only
 from workbench.tui.kit.typed_text import value_line
@@ -397,7 +397,7 @@ def why_no_form(suite: OpenSuite, index: int) -> Message:
     reasons: list[tuple[str, Role]] = []
     problems = suite.problems_of(index) or suite.file.errors
     if problems:
-        reasons.append((at_line(problems[0], "Line"), "error"))
+        reasons.append((message_with_line(problems[0], "Line"), "error"))
         if problems[0].hint:
             reasons.append((problems[0].hint, "muted"))
     if _is_nothing(suite):
@@ -653,7 +653,7 @@ class FormPage:
             return True
         if cell.kind == "check":
             check = class_named(cell.text)
-            if check is not None and check.editor().reads in ("nothing", "presence"):
+            if check is not None and check.editor().input_kind in ("nothing", "presence"):
                 return False
         return self.go_cell(1)
 
@@ -726,7 +726,7 @@ class FormPage:
         if self._row_notice is None or self.source is None:
             return
         table, row, text = self._row_notice
-        if same(table, self.source.table):
+        if toml_equal(table, self.source.table):
             self.rows[row] = replace(self.rows[row], above=text)
         else:
             self._row_notice = None

@@ -21,7 +21,7 @@ from workbench.numerals import count_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Role
 from workbench.suite.problems import Problem
-from workbench.suite.splice import SpliceError
+from workbench.suite.suite_text import SpliceError
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.excerpt_view import CasePicture, CaseView
 from workbench.tui.case.toml.completions import TomlCompleting

@@ -14,9 +14,9 @@ from tests.suite.examples import WHOLE
 from tests.suite.toml_texts import KEYS, TEXTS, VALUES, Value, Writer, written_documents
 from workbench.suite.problems import Place
 from workbench.suite.render import suite_text
-from workbench.suite.sameness import same
-from workbench.suite.sections import cut, joined
-from workbench.suite.splice import SuiteText
+from workbench.suite.sections import join_sections, split_sections
+from workbench.suite.suite_text import SuiteText
+from workbench.suite.toml_equality import toml_equal
 
 MANY = settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
@@ -58,12 +58,12 @@ def said(text: str) -> dict[str, Any]:
 @MANY
 @given(written_suites() | written_documents().map(lambda written: written[1]))
 def test_a_text_that_was_only_taken_apart_is_the_same_to_the_byte(text: str) -> None:
-    sections = cut(text.removeprefix("\ufeff"))
-    assert joined(sections) == text.removeprefix("\ufeff")
+    sections = split_sections(text.removeprefix("\ufeff"))
+    assert join_sections(sections) == text.removeprefix("\ufeff")
     assert all(not line or line[0] == "#" for section in sections for line in map(str.strip, section.gap.split("\n")))
     suite = SuiteText.of(text)
     assert suite.text == text
-    assert same(suite.document, said(text))
+    assert toml_equal(suite.document, said(text))
     assert suite.checked() is suite
 
 
@@ -106,8 +106,8 @@ def test_any_changes_one_after_the_other_give_the_wanted_document(text: str, dat
                 suite = suite.with_header(key, value)
         if cases:
             wanted["cases"] = cases
-        assert same(suite.document, wanted)
-        assert same(said(suite.text), wanted)
+        assert toml_equal(suite.document, wanted)
+        assert toml_equal(said(suite.text), wanted)
         assert suite.checked() is suite
 
 
@@ -133,7 +133,7 @@ def around(suite: SuiteText, index: int) -> tuple[str, str, str]:
 def test_a_suite_written_anew_says_its_document_and_stands_in_blocks(header: dict[str, Any], cases: list[Any]) -> None:
     document = {**header, "cases": cases} if cases else header
     text = suite_text(document)
-    assert same(tomllib.loads(text), document)
+    assert toml_equal(tomllib.loads(text), document)
     assert SuiteText.of(text).in_blocks
 
 

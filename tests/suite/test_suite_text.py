@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.suite.examples import parsed
-from workbench.suite.splice import SpliceError, SuiteText
+from workbench.suite.suite_text import SpliceError, SuiteText
 
 SUITE = """\
 # Our house.

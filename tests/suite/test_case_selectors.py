@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.suite.case_words import ids_of, near_ids
+from workbench.suite.case_selectors import matching_ids, near_ids
 from workbench.suite.model import Case
 
 NAMES = {
@@ -43,7 +43,7 @@ CASES = [Case.model_construct(id=id_, name=name) for id_, name in NAMES.items()]
     ],
 )
 def test_a_word_chooses(word: str, ids: list[str]) -> None:
-    assert ids_of(word, CASES) == ids
+    assert matching_ids(word, CASES) == ids
 
 
 @pytest.mark.parametrize(

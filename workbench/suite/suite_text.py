@@ -13,8 +13,8 @@ from workbench.encoding import BYTE_ORDER_MARK, toml_of
 from workbench.startup import late_pattern
 from workbench.suite.positions import scan
 from workbench.suite.render import Table, block_text, is_list_of_tables, suite_text
-from workbench.suite.sameness import same
-from workbench.suite.sections import cut, gap_without, line_end_of
+from workbench.suite.sections import gap_without, line_end_of, split_sections
+from workbench.suite.toml_equality import toml_equal
 
 # The text is split into the blocks of its cases and the text between them. A change of a case edits only its block, so
 # the cost of a change does not grow with the file. A block begins with its header, ends before the next header, and is
@@ -113,17 +113,17 @@ class SuiteText:
         Raises IndexError if there is no such case, and SpliceError for values that TOML lacks.
         """
         self._must_have(index)
-        if same(self.cases[index], case):
+        if toml_equal(self.cases[index], case):
             return self
         # Lazy import: it loads tomlkit, and most suites are only read.
-        from workbench.suite.toml_edit import CannotEditError, edited
+        from workbench.suite.toml_edit import CannotEditError, edit_toml
 
         if not self.in_blocks:
             return self._with_cases((*self.cases[:index], case, *self.cases[index + 1 :]), keeps=True)
         written, keeps = self.blocks[index], True
         fresh = _block_of(case)
         try:
-            block = edited(written, {"cases": [self.cases[index]]}, {"cases": [case]}, self._line_end)
+            block = edit_toml(written, {"cases": [self.cases[index]]}, {"cases": [case]}, self._line_end)
         except (CannotEditError, ValueError):
             # The values can be written, because `fresh` holds them. Only the formatting is lost, and the comments above
             # the case stay.
@@ -212,7 +212,7 @@ class SuiteText:
             header.pop(key, None)
         else:
             header[key] = value
-        if same(header, self.header):
+        if toml_equal(header, self.header):
             return self
         if not self.in_blocks:
             return self._rewritten(_with(header, list(self.cases)))
@@ -273,11 +273,11 @@ class SuiteText:
         return replace(changed, kept_formatting=changed.kept_formatting and keeps)
 
     def _rewritten(self, document: Table) -> SuiteText:
-        from workbench.suite.toml_edit import CannotEditError, edited
+        from workbench.suite.toml_edit import CannotEditError, edit_toml
 
         mark = self._mark
         try:
-            text = edited(self.text.removeprefix(mark), self.document, document, self._line_end)
+            text = edit_toml(self.text.removeprefix(mark), self.document, document, self._line_end)
         except CannotEditError:
             return self._from_scratch(document)
         except ValueError as error:
@@ -289,7 +289,7 @@ class SuiteText:
             text = suite_text(document)
         except ValueError as error:
             raise SpliceError(str(error)) from error
-        if not same(_read(text, "the suite written anew"), document):
+        if not toml_equal(_read(text, "the suite written anew"), document):
             raise SpliceError("the suite cannot be written as TOML: edit it in a text editor")
         return replace(_taken_apart(self._as_written_here(text), document), kept_formatting=False)
 
@@ -362,7 +362,7 @@ def _blocks(text: str) -> tuple[list[str], list[str]] | None:
     gap = ""
     inside = False
     try:
-        sections = cut(text.removeprefix(BYTE_ORDER_MARK))
+        sections = split_sections(text.removeprefix(BYTE_ORDER_MARK))
     except ValueError:
         return None
     for section in sections:
@@ -386,7 +386,7 @@ def _blocks(text: str) -> tuple[list[str], list[str]] | None:
 
 def _says(text: str, document: Table) -> bool:
     try:
-        return same(toml_of(text), document)
+        return toml_equal(toml_of(text), document)
     except ValueError:
         return False
 

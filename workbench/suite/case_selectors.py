@@ -19,7 +19,7 @@ class NamedCase(Protocol):
     def name(self) -> str: ...
 
 
-def ids_of(word: str, cases: Collection[NamedCase]) -> list[str]:
+def matching_ids(word: str, cases: Collection[NamedCase]) -> list[str]:
     """Return the distinct ids of the cases that a word selects, or an empty list.
 
     A word is read in these ways, and the first way that finds a case decides: an id; a name; an id or a name in other
