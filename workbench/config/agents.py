@@ -85,7 +85,13 @@ _KNOWN = (
         "uv tool install fast-agent-mcp",
         (*_ANTHROPIC, *_OPENAI, "GENERIC_API_KEY", "GENERIC_BASE_URL", "FAST_AGENT_MODEL"),
     ),
-    KnownAgent("vibe", ("vibe-acp",), "uv tool install mistral-vibe", ("MISTRAL_API_KEY",), "ask"),
+    KnownAgent(
+        "vibe",
+        ("vibe-acp",),
+        "uv tool install mistral-vibe",
+        ("MISTRAL_API_KEY", "MISTRAL_BASE_URL", "MISTRAL_MODEL"),
+        "ask",
+    ),
 )
 
 KNOWN_AGENTS: dict[str, KnownAgent] = {agent.name: agent for agent in _KNOWN}

@@ -11,9 +11,10 @@ A prompt holds a JSON list of actions, each a list whose first word names it:
 - `["permit", TOOL, ARGUMENTS]`: asks for the permission to call a tool of a server, and calls it if it is given;
 - `["raw", TEXT]`: a line as it is; `["update", {…}]`: a session update as it is; `["errors", BYTES]`,
   `["words", VARIABLE]`: standard error; `["tell", METHOD]`: a notification; `["ask for", METHOD]`: a request;
-- `["crash", CODE]`, `["kill"]`, `["hang"]`, `["flood", MESSAGES]`,
+- `["crash", CODE]`, `["kill"]`, `["flood", MESSAGES]`, `["hang"]` until it is cancelled, which it notes in a file if it
+  names one,
   `["stop", REASON]`, `["answer", {…}]` (further fields of the answer to the prompt), `["cost", USD]`;
-- `["big", CHARACTERS]`: a long message; `["stranger"]`: says what the relay answers without the token;
+- `["big", CHARACTERS]`: a long message; `["stranger"]`: says what the relay answers to a wrong token;
 - `["env", NAME]`, `["cwd"]`, `["spawn", FILE]`: says a variable or its folder, starts a process that stays.
 
 Options on the command line: `--no-list` lists no tools, `--login` demands a login, `--deaf` ignores SIGTERM,
@@ -153,11 +154,17 @@ class Agent:
             update("tool_call_update", toolCallId=number, status="completed")
 
     def stranger(self) -> None:
-        """Ask for the tools without the token of the run."""
+        """Ask for the tools with another token than that of the run."""
         relay = self.servers[0].said
+        variables = {**os.environ, **{each["name"]: "a-guess" for each in relay["env"]}}
         asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
         answer = subprocess.run(
-            [relay["command"], *relay["args"]], input=f"{asked}\n", capture_output=True, text=True, check=False
+            [relay["command"], *relay["args"]],
+            input=f"{asked}\n",
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         said(answer.stdout or "no answer")
 
@@ -230,6 +237,8 @@ class Agent:
                 os.kill(os.getpid(), signal.SIGKILL)
             case "hang":
                 CANCELLED.wait()
+                if words:
+                    Path(words[0]).write_text("cancelled", encoding="utf-8")
             case "flood":
                 for step in range(words[0]):
                     update("plan", entries=[{"content": f"step {step}", "status": "pending"}])

@@ -25,6 +25,7 @@ from workbench.engine.agents import agent_model
 from workbench.engine.agents.connection import AgentError
 from workbench.engine.agents.setup import Setup, Wanted, set_up
 from workbench.grading.grade import RunResult
+from workbench.limits import Limit
 from workbench.suite.model import Subject
 from workbench.suite.render import suite_text
 from workbench.trajectory.events import AgentStarted, ResultReceived
@@ -334,6 +335,14 @@ def test_floods_are_bounded_and_standard_error_is_always_read(tmp_path: Path) ->
     assert notes[-1] == ("message", "200 notes; further ones are left out")
 
 
+def test_a_flood_beyond_the_limit_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_temporary_folder: Path
+) -> None:
+    monkeypatch.setattr(agent_model, "MAX_AGENT_ITEMS", Limit(500, "more than {limit} messages of its agent"))
+    assert "more than 500 messages of its agent" in error_of(run_of(tmp_path, ["flood", 3_000], ["say", "alive"]))
+    assert not [*own_temporary_folder.iterdir()]
+
+
 TOLD = {"inputTokens": 100, "outputTokens": 20, "cachedReadTokens": 5, "thoughtTokens": 3, "totalTokens": 128}
 OF_GEMINI = {"_meta": {"quota": {"token_count": {"input_tokens": 44, "output_tokens": 28}}}}
 CHUNK_OF_QWEN = {
@@ -423,7 +432,7 @@ def test_two_sessions_at_once_keep_their_calls(tmp_path: Path) -> None:
 
 
 def test_stopping_cancels_the_prompt_and_leaves_nothing_behind(tmp_path: Path, own_temporary_folder: Path) -> None:
-    path = suite_of(tmp_path, ["spawn", str(tmp_path / "pids")], OSLO, ["hang"])
+    path = suite_of(tmp_path, ["spawn", str(tmp_path / "pids")], OSLO, ["hang", str(tmp_path / "told")])
 
     async def stopped() -> None:
         called = asyncio.Event()
@@ -439,6 +448,7 @@ def test_stopping_cancels_the_prompt_and_leaves_nothing_behind(tmp_path: Path, o
         assert task.cancelled()
 
     asyncio.run(stopped())
+    assert (tmp_path / "told").read_text(encoding="utf-8") == "cancelled"
     pids = [int(word) for word in (tmp_path / "pids").read_text(encoding="utf-8").split()]
     assert not [pid for pid in pids if is_running(pid)]
     assert not [*own_temporary_folder.iterdir()]

@@ -279,6 +279,32 @@ def test_an_agent_that_waits_for_its_model_is_ended(host: Host, desk: Desk, how:
     assert desk.is_as_before()
 
 
+CODE = """
+const weather = await tools.mcp_office.get_weather({location: "Oslo"});
+const found = await tools.mcp_office.search_docs({query: "umbrellas"});
+return [weather, found, await tools.mcp_workbench.send_mail({to: "ann@example.com"})];
+"""
+
+
+def test_calls_that_a_model_of_vibe_makes_from_code_arrive(desk: Desk) -> None:
+    if shutil.which("vibe-acp") is None:
+        pytest.skip(f"vibe-acp is not on the path: {KNOWN_AGENTS['vibe'].install}")
+    vibe = Host(
+        "vibe",
+        lambda url: {"MISTRAL_BASE_URL": f"{url}/v1", "MISTRAL_API_KEY": KEY, "MISTRAL_MODEL": "test-model"},
+    )
+    desk.write(case_of("Oslo", "Weather in Oslo, please."))
+    with Server(Script([("run_typescript", {"code": CODE})])) as server:
+        code, output = desk.run(vibe, server, "run", "--model", "agent:vibe")
+    assert code == OK, output
+    assert calls_of(desk.runs[0]) == list(CALLS)
+    asked = [request for request in server.requests if request.body]
+    assert all(answer in results(asked[-1].json)[-1] for answer in ANSWERS)
+    assert not [request for request in asked if CANARY.encode() in request.body]
+    assert KEY not in output
+    assert desk.is_as_before()
+
+
 @pytest.fixture
 def opencode() -> Host:
     if shutil.which("opencode") is None:

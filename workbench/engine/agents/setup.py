@@ -344,7 +344,16 @@ def _set_up_vibe(wanted: Wanted, home: Path, setup: Setup) -> None:
         raise AgentError("the agent vibe cannot be given a system prompt: remove `system` and `clock`")
     if wanted.builtin == "off":
         setup.notes.append("Vibe's own tools cannot be switched off; permissions are refused")
+    config: dict[str, Any] = {"enable_telemetry": False, "enable_update_checks": False}
+    url, model = (setup.environment.get(f"MISTRAL_{what}") for what in ("BASE_URL", "MODEL"))
+    if url:
+        endpoint = {"name": "endpoint", "api_base": url, "api_key_env_var": "MISTRAL_API_KEY", "backend": "generic"}
+        config["providers"] = [endpoint]
+    if model:
+        named = {"name": model, "alias": model, "provider": "endpoint" if url else "mistral"}
+        config |= {"active_model": model, "models": [named]}
     setup.environment["VIBE_HOME"] = str(home / ".vibe")
+    _written(home / ".vibe/config.toml", tomlkit.dumps(config))
 
 
 _PRESETS: Mapping[str, Callable[[Wanted, Path, Setup], None]] = {

@@ -121,7 +121,7 @@ class ToolServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            token, _, name = (await reader.readline()).decode("utf-8", "replace").strip().partition(" ")
+            token, _, name = (await reader.readline()).decode("utf-8", "replace").rstrip().partition(" ")
             server = self._servers.get(name)
             if server is None or not hmac.compare_digest(token.encode(), self._token.encode()):
                 return

@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.trajectory.events import Usage
 
-_USAGE_OF_LAST_REQUEST = ("opencode",)
+_USAGE_OF_LAST_REQUEST = ("opencode", "vibe")
 """Agents that report the usage of their last request only. The tokens of their runs are unknown."""
 
 
