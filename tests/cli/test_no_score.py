@@ -39,4 +39,4 @@ def test_a_run_without_a_score_says_what_decided(tmp_path: Path, cases: str, dec
             assert "no score: no case expects what the grader scores" in done.stdout
             assert "not graded" not in done.stdout
         shown = program.run("history", "show", "1", "--run", "1").stdout
-        assert f"no score: {why}" in " ".join(shown.split())
+        assert "no score" in shown and why in " ".join(shown.split()) and "not graded" not in shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workbench.grading.grade import RunResult
+from workbench.grading.grade import Grade, RunResult
 from workbench.grading.status import NOT_APPLICABLE, Status, disagree
 from workbench.numerals import counted, duration_text
 from workbench.show.glyphs import GLYPHS
@@ -44,7 +44,7 @@ def outcome_line(result: RunResult, ways_to_grades: str = "") -> Line:
         return (*verdict(status, None), Span(why, status.role))
     named = grade.grader
     if grade.verdict == NOT_APPLICABLE:
-        named = f"no score: {grade.reason}"
+        named = "no score"
     line = (*verdict(status, grade.score), Span(f"  {one_line(named)}", "muted"))
     if not disagree(result.grades):
         return line
@@ -97,10 +97,15 @@ def outcome_notes(item: OutcomeItem, result: RunResult, *, in_full: bool) -> Ite
     yield from map(note_of_issue, item.issues)
     if in_full or status != Status.PASSED:
         yield from map(note_of_metric, result.metrics)
-    if grade is not None and grade.reason and (in_full or (status != Status.PASSED and not grade.issues)):
+    if grade is not None and grade.reason and (in_full or _needs_reason(grade, status)):
         yield Note(" ", grade.reason)
     if facts := _facts(result):
         yield Note(" ", facts)
+
+
+def _needs_reason(grade: Grade, status: Status) -> bool:
+    """Return whether a reason explains more than the status, the score and the issues do."""
+    return grade.verdict == NOT_APPLICABLE or (status != Status.PASSED and not grade.issues)
 
 
 def _facts(result: RunResult) -> str:
