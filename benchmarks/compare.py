@@ -19,7 +19,7 @@ from benchmarks.tui import EndlessRuntime
 from tests.tui.in_terminal import Terminal
 from workbench.config.folders import Folders
 from workbench.config.program import create_program
-from workbench.engine.events import BatchDone, BatchListener, BatchStarted, RunDone, RunEvent, timed
+from workbench.engine.events import BatchDone, BatchListener, BatchStarted, RunDone, RunEvent, with_times
 from workbench.engine.plan import PlannedRun
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
@@ -127,7 +127,7 @@ class FillingRuntime(EndlessRuntime):
     """Runs of one short answer each, `RESULTS_PER_S` of them a second, and all that are left once a file is there."""
 
     def __init__(self, listener: BatchListener, go: Path) -> None:
-        super().__init__(timed(listener), 0)
+        super().__init__(with_times(listener), 0)
         self._go = go
         self._grades: tuple[Grade, ...] = ()
 

@@ -24,10 +24,10 @@ from workbench.config.program import create_program
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command
 from workbench.engine.events import BatchListener, BatchStarted, RunEvent
-from workbench.engine.executor import Leave
+from workbench.engine.executor import PermissionAnswer
 from workbench.engine.recordings import Recordings
 from workbench.engine.server_calls import ServerControl
-from workbench.engine.stepper import Until
+from workbench.engine.stepper import StepTarget
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
 from workbench.trajectory.events import (
@@ -201,26 +201,28 @@ class EndlessRuntime:
         self._steps = steps
         self._closed = threading.Event()
 
-    def start(self, plan: Plan, approval: Approval, *, record: Recordings | None = None, until: Until = "end") -> str:
+    def start(
+        self, plan: Plan, approval: Approval, *, record: Recordings | None = None, until: StepTarget = "end"
+    ) -> str:
         self._listener(BatchStarted("batch", plan.runs))
         threading.Thread(target=self._talk, args=(plan.runs[0].run_id,), daemon=True).start()
         return "batch"
 
     def stop(self, run_id: str) -> None: ...
     def stop_all(self) -> None: ...
-    def allow(self, run_id: str, call_id: str, leave: Leave) -> None: ...
+    def allow(self, run_id: str, call_id: str, leave: PermissionAnswer) -> None: ...
     def raise_cost_limit(self, batch: str, usd: float | None) -> None: ...
-    def number_of(self, batch: str) -> int | None:
+    def batch_number(self, batch: str) -> int | None:
         return None
 
-    def settle_history(self) -> None: ...
+    def flush_history(self) -> None: ...
 
-    def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None: ...
+    def set_breakpoints(self, breakpoints: Sequence[Breakpoint]) -> None: ...
 
-    def go_on(self, run_id: str, until: Until, hold: int | None) -> Future[str | None]:
+    def continue_run(self, run_id: str, until: StepTarget, hold: int | None) -> Future[str | None]:
         raise AssertionError("nothing is held here")
 
-    def do(self, run_id: str, command: Command, hold: int) -> Future[str | None]:
+    def apply_command(self, run_id: str, command: Command, hold: int) -> Future[str | None]:
         raise AssertionError("nothing is held here")
 
     @property

@@ -11,7 +11,7 @@ from workbench.config.models import ConfigError
 from workbench.config.program import Environment, Program, create_program
 from workbench.engine.plan import PlannedRun
 from workbench.engine.recordings import Recordings
-from workbench.engine.stepper import Until
+from workbench.engine.stepper import StepTarget
 from workbench.evaluation.approval import Approval, Needs
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.runtime import Runtime
@@ -51,7 +51,7 @@ def grant_of(suite: Suite, suite_file: Path, environment: Environment) -> Grant:
 async def started(pool: ServerPool, suite_file: Path, server: Server) -> McpServer:
     """A server of a suite, approved as it is now and started."""
     suite = Suite(format=1, name="any", cases=(), servers=(server,))
-    return await pool.started(suite_file, server, grant_of(suite, suite_file, pool._program.environment))
+    return await pool.running_server(suite_file, server, grant_of(suite, suite_file, pool._program.environment))
 
 
 def functions_in(folder: Path, *modules: str) -> PythonFunctions:
@@ -65,7 +65,7 @@ def begin(
     *,
     trusted: bool = True,
     record: Recordings | None = None,
-    until: Until = "end",
+    until: StepTarget = "end",
     **how: Any,
 ) -> str:
     """Start runs for a person who trusts all of their suites, or none. `how` are further fields of their plan."""

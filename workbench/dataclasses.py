@@ -368,7 +368,7 @@ def _record(cls: Any) -> Reader:
     for at, (name, key, default) in enumerate(_fields_of(cls)):
         names[f"read_{at}"] = reader_of(hints[name])
         # Readers are called only for values that the compiled check does not accept as they are.
-        reading = [f"  if not ({_as_it_is(hints[name], f'value_{at}')}):", f"   key = {key!r}"]
+        reading = [f"  if not ({_unchanged_condition(hints[name], f'value_{at}')}):", f"   key = {key!r}"]
         reading.append(f"   value_{at} = read_{at}(value_{at})")
         if default is None:
             lines += [f" value_{at} = source[{key!r}]", " if True:", *reading]
@@ -405,7 +405,7 @@ def _identity(value: object) -> object:
     return value
 
 
-def _as_it_is(hint: Any, value: str) -> str:
+def _unchanged_condition(hint: Any, value: str) -> str:
     """Return an expression that is true only if the value of a variable is returned unchanged by the reader of `hint`.
 
     Where no simple expression says so, it is false."""
@@ -424,7 +424,7 @@ def _as_it_is(hint: Any, value: str) -> str:
         return f"type({value}) is str and {value} in {set(arguments)!r}"
     if origin in (Union, UnionType):
         inner = [argument for argument in arguments if argument is not NoneType]
-        return "True" if len(inner) > 1 else f"{value} is None or {_as_it_is(inner[0], value)}"
+        return "True" if len(inner) > 1 else f"{value} is None or {_unchanged_condition(inner[0], value)}"
     return "False"
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import workbench
 from workbench import AgentRun, agents
-from workbench.providers.function import run_of
+from workbench.providers.function import external_run_of_agent
 from workbench.trajectory.external_run import ExternalRun
 
 AI_SDK = json.loads((Path(__file__).parent / "ai_sdk_6_result.json").read_text(encoding="utf-8"))
@@ -244,7 +244,7 @@ class Rain:
     ],
 )  # fmt: skip
 def test_messages_of_a_framework_become_the_calls_that_were_made(run: Callable[[], AgentRun], then: Seen) -> None:
-    made = run_of(run())
+    made = external_run_of_agent(run())
     first, *others = seen(made)
     # OpenAI's agents tell of an error by the text alone.
     assert first[0] == LOOKED[0][0]

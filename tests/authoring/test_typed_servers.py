@@ -13,7 +13,7 @@ from tests.programs import program_of
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.open_suite import OpenSuite
 from workbench.engine.plan import plan_runs
-from workbench.evaluation.approval import Decision, Needs, Trust, Typed
+from workbench.evaluation.approval import Needs, PendingApproval, Trust, TypedServers
 from workbench.suite.render import Table
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.suite.trust import TrustStore
@@ -44,16 +44,16 @@ class Desk:
             self.trust = Trust(TrustStore(folder / "trust.json"))
 
     @property
-    def typed(self) -> Typed:
+    def typed(self) -> TypedServers:
         return {self.path: self.suite.typed_servers}
 
-    def decision(self, file: SuiteFile | None = None, typed: Typed | None = None) -> Decision:
+    def decision(self, file: SuiteFile | None = None, typed: TypedServers | None = None) -> PendingApproval:
         runs = plan_runs([file or self.suite.file])
         needs = Needs.of_runs(runs, self.program, typed=self.typed if typed is None else typed)
         assert not self.trust.grant_typed(needs)
-        return Decision(needs, self.trust)
+        return PendingApproval(needs, self.trust)
 
-    def asked(self, file: SuiteFile | None = None, typed: Typed | None = None) -> list[str]:
+    def asked(self, file: SuiteFile | None = None, typed: TypedServers | None = None) -> list[str]:
         """Return what a run would be asked about: commands, addresses, calls …, without their folders."""
         lines: list[str] = []
         for question in self.decision(file, typed).questions:
@@ -300,6 +300,6 @@ def test_a_typed_server_that_starts_by_itself_keeps_the_trust_in_models(tmp_path
         step(desk)
     needs = Needs.of_servers([desk.suite.file], desk.program, typed=desk.typed)
     assert desk.trust.grant_typed(needs) == ()
-    assert Decision(needs, desk.trust).questions == ()
+    assert PendingApproval(needs, desk.trust).questions == ()
     desk.suite.forget_typed(desk.suite.typed_servers)
     assert desk.asked() == []

@@ -25,7 +25,7 @@ from tests.schemas import fits
 from tests.tui.apps import conversation
 from workbench.config.folders import APP_NAME, Folders
 from workbench.engine.plan import PlannedRun
-from workbench.remote.records import DetachedBatch, is_running, packed, record_file, records
+from workbench.remote.records import DetachedBatch, encode_message, is_running, record_file, records
 from workbench.remote.viewer import Connection
 from workbench.tools.watched_start import MARK, end_marked
 from workbench.trajectory.events import EventPayload, ResultReceived
@@ -195,11 +195,11 @@ def test_a_viewer_that_was_let_go_attaches_again_and_shows_each_thing_once(progr
         shown = read_until(viewer, '→ get_weather(city="Oslo")')
         (connection,) = batch.telling._server._viewers
         with batch.telling._server.lock:  # as if it had read nothing for long
-            connection.waiting.append(packed(said="late"))
-            connection.most = 0
+            connection.unsent_lines.append(encode_message(said="late"))
+            connection.max_backlog_bytes = 0
             batch.go(0, slice(until, None))
             batch.finish(0)
-        wait_until(lambda: connection.gone and batch.telling._server.watched, viewer)
+        wait_until(lambda: connection.is_gone and batch.telling._server.is_watched, viewer)
         batch.go(1, slice(None))
         batch.finish(1)
         batch.end()

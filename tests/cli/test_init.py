@@ -17,7 +17,7 @@ from tests.schemas import schema_of
 from tests.tools.conftest import SERVERS
 from tests.tools.web import hosted
 from workbench.cli.main import main
-from workbench.evaluation.approval import Needs, Request
+from workbench.evaluation.approval import ApprovalRequest, Needs
 from workbench.evaluation.ci_jobs import CI_MIN_PASS_RATE
 from workbench.suite.model import Suite
 from workbench.suite.suite_file import load_suite
@@ -253,7 +253,7 @@ def test_a_server_that_does_not_start_says_why_in_its_own_words(program: Program
 def test_the_first_bare_word_begins_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], command: str, file: str
 ) -> None:
-    asked: list[Request] = []
+    asked: list[ApprovalRequest] = []
 
     def refused(needs: Needs, program: object, **how: bool) -> None:
         assert all(request.typed is not None and request.typed.others.nothing for request in needs.requests)

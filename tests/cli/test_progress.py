@@ -99,7 +99,7 @@ def test_what_else_is_written_stands_above_it() -> None:
     drawn = Drawn()
     drawn.bar.draw()
     drawn.written()
-    above = drawn.bar.above(drawn.terminal)
+    above = drawn.bar.stream_above(drawn.terminal)
     above.write("a step\n")
     assert drawn.written() == f"{CLEAR}a step\n"
     drawn.now_s += REDRAW_INTERVAL_S
@@ -109,7 +109,7 @@ def test_what_else_is_written_stands_above_it() -> None:
 
 def test_it_waits_for_the_end_of_a_line_that_was_begun() -> None:
     drawn = Drawn()
-    above = drawn.bar.above(drawn.terminal)
+    above = drawn.bar.stream_above(drawn.terminal)
     above.write("half a ")
     drawn.bar.draw()
     assert drawn.written() == "half a "
@@ -135,11 +135,11 @@ def test_runs_that_wait_to_ask_again_are_said() -> None:
     runs = plan_runs([parse_suite(GREETINGS, Path("greetings.toml"))], models=["m"])[:3]
     progress = BatchProgress(runs)
     for run in runs:
-        progress.take(RunEvent(Event(run.run_id, 0, 0.0, RequestStarted(1))), 0.0)
-    progress.take(RunEvent(Event(runs[0].run_id, 1, 0.0, RetryScheduled(1, 2, 8_000.0, "429"))), 0.0)
-    progress.take(RequestDelayed(runs[1].run_id, 8.0), 0.0)
-    progress.take(RequestDelayed(runs[2].run_id, 8.0), 0.0)
-    progress.take(RunEvent(Event(runs[2].run_id, 1, 0.0, RequestStarted(1))), 0.0)
+        progress.on_event(RunEvent(Event(run.run_id, 0, 0.0, RequestStarted(1))), 0.0)
+    progress.on_event(RunEvent(Event(runs[0].run_id, 1, 0.0, RetryScheduled(1, 2, 8_000.0, "429"))), 0.0)
+    progress.on_event(RequestDelayed(runs[1].run_id, 8.0), 0.0)
+    progress.on_event(RequestDelayed(runs[2].run_id, 8.0), 0.0)
+    progress.on_event(RunEvent(Event(runs[2].run_id, 1, 0.0, RequestStarted(1))), 0.0)
     ProgressBar(progress, terminal, {"NO_COLOR": "1"}).draw()
     assert "3 running, 2 of them waiting · " in terminal.getvalue()
 
@@ -148,15 +148,15 @@ def test_what_starts_up_is_named_until_it_has_started() -> None:
     terminal = FakeTerminal()
     progress = BatchProgress(())
     bar = ProgressBar(progress, terminal, {"NO_COLOR": "1"})
-    progress.take(StartUp(1, "server weather", downloads=True), 0.0)
+    progress.on_event(StartUp(1, "server weather", downloads=True), 0.0)
     assert starting_text(progress.starting.values()) == "downloading server weather"
-    progress.take(StartUp(1, "server weather"), 0.0)
+    progress.on_event(StartUp(1, "server weather"), 0.0)
     bar.draw()
     assert " · starting server weather" in terminal.getvalue()
-    progress.take(StartUp(2, "model llama"), 0.0)
+    progress.on_event(StartUp(2, "model llama"), 0.0)
     assert starting_text(progress.starting.values()) == "starting server weather and 1 other"
-    progress.take(StartUp(1, "server weather", 5.0), 0.0)
-    progress.take(StartUp(2, "model llama", 5.0), 0.0)
+    progress.on_event(StartUp(1, "server weather", 5.0), 0.0)
+    progress.on_event(StartUp(2, "model llama", 5.0), 0.0)
     bar.close()
     ProgressBar(progress, terminal, {}).draw()
     assert terminal.getvalue().count("starting") == 1
@@ -168,7 +168,7 @@ def test_where_there_is_no_terminal_nothing_is_drawn() -> None:
     bar.draw()
     assert stream.getvalue() == ""
     assert bar.wait_s() is None
-    assert bar.above(stream) is stream
+    assert bar.stream_above(stream) is stream
 
 
 def test_a_terminal_that_cannot_move_its_cursor_is_spared() -> None:
@@ -220,7 +220,7 @@ def test_the_oldest_answer_that_is_waited_for_is_said_with_its_time_progress_and
     progress = BatchProgress(runs)
 
     def take(run: int, what: EventPayload, at_s: float) -> bool:
-        return progress.take(RunEvent(Event(runs[run].run_id, 0, 0.0, what)), at_s)
+        return progress.on_event(RunEvent(Event(runs[run].run_id, 0, 0.0, what)), at_s)
 
     def line(at_s: float) -> str:
         return plain(progress_line(progress, at_s, width=160))

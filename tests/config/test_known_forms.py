@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.config.secrets import Pieces, Secrets
+from workbench.config.secrets import RedactedPieces, Secrets
 
 MIXED = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3hJ5kL7n"
 BODY = f"{MIXED[:32]}\n{MIXED[:32]}\n"
@@ -86,7 +86,7 @@ def test_a_token_is_redacted_wherever_it_stands(name: str, token: str) -> None:
         for _ in range(3):
             text, shown = json.dumps(text), json.dumps(shown)
             assert secrets.redact(text) == shown
-            assert secrets.may_be_in_json(text)
+            assert secrets.json_may_contain(text)
 
 
 @pytest.mark.parametrize(("text", "shown"), PASSWORDS.items())
@@ -118,25 +118,25 @@ PIECE = st.sampled_from([token for _, token in SECRETS] + [*PASSWORDS, *ORDINARY
 @given(st.lists(PIECE, max_size=4), st.sampled_from([" ", "\n", '", "']), st.data())
 def test_no_cutting_of_a_stream_changes_what_is_redacted(words: list[str], between: str, data: st.DataObject) -> None:
     text, secrets = between.join(words), Secrets()
-    pieces, at, shown = Pieces(), 0, ""
+    pieces, at, shown = RedactedPieces(), 0, ""
     while at < len(text):
         size = data.draw(st.integers(1, 40))
         shown += pieces.add(text[at : at + size], secrets.finder)
         at += size
-    assert shown + pieces.rest(secrets.finder) == secrets.redact(text)
+    assert shown + pieces.flush(secrets.finder) == secrets.redact(text)
 
 
 @given(st.lists(PIECE, max_size=3).map(" ".join))
 def test_what_is_found_in_a_text_may_be_in_its_json(text: str) -> None:
     secrets = Secrets()
     if secrets.redact(text) is not text:
-        assert secrets.may_be_in_json(json.dumps([text], ensure_ascii=False))
+        assert secrets.json_may_contain(json.dumps([text], ensure_ascii=False))
 
 
 def test_a_value_that_was_added_keeps_its_name_also_within_a_form() -> None:
     secrets, token = Secrets(), SECRETS[0][1]
     secrets.add("MY_TOKEN", token)
-    secrets.guess("DATABASE_URL", "postgres://app:s3cret-pw@db/x")
+    secrets.add_if_secret_by_look("DATABASE_URL", "postgres://app:s3cret-pw@db/x")
     assert secrets.redact(f"{token} {SECRETS[1][1]}") == "$MY_TOKEN $GITHUB_TOKEN"
     assert secrets.redact("postgres://app:s3cret-pw@db/x") == "postgres://app:$DATABASE_URL@db/x"
     secrets.add("PART", "dE5gH7jK9mN1")
@@ -146,7 +146,7 @@ def test_a_value_that_was_added_keeps_its_name_also_within_a_form() -> None:
 def test_what_a_suite_holds_is_the_users_own_but_no_value_that_was_added() -> None:
     secrets, own, other = Secrets(), SECRETS[0][1], SECRETS[1][1]
     pem = TOKENS["PRIVATE_KEY"][0]
-    secrets.keep(f"user = '{own}'\nargs = {{ url = 'https://bob:pw@h' }}\nkey = {json.dumps(pem)}")
+    secrets.exempt(f"user = '{own}'\nargs = {{ url = 'https://bob:pw@h' }}\nkey = {json.dumps(pem)}")
     text = f"{own} ftp://bob:pw@x {pem}"
     assert secrets.redact(text) is text
     assert secrets.redact(f"{other} ftp://eve:pw@x") == "$GITHUB_TOKEN ftp://eve:$PASSWORD@x"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.config.model_book import ModelBook, described
+from workbench.config.model_book import ModelBook, spec_from_text
 from workbench.config.models import DEFAULT_READ_TIMEOUT_S, PRESETS, PROVIDERS, SET_BY_PROGRAM, ModelSpec
 from workbench.config.settings_file import SETTINGS, read_settings
 
@@ -30,7 +30,7 @@ def test_every_block_of_toml_can_be_loaded(tmp_path: Path, block: str) -> None:
 @pytest.mark.parametrize(("name", "written"), SERVERS)
 def test_an_ad_hoc_name_reaches_the_known_endpoint(name: str, written: str) -> None:
     (preset,) = (preset for preset in PRESETS if preset.name == name.lower().replace(" ", "-"))
-    ad_hoc = described(written, "command line")
+    ad_hoc = spec_from_text(written, "command line")
     assert ad_hoc is not None
     assert (ad_hoc.provider, ad_hoc.base_url) == (preset.provider, preset.base_url), name
 

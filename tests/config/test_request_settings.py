@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.config.model_book import described
+from workbench.config.model_book import spec_from_text
 from workbench.config.models import ModelSpec
 from workbench.config.request_checks import checked_command, checked_headers, checked_query
 from workbench.config.request_settings import settings_of, settings_text, split_address, with_query
@@ -82,7 +82,7 @@ def test_endpoints_are_equal_if_and_only_if_headers_and_query_are(
 
 
 def test_an_address_in_a_name_may_have_a_query() -> None:
-    found = described("openai:m@http://localhost:1/v1?api-version=2024-10-21&x=$HOME", "suite")
+    found = spec_from_text("openai:m@http://localhost:1/v1?api-version=2024-10-21&x=$HOME", "suite")
     assert found is not None
     assert (found.model, found.base_url) == ("m", "http://localhost:1/v1")
     assert found.query == {"api-version": "2024-10-21", "x": "$$HOME"} and found.variables == ()

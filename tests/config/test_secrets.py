@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from workbench.config.secrets import Pieces, Secrets
+from workbench.config.secrets import RedactedPieces, Secrets
 
 
 def secrets_of(**values: str) -> Secrets:
@@ -85,14 +85,14 @@ def test_what_nothing_has_used_is_secret_by_where_it_stands_its_name_and_its_loo
 ) -> None:
     of_file, of_environment = Secrets(), Secrets()
     of_file.add_from_file(name, value)
-    of_environment.guess(name, value)
+    of_environment.add_if_secret_by_look(name, value)
     assert (of_file.values != (), of_environment.values != ()) == (in_file, in_environment)
 
 
 def test_the_password_in_an_address_is_secret_everywhere_and_a_plain_word_only_behind_its_user() -> None:
     secrets = Secrets()
-    secrets.guess("DATABASE_URL", "postgres://app:s3cr%3Dt-pw@db.test/shop")
-    secrets.guess("LOCAL_URL", "postgres://postgres:postgres@localhost/db")
+    secrets.add_if_secret_by_look("DATABASE_URL", "postgres://app:s3cr%3Dt-pw@db.test/shop")
+    secrets.add_if_secret_by_look("LOCAL_URL", "postgres://postgres:postgres@localhost/db")
     secrets.add_passwords("shop", "https://app:${SHOP_TOKEN}@shop.test")
     assert secrets.redact("Bearer ${SHOP_TOKEN}") == "Bearer ${SHOP_TOKEN}"
     assert (
@@ -126,13 +126,13 @@ VALUE = st.text("abc-1", min_size=4, max_size=7).filter(lambda value: not value.
 def test_no_cutting_of_a_stream_lets_a_secret_through(values: list[str], words: list[str], data: st.DataObject) -> None:
     secrets = secrets_of(**{f"K{'Y' * number}": value for number, value in enumerate(values)})
     text = data.draw(st.sampled_from(values)).join(words)
-    pieces, at = Pieces(), 0
+    pieces, at = RedactedPieces(), 0
     told = ""
     while at < len(text):
         size = data.draw(st.integers(1, 5))
         told += pieces.add(text[at : at + size], secrets.finder)
         at += size
-    told += pieces.rest(secrets.finder)
+    told += pieces.flush(secrets.finder)
     assert told == secrets.redact(text)
     assert not [value for value in values if value in told]
 

@@ -21,7 +21,7 @@ from workbench.engine.checkpoint import (
 from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent
 from workbench.engine.plan import plan_runs
 from workbench.engine.recordings import Recordings
-from workbench.engine.stepper import Until
+from workbench.engine.stepper import StepTarget
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.suite.suite_file import SuiteFile
@@ -58,7 +58,7 @@ class Person:
         model: str,
         does: Does | None = None,
         *,
-        until: Until = "stop",
+        until: StepTarget = "stop",
         record: Recordings | None = None,
     ) -> Stepped:
         """Run the suite's cases on a model to the end."""
@@ -101,8 +101,8 @@ class Person:
 
     def _act(self, held: Event, commands: Sequence[Command]) -> None:
         """Do what is to be done at once, as quick fingers do, and go on unless the last of it does."""
-        refusals = [self.session.do(held.run_id, command, held.sequence) for command in commands]
+        refusals = [self.session.apply_command(held.run_id, command, held.sequence) for command in commands]
         leaving = AnswerCall | AnswerQuestion | SkipCall | Regenerate | EditMessage | SayMessage
         if not commands or not isinstance(commands[-1], leaving):
-            refusals.append(self.session.go_on(held.run_id, "stop", held.sequence))
+            refusals.append(self.session.continue_run(held.run_id, "stop", held.sequence))
         assert [why for refusal in refusals if (why := refusal.result(10)) is not None] == []

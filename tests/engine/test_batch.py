@@ -292,7 +292,7 @@ async def test_no_run_takes_the_place_of_others_while_too_many_wait_to_be_stored
         servers=ServerPool(program_of(Path("unused"))),
         open_model=lambda _: scripted(RIGHT, DONE)(),
         grant_of=lambda _: None,
-        stored=stored,
+        wait_until_stored=stored,
     )
     runs = plan_runs([suite(case("Oslo"))], models=["good"], repeats=6)
     making = asyncio.create_task(Batch("batch", runs, lambda run: QueueKey(run.model, 2), around).run())

@@ -18,7 +18,7 @@ from workbench.config.secrets import NO_SECRETS
 from workbench.engine.breakpoints import Breakpoint, breakpoint_of
 from workbench.engine.checkpoint import HoldPlace, HoldPoint
 from workbench.engine.events import BatchEvent, RunDone, RunEvent
-from workbench.engine.judges import Asking, JudgementCache, RunJudge
+from workbench.engine.judges import JudgeAccess, JudgementCache, RunJudge
 from workbench.engine.plan import plan_runs
 from workbench.engine.planned_run import RunContext, RunGrading, run_planned
 from workbench.engine.stepper import Steppers
@@ -88,7 +88,7 @@ async def held(
     spec = ModelSpec("judge", "openai", "judge", "http://nowhere.invalid")
     judging = ScriptedModel([Say(text) for text in judge_says or ()])
     cache = JudgementCache(folder / "judgements.jsonl", NO_SECRETS)
-    found.judge = RunJudge(lambda _check: spec, cache, Asking(lambda _spec: judging))
+    found.judge = RunJudge(lambda _check: spec, cache, JudgeAccess(lambda _spec: judging))
 
     def listen(event: BatchEvent) -> None:
         if isinstance(event, RunDone):
@@ -96,9 +96,9 @@ async def held(
         if isinstance(event, RunEvent) and isinstance(event.event.payload, Paused):
             found.why.append(event.event.payload.why)
             found.at.append(f"{event.event.payload.at} {event.event.payload.round}")
-            asyncio.get_running_loop().call_soon(steppers.go_on, planned.run_id, "end", event.event.sequence)
+            asyncio.get_running_loop().call_soon(steppers.continue_until, planned.run_id, "end", event.event.sequence)
 
-    steppers.expect([planned], "end")
+    steppers.prepare([planned], "end")
     program = program_of(folder)
     context = RunContext(
         listener=listen,
@@ -269,7 +269,7 @@ async def test_without_an_enabled_breakpoint_the_run_so_far_is_not_looked_at(tmp
     steppers = Steppers(lambda _event: None)
     steppers.breakpoints = (Breakpoint("failed-check", enabled=False), Breakpoint("failed-check", "send_email"))
     (planned,) = plan_runs([parse_suite(HOME + EVENING, tmp_path / "home.toml")])
-    steppers.expect([planned], "end")
+    steppers.prepare([planned], "end")
     stepper = steppers.begin(planned, Untouchable(planned, lambda *_: None, None))
 
     def so_far() -> Trajectory:
@@ -278,7 +278,7 @@ async def test_without_an_enabled_breakpoint_the_run_so_far_is_not_looked_at(tmp
     call = CallRecord(ToolCall("c", "set_lights"), 1)
     places: tuple[HoldPlace, ...] = ("request", "call", "result")
     for at in places:
-        assert await stepper.why_hold(HoldPoint(at, 1, so_far, None if at == "request" else call)) is None
+        assert await stepper.hold_reason(HoldPoint(at, 1, so_far, None if at == "request" else call)) is None
 
 
 async def test_a_call_of_another_tool_before_the_expected_one_fails_no_check(tmp_path: Path) -> None:

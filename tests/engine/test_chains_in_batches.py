@@ -16,7 +16,7 @@ from workbench.config.secrets import Secrets
 from workbench.engine.plan import PlannedRun, plan_runs, with_grader
 from workbench.engine.planned_run import graded
 from workbench.engine.redaction import shown_result
-from workbench.evaluation.regrade import graded_anew
+from workbench.evaluation.regrade import regrade_result
 from workbench.grading.grade import RunResult
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
 from workbench.suite.suite_file import SuiteFile
@@ -120,11 +120,11 @@ async def made(file: SuiteFile, *answers: Say) -> tuple[PlannedRun, RunResult]:
 
 async def test_a_chain_is_graded_again_by_another_grader_and_by_other_steps() -> None:
     planned, result = await made(chain(step('"Rome"'), step('"Oslo"')), OSLO, OSLO)
-    assert graded_anew(result, planned, EMPTY_CONTEXT) == result
+    assert regrade_result(result, planned, EMPTY_CONTEXT) == result
     anew = PlannedRun("again", planned.file, with_grader(planned.case, "dimensions"), "m", 0)
-    assert statuses(graded_anew(result, anew, EMPTY_CONTEXT)) == ["passed", "passed"]
+    assert statuses(regrade_result(result, anew, EMPTY_CONTEXT)) == ["passed", "passed"]
     later = plan_runs([chain(step('"Oslo"'), step('"Oslo"'), step('"Oslo"'))], models=["m"])[0]
-    assert statuses(graded_anew(result, later, EMPTY_CONTEXT)) == ["passed", "passed", None]
+    assert statuses(regrade_result(result, later, EMPTY_CONTEXT)) == ["passed", "passed", None]
     again = await graded(later, result.trajectory, lambda _reference, _value: True)
     assert statuses(again) == ["passed", "passed", None]
 
@@ -132,7 +132,7 @@ async def test_a_chain_is_graded_again_by_another_grader_and_by_other_steps() ->
 async def test_what_cannot_be_graded_any_more_has_no_steps_left() -> None:
     _, result = await made(chain(step('"Oslo"')), OSLO)
     later = plan_runs([chain(step('{ judged = "is in Norway" }'))], models=["m"])[0]
-    broken = graded_anew(result, later, EMPTY_CONTEXT)
+    broken = regrade_result(result, later, EMPTY_CONTEXT)
     assert (broken.status, broken.steps) == ("error", ())
 
 

@@ -16,13 +16,13 @@ from tests.engine.scripted import Say, ScriptedModel
 from workbench.checks.check import CallPython
 from workbench.config.secrets import Secrets
 from workbench.engine.agent_loop import RunRequest, run_case
-from workbench.engine.executor import Leave, Permission, PermissionQuestion
+from workbench.engine.executor import Permission, PermissionAnswer, PermissionQuestion
 from workbench.engine.recorder import Recorder
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer
 from workbench.tools.audit import Audit, AuditLog, Caller
-from workbench.tools.mocks import AskJudge, PlannedAnswer, Run
+from workbench.tools.mocks import AskJudge, MakeAnswer, PlannedAnswer
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import (
     Event,
@@ -47,7 +47,7 @@ DONE = Say("Done.")
 class Office(Toolbox):
     """Tools that are all executed on one server, which answers as the test says."""
 
-    def __init__(self, answer: Run) -> None:
+    def __init__(self, answer: MakeAnswer) -> None:
         def no_python(reference: str, value: JsonValue) -> object:
             raise AssertionError(reference)
 
@@ -70,8 +70,8 @@ class Making:
     """Runs on the office, their events and what they asked."""
 
     folder: Path
-    answer: Run = _fine
-    says: Leave | None = None
+    answer: MakeAnswer = _fine
+    says: PermissionAnswer | None = None
     """What a person answers; `None`: nothing, ever."""
     events: list[Event] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
@@ -87,7 +87,7 @@ class Making:
     def audited(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
 
-    async def ask(self, question: PermissionQuestion) -> Leave:
+    async def ask(self, question: PermissionQuestion) -> PermissionAnswer:
         self.asked.append(question.tool.name)
         self.waiting.set()
         while (says := self.says) is None:

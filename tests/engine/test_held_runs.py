@@ -20,7 +20,7 @@ from workbench.config.folders import bundled
 from workbench.config.program import Program
 from workbench.engine.breakpoints import breakpoint_of
 from workbench.engine.checkpoint import AddMessage, AnswerCall, EditArguments, EditResult, SkipCall
-from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent, in_turn
+from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent, combined_listener
 from workbench.engine.plan import plan_runs
 from workbench.engine.recordings import RecordingLines, Recordings
 from workbench.engine.stepper import Steppers
@@ -75,7 +75,7 @@ def test_time_in_which_a_run_is_held_counts_nowhere(person: Person) -> None:
         model = f"openai:test-model@{base_url_of(server, 'openai')}"
         run_id = person.hold(weather(f"limits = {{ timeout_s = {limit_s} }}"), model, "call 1")
         threading.Event().wait(held_s)
-        person.session.go_on(run_id, "end", person.held_at).result(10)
+        person.session.continue_run(run_id, "end", person.held_at).result(10)
         result = the_end(person)
     assert result.error is None
     trajectory = result.trajectory
@@ -91,7 +91,7 @@ def test_an_endpoint_that_hung_up_while_the_run_was_held_is_asked_anew(person: P
     with serve(said(api, calls=[OSLO])) as server:
         run_id = person.hold(weather(), f"{api}:test-model@{base_url_of(server, api)}", "call 1")
     with Server([said(api, "Rain.")], port=server.port):
-        person.session.go_on(run_id, "end", person.held_at).result(10)
+        person.session.continue_run(run_id, "end", person.held_at).result(10)
         result = the_end(person)
     assert (result.error, result.trajectory.final_answer) == (None, "Rain.")
 
@@ -167,16 +167,18 @@ def test_a_run_that_waits_for_its_turn_is_held_once_it_has_begun(person: Person)
     with serve(calls, answer, calls, answer) as server:
         model = f"openai:test-model@{base_url_of(server, 'openai')}"
         first, second = plan_runs([weather()], models=[model], repeats=2)
-        person.session.hold_at([breakpoint_of("tool get_weather")])
+        person.session.set_breakpoints([breakpoint_of("tool get_weather")])
         begin(person.session, [first, second], concurrency=1)
         held = next_hold(person)
         assert held.run_id == first.run_id
-        assert person.session.go_on(second.run_id, "stop", None).result(10) is None
-        person.session.go_on(first.run_id, "end", held.sequence).result(10)
+        assert person.session.continue_run(second.run_id, "stop", None).result(10) is None
+        person.session.continue_run(first.run_id, "end", held.sequence).result(10)
         held = next_hold(person)
         assert (held.run_id, held.payload) == (second.run_id, Paused("step by step", None, "request", 1))
-        assert person.session.go_on(first.run_id, "stop", None).result(10) == "the run has finished"
-        assert person.session.do(first.run_id, SkipCall(), held.sequence).result(10) == "the run has finished"
+        assert person.session.continue_run(first.run_id, "stop", None).result(10) == "the run has finished"
+        assert (
+            person.session.apply_command(first.run_id, SkipCall(), held.sequence).result(10) == "the run has finished"
+        )
         person.session.stop_all()
 
 
@@ -184,12 +186,12 @@ def test_a_run_that_is_only_graded_any_more_is_over() -> None:
     told: list[BatchEvent] = []
     steppers = Steppers(lambda _event: None)
     (run,) = plan_runs([weather()], models=["offline"])
-    steppers.expect([run], "end")
-    listener = in_turn(steppers.take, told.append)
-    assert steppers.go_on(run.run_id, "stop", None) is None
+    steppers.prepare([run], "end")
+    listener = combined_listener(steppers.on_event, told.append)
+    assert steppers.continue_until(run.run_id, "stop", None) is None
     finished = RunEvent(Event(run.run_id, 0, 0.0, RunFinished("answered")))
     listener(finished)
-    assert steppers.go_on(run.run_id, "stop", None) == "the run has finished"
+    assert steppers.continue_until(run.run_id, "stop", None) == "the run has finished"
     assert told == [finished]
 
 

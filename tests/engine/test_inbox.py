@@ -33,6 +33,6 @@ def test_nothing_is_lost_between_threads() -> None:
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
-        taken += inbox.take()
-    taken += inbox.take()
+        taken += inbox.take_all()
+    taken += inbox.take_all()
     assert sorted(taken) == sorted(list(range(2_000)) * 4)

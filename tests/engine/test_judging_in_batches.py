@@ -335,7 +335,7 @@ def test_rescoring_knows_a_runs_judgements_and_what_is_remembered_and_asks_nobod
         cache = JudgementCache(program.folders.judgements, NO_SECRETS)
         own = Judgement("strict", "is in Norway", '"Rome"', False, "No.")
         spec_of = partial(judge_for, folder=place.file.parent, models=program.models)
-        judge = RunJudge(spec_of, cache, recorded=[own]).known
+        judge = RunJudge(spec_of, cache, recorded=[own]).known_judgement
         check = Judged(judged="is in Norway")
         assert (judge(check, "Rome").holds, judge(check, "Oslo").holds) == (False, True)
         with pytest.raises(CheckError, match="no judge is asked here"):

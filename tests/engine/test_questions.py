@@ -18,7 +18,7 @@ from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import NO_SECRETS
-from workbench.engine.judges import Asking, JudgementCache, RunJudge
+from workbench.engine.judges import JudgeAccess, JudgementCache, RunJudge
 from workbench.engine.plan import PlannedRun
 from workbench.engine.planned_run import graded
 from workbench.grading.grade import Judgement, JudgementNeededError, judged_value
@@ -55,7 +55,7 @@ async def test_all_that_a_run_wants_judged_is_asked_at_once_and_python_is_asked_
         called.append(value)
         return True
 
-    judge = Judging(lambda _check: SPEC, JudgementCache(tmp_path / "j.jsonl", NO_SECRETS), Asking(unopened))
+    judge = Judging(lambda _check: SPEC, JudgementCache(tmp_path / "j.jsonl", NO_SECRETS), JudgeAccess(unopened))
     result = await graded(PlannedRun("run-1", file, case, "offline", 0), run, python, judge)
     assert result.status == "passed"
     assert [sorted(set(map(str, values))) for values in asked] == [["Bergen", "Oslo", "Rain."]]
@@ -70,7 +70,7 @@ async def test_those_who_wait_for_a_judge_that_fails_fail_with_it_and_it_is_aske
     with Server(lambda _request: said("openai", "Hm.")) as server:
         spec = replace(SPEC, base_url=f"{server.url}/v1")
         endpoints = Endpoints(NO_SECRETS)
-        asking = Asking(lambda spec: endpoints.open(spec, {}))
+        asking = JudgeAccess(lambda spec: endpoints.open(spec, {}))
         cache = JudgementCache(tmp_path / "j.jsonl", NO_SECRETS)
         runs = [RunJudge(lambda _check: spec, cache, asking) for _ in range(20)]
         needed = JudgementNeededError(Judged(judged="polite"), "hi")
@@ -79,11 +79,11 @@ async def test_those_who_wait_for_a_judge_that_fails_fail_with_it_and_it_is_aske
         assert sum(run.use.asked for run in runs) == 1
         for run in runs:
             with pytest.raises(CheckError, match="its answer is not a verdict"):
-                run.known(needed.check, needed.value)
+                run.known_judgement(needed.check, needed.value)
         await runs[0].ask([needed])
         assert len(server.requests) == 2
         await endpoints.close()
-    assert not asking.under_way
+    assert not asking.in_flight
 
 
 async def test_a_judge_goes_on_for_those_who_wait_when_the_run_that_asked_is_stopped(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ async def test_a_judge_goes_on_for_those_who_wait_when_the_run_that_asked_is_sto
     with Server([replace(verdict, before=(Tell(asked), go))]) as server:
         spec = replace(SPEC, base_url=f"{server.url}/v1")
         endpoints = Endpoints(NO_SECRETS)
-        asking = Asking(lambda spec: endpoints.open(spec, {}))
+        asking = JudgeAccess(lambda spec: endpoints.open(spec, {}))
         cache = JudgementCache(tmp_path / "j.jsonl", NO_SECRETS)
         first, second = (RunJudge(lambda _check: spec, cache, asking) for _ in range(2))
         needed = JudgementNeededError(Judged(judged="polite"), "Oslo")
@@ -102,7 +102,7 @@ async def test_a_judge_goes_on_for_those_who_wait_when_the_run_that_asked_is_sto
         await asyncio.wait([stopped])
         go.set()
         await waiting
-        assert second.known(needed.check, needed.value).holds
+        assert second.known_judgement(needed.check, needed.value).holds
         assert (first.use.asked, second.use.asked, len(server.requests)) == (0, 1, 1)
         await endpoints.close()
 
@@ -112,7 +112,7 @@ def test_what_was_judged_can_be_read_while_a_thread_that_took_too_long_goes_on(t
     recorded = [Judgement("m", "c", str(number), True, "r") for number in range(20_000)]
     judge = RunJudge(lambda _check: SPEC, JudgementCache(tmp_path / "j.jsonl", NO_SECRETS), recorded=recorded)
     check = Judged(judged="c")
-    thread = threading.Thread(target=lambda: [judge.known(check, number) for number in range(20_000)])
+    thread = threading.Thread(target=lambda: [judge.known_judgement(check, number) for number in range(20_000)])
     thread.start()
     while thread.is_alive():
         assert len(judge.judgements) <= 20_000
@@ -122,4 +122,4 @@ def test_what_was_judged_can_be_read_while_a_thread_that_took_too_long_goes_on(t
 def test_a_value_that_json_cannot_say_is_an_error_of_the_check(tmp_path: Path) -> None:
     judge = RunJudge(lambda _check: SPEC, JudgementCache(tmp_path / "j.jsonl", NO_SECRETS))
     with pytest.raises(CheckError, match="cannot be judged: the value cannot be written as JSON"):
-        evaluate(Judged(judged="c"), float("inf"), context=CheckContext(judge=judge.known))
+        evaluate(Judged(judged="c"), float("inf"), context=CheckContext(judge=judge.known_judgement))

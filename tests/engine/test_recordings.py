@@ -13,7 +13,7 @@ import pytest
 from tests.cli.suites import SLOW, TOO_LATE, WEATHER, WRONG
 from tests.programs import begin, program_of
 from workbench.config.secrets import NO_SECRETS, Secrets
-from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent, in_turn
+from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent, combined_listener
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.engine.planned_run import result_of
 from workbench.engine.recordings import (
@@ -208,7 +208,7 @@ def test_a_folder_that_goes_while_a_run_is_written_is_said_too(tmp_path: Path) -
     record = recordings(tmp_path / "out")
     [run] = planned(WEATHER)
     passed_on: list[BatchEvent] = []
-    listener = in_turn(record.listener([run]), passed_on.append)
+    listener = combined_listener(record.listener([run]), passed_on.append)
     listener(RunEvent(Event(run.run_id, 0, 0.0, RunStarted("", "right", "Right", "offline", None, (), ()))))
     shutil.rmtree(tmp_path / "out")
     listener(RunDone(stopped(run)))

@@ -54,7 +54,7 @@ def told(secrets: Secrets, happenings: Iterable[EventPayload]) -> tuple[list[Eve
     """What leaves of a run whose happenings begin with the first request. Every event keeps its number."""
     redaction = EventRedaction(SuiteParts(secrets))
     events = [Event("run-1", at, 0.0, what) for at, what in enumerate((START, RequestStarted(1), *happenings))]
-    shown = [stored for event in events for stored in redaction.take(event)] + redaction.rest()
+    shown = [stored for event in events for stored in redaction.add(event)] + redaction.flush()
     assert [event.sequence for event in shown] == [event.sequence for event in events]
     lines = "\n".join(map(event_to_line, shown))
     assert not [value for _, value in secrets.values if value in lines]
@@ -75,7 +75,7 @@ def test_a_secret_cut_into_letters_becomes_its_name_where_it_begins() -> None:
 def test_what_only_began_like_a_secret_is_held_back_until_that_is_clear_and_stays_the_same() -> None:
     redaction = EventRedaction(SuiteParts(secrets_of(KEY)))
     pieces = [Event("run-1", at, 0.0, TextDelta(1, text)) for at, text in enumerate(("It says sk-", "pl", "enty!"))]
-    left = [redaction.take(event) for event in pieces]
+    left = [redaction.add(event) for event in pieces]
     assert left == [[], [], pieces]
     assert all(event is piece for event, piece in zip(left[2], pieces, strict=True))
 
@@ -125,7 +125,7 @@ def test_every_other_text_of_a_run_is_clean() -> None:
     ]
     redaction = EventRedaction(SuiteParts(secrets_of(KEY)))
     events = [Event("run-1", at, 0.0, what) for at, what in enumerate((start, *happenings))]
-    shown = [stored for event in events for stored in redaction.take(event)]
+    shown = [stored for event in events for stored in redaction.add(event)]
     assert KEY not in "".join(map(event_to_line, shown))
     trajectory = fold(shown)
     assert trajectory.usage == Usage(4711, 1)
@@ -141,9 +141,9 @@ def test_a_number_that_is_a_secret_is_hidden_too() -> None:
 def test_a_secret_that_becomes_known_during_a_run_counts_from_then_on() -> None:
     secrets = Secrets()
     redaction = EventRedaction(SuiteParts(secrets))
-    assert redaction.take(Event("run-1", 0, 0.0, START)) == [Event("run-1", 0, 0.0, START)]
+    assert redaction.add(Event("run-1", 0, 0.0, START)) == [Event("run-1", 0, 0.0, START)]
     secrets.add("KEY", KEY)
-    (shown,) = redaction.take(Event("run-1", 1, 0.0, TextDelta(1, KEY)))
+    (shown,) = redaction.add(Event("run-1", 1, 0.0, TextDelta(1, KEY)))
     assert shown.payload == TextDelta(1, "$KEY")
 
 

@@ -19,7 +19,7 @@ from workbench.engine.model_specs import ModelSpecs
 from workbench.engine.plan import DEFAULT_EXECUTION, ExecutionRules, PlannedRun, plan_runs
 from workbench.engine.resume import Resumption, claim_and_read, resumable
 from workbench.evaluation.runtime import Runtime
-from workbench.history.claims import claimed
+from workbench.history.claims import is_claimed
 from workbench.history.edits import add_grading
 from workbench.history.history import History
 from workbench.history.records import HistoryError
@@ -129,7 +129,7 @@ def test_a_suite_that_is_what_it_was_is_run_as_it_is(suite: Path, history: Path,
     program = program_of(tmp_path)
     cut_off(plan_runs([load_suite(suite)]), program, history)
     going_on = resumption(history, program)
-    assert going_on.as_then == ()
+    assert going_on.stored_text_notices == ()
     assert [file.path for file in going_on.files] == [suite]
 
 
@@ -147,7 +147,7 @@ def test_a_suite_that_changed_or_is_gone_is_run_as_it_was(
     assert [run.case.user for run in going_on.runs][-1] == "Look up the word moon."
     assert going_on.files[0].path == suite
     what = "was removed" if changed is None else "has changed"
-    assert going_on.as_then == (f"{suite} {what} since batch 1: its old text is run",)
+    assert going_on.stored_text_notices == (f"{suite} {what} since batch 1: its old text is run",)
 
 
 def test_a_suite_whose_text_held_a_secret_cannot_be_run_as_it_was(suite: Path, history: Path, tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_that_what_is_made_now_is_graded_as_then_is_said_of_a_batch_that_was_gra
     program = program_of(tmp_path)
     cut_off(plan_runs([load_suite(suite)]), program, history)
     add_grading(history, 1, "2026-11-22T10:00:00.000+00:00", "1", [], pytest.fail)
-    (said,) = resumption(history, program).as_then
+    (said,) = resumption(history, program).stored_text_notices
     assert said.startswith("batch 1 was regraded after it ran: new runs are graded by what its suites expected then")
 
 
@@ -294,4 +294,4 @@ def test_a_batch_that_cannot_go_on_stays_free(suite: Path, history: Path, tmp_pa
     with History(history) as opened:
         with pytest.raises(HistoryError, match="nothing to resume"):
             claim_and_read(opened, 1, program, ())
-        assert not claimed(history, 1)
+        assert not is_claimed(history, 1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.engine.making import CALL, WEATHER, Clock, finish_of, make
 from tests.engine.scripted import NO_ROUTE, BreakOff, Fail, Hang, Say, ScriptedModel
-from workbench.engine.agent_loop import RunRequest, fail, run_case
+from workbench.engine.agent_loop import RunRequest, record_failed_start, run_case
 from workbench.engine.recorder import Recorder
 from workbench.suite.model import Suite
 from workbench.suite.settings import settings_of
@@ -184,7 +184,9 @@ def test_a_run_that_cannot_begin_still_has_a_whole_trajectory() -> None:
     suite = Suite.model_validate(WEATHER)
     events: list[Event] = []
     request = RunRequest(suite.cases[0], settings_of(suite, suite.cases[0]), "scripted", "hash")
-    trajectory = fail(request, RunFinished("error", "no such model"), Recorder("run-1", Clock(), events.append))
+    trajectory = record_failed_start(
+        request, RunFinished("error", "no such model"), Recorder("run-1", Clock(), events.append)
+    )
     assert trajectory == fold(events)
     assert trajectory.finish == RunFinished("error", "no such model")
 

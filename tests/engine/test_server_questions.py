@@ -15,13 +15,13 @@ from tests.engine.stepped import Does, Person
 from tests.programs import program_of
 from tests.quick import first_rows
 from workbench.engine.checkpoint import AnswerQuestion, Command, EditArguments, HoldPoint, SkipCall, refusal
-from workbench.engine.fork import Fork, ForkPoint, replayed
+from workbench.engine.fork import Fork, ForkPoint, replayed_events
 from workbench.engine.plan import plan_runs, sends_same_requests
 from workbench.suite.render import suite_text, to_toml_data
 from workbench.suite.suite_file import load_suite, parse_suite
 from workbench.suite.trust import needs_trust
 from workbench.suite.variants import varied_case
-from workbench.tools.questions import Question
+from workbench.tools.questions import ServerQuestion
 from workbench.trajectory.events import Event, JsonValue, Paused, ServerAsked
 from workbench.trajectory.fold import fold
 from workbench.trajectory.recording import event_from_line, event_to_line
@@ -420,7 +420,7 @@ def test_a_person_who_steps_may_answer_and_the_recording_asks_no_server(
     lines = [event_from_line(event_to_line(event)) for event in made.events]
     assert fold(lines) == made.result.trajectory
     fork = Fork(made.result.trajectory, ForkPoint(2))
-    again = [what for what in replayed(fork, "offline") if isinstance(what, ServerAsked)]
+    again = [what for what in replayed_events(fork, "offline") if isinstance(what, ServerAsked)]
     assert again == [asked]
 
 
@@ -446,7 +446,7 @@ def test_a_run_that_is_stopped_while_its_server_waits_ends_the_hold(tmp_path: Pa
 
 
 def test_a_reply_by_hand_must_fit_the_form() -> None:
-    question = Question("elicitation", "shop", "Size?", {"requestedSchema": FORM})
+    question = ServerQuestion("elicitation", "shop", "Size?", {"requestedSchema": FORM})
     refused = (
         (AnswerQuestion("accept", {"size": "huge"}), "content.size: 'huge' is not of type 'integer'"),
         (AnswerQuestion("accept", {"size": 1}), None),

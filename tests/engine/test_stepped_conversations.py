@@ -101,9 +101,9 @@ def test_a_player_may_repeat_what_a_person_told_the_agent(tmp_path: Path) -> Non
 
 
 def test_a_script_is_not_asked_again_and_a_message_needs_a_text() -> None:
-    point = HoldPoint("user", 1, lambda: fold(()), said=UserSaid(1, "Hello", "script"))
+    point = HoldPoint("user", 1, lambda: fold(()), user_message=UserSaid(1, "Hello", "script"))
     assert refusal(Regenerate(), point) == "no model plays this user, so its words would be the same"
-    assert refusal(Regenerate(), replace(point, may_differ=True)) is None
+    assert refusal(Regenerate(), replace(point, can_retry=True)) is None
     assert refusal(SayMessage(" "), point) == "a message to the model needs a text"
     at_request = "the run is held before a request: the user's words can be changed before they are sent"
     assert refusal(EditMessage("Hi"), replace(point, at="request")) == at_request

@@ -19,12 +19,12 @@ from workbench.engine.checkpoint import (
     Regenerate,
     SkipCall,
 )
-from workbench.engine.stepper import Stepper, Until
+from workbench.engine.stepper import Stepper, StepTarget
 from workbench.show.views.trajectory import unread_text
 from workbench.trajectory.events import Paused, Resumed, RunFinished
 from workbench.trajectory.fold import fold
 
-UNTIL: tuple[Until, ...] = ("stop", "round", "end")
+UNTIL: tuple[StepTarget, ...] = ("stop", "round", "end")
 
 
 class Scripted:
@@ -34,7 +34,7 @@ class Scripted:
         self._does = {place.replace("_", " "): list(commands) for place, commands in does.items()}
         self.held: list[str] = []
 
-    async def why_hold(self, point: HoldPoint) -> str | None:
+    async def hold_reason(self, point: HoldPoint) -> str | None:
         self.held.append(f"{point.at} {point.round}")
         return "step by step"
 
@@ -142,8 +142,8 @@ class Watched(Stepper):
         super().__init__("stop")
         self.holds: asyncio.Queue[str] = asyncio.Queue()
 
-    async def why_hold(self, point: HoldPoint) -> str | None:
-        why = await super().why_hold(point)
+    async def hold_reason(self, point: HoldPoint) -> str | None:
+        why = await super().hold_reason(point)
         if why is not None:
             self.holds.put_nowait(f"{point.at} {point.round}")
         return why
@@ -161,14 +161,14 @@ async def test_a_stepper_holds_until_it_is_let_go() -> None:
     stepper = Watched()
     running = asyncio.create_task(make(weather(), control=stepper))
     first = await stepper.held_at("request 1")
-    stepper.go_on("round", first)
+    stepper.continue_until("round", first)
     second = await stepper.held_at("request 2")
-    refused = stepper.do(SkipCall(), second)
+    refused = stepper.apply(SkipCall(), second)
     assert refused == "the run is held before a request: a call can be skipped before it is made"
-    stepper.go_on("end", second)
+    stepper.continue_until("end", second)
     made = await running
     assert stepper.holds.empty()
-    assert stepper.do(Continue(), second) == "the run has continued"
+    assert stepper.apply(Continue(), second) == "the run has continued"
     assert [event.sequence for event in made.events if isinstance(event.payload, Paused)] == [first, second]
 
 
@@ -176,8 +176,8 @@ async def test_going_on_right_behind_an_edit_is_meant_for_the_run_and_not_for_it
     stepper = Watched()
     running = asyncio.create_task(make(weather(), control=stepper))
     hold = await stepper.held_at("request 1")
-    assert stepper.do(AddMessage("Now!"), hold) is None
-    stepper.go_on("end", hold)
+    assert stepper.apply(AddMessage("Now!"), hold) is None
+    stepper.continue_until("end", hold)
     assert (await running).trajectory.rounds[0].added == ("Now!",)
     assert stepper.holds.empty()
 
@@ -187,9 +187,12 @@ async def test_what_lets_a_run_go_on_does_so_once_however_often_it_is_said() -> 
     stepper = Watched()
     running = asyncio.create_task(make(model, control=stepper))
     hold = await stepper.held_at("request 1")
-    assert [stepper.go_on("stop", hold), stepper.go_on("end", hold)] == [None, "the run has continued"]
+    assert [stepper.continue_until("stop", hold), stepper.continue_until("end", hold)] == [
+        None,
+        "the run has continued",
+    ]
     hold = await stepper.held_at("call 1")
-    assert [stepper.do(Regenerate(), hold), stepper.do(Regenerate(), hold)] == [None, "the run has continued"]
+    assert [stepper.apply(Regenerate(), hold), stepper.apply(Regenerate(), hold)] == [None, "the run has continued"]
     made = await running
     assert finish_of(made).reason == "answered"
     assert made.trajectory.final_answer == "Rain."
@@ -201,17 +204,17 @@ async def test_what_is_meant_for_one_stop_is_not_done_at_another() -> None:
     model = ScriptedModel([Say(calls=[CALL, ("send", {})]), Say("Rain.")])
     running = asyncio.create_task(make(model, control=stepper))
     seen = await stepper.held_at("request 1")
-    stepper.go_on("stop", seen)
+    stepper.continue_until("stop", seen)
     seen = await stepper.held_at("call 1")
-    stepper.do(AnswerCall("sun"), seen)
+    stepper.apply(AnswerCall("sun"), seen)
     at_result = await stepper.held_at("result 1")
-    stepper.go_on("stop", at_result)
+    stepper.continue_until("stop", at_result)
     now = await stepper.held_at("call 1")
     elsewhere = "the run has moved on to another stop"
-    assert stepper.do(EditArguments({"city": "Rome"}), seen) == elsewhere
-    assert [stepper.go_on(until, seen) for until in UNTIL] == [elsewhere] * 3
+    assert stepper.apply(EditArguments({"city": "Rome"}), seen) == elsewhere
+    assert [stepper.continue_until(until, seen) for until in UNTIL] == [elsewhere] * 3
     assert stepper.held is not None and stepper.held.hold == now
-    stepper.go_on("end", now)
+    stepper.continue_until("end", now)
     made = await running
     assert [call.sent.arguments for call in made.trajectory.calls] == [{"city": "Oslo"}, {}]
 
@@ -220,19 +223,19 @@ async def test_a_run_that_was_held_before_that_was_seen_is_not_let_go() -> None:
     stepper = Watched()
     running = asyncio.create_task(make(weather(), control=stepper))
     hold = await stepper.held_at("request 1")
-    assert stepper.go_on("stop", None) is None, "it is held, as was wanted"
-    assert stepper.go_on("end", None) == "the run has moved on to another stop"
+    assert stepper.continue_until("stop", None) is None, "it is held, as was wanted"
+    assert stepper.continue_until("end", None) == "the run has moved on to another stop"
     assert stepper.held is not None and stepper.held.hold == hold
-    stepper.go_on("end", hold)
+    stepper.continue_until("end", hold)
     await running
 
 
 async def test_a_run_that_is_not_held_is_held_at_its_next_stop() -> None:
     stepper = Watched()
     running = asyncio.create_task(make(weather(), control=stepper))
-    stepper.go_on("end", await stepper.held_at("request 1"))
-    assert stepper.go_on("stop", None) is None
-    stepper.go_on("end", await stepper.held_at("call 1"))
+    stepper.continue_until("end", await stepper.held_at("request 1"))
+    assert stepper.continue_until("stop", None) is None
+    stepper.continue_until("end", await stepper.held_at("call 1"))
     await running
 
 
@@ -252,12 +255,12 @@ async def test_what_no_model_could_be_sent_is_refused() -> None:
     stepper = Watched()
     running = asyncio.create_task(make(weather(), control=stepper))
     hold = await stepper.held_at("request 1")
-    assert stepper.do(AddMessage(" \n"), hold) == "a message to the model needs a text"
-    stepper.go_on("stop", hold)
+    assert stepper.apply(AddMessage(" \n"), hold) == "a message to the model needs a text"
+    stepper.continue_until("stop", hold)
     hold = await stepper.held_at("call 1")
     not_a_number = EditArguments({"city": [float("nan")]})
-    assert stepper.do(not_a_number, hold) == "these arguments cannot be sent: a number that is not finite"
-    stepper.go_on("end", hold)
+    assert stepper.apply(not_a_number, hold) == "these arguments cannot be sent: a number that is not finite"
+    stepper.continue_until("end", hold)
     assert not (await running).trajectory.touched
 
 

@@ -47,8 +47,8 @@ from workbench.evaluation.cluster import batch, dask
 from workbench.evaluation.cluster import dask as local
 from workbench.evaluation.cluster.batch import WorkerGroup
 from workbench.evaluation.cluster.dask import Portion
-from workbench.evaluation.cluster.endpoint_limits import EndpointLimits, Lane, group_of
-from workbench.evaluation.cluster_worker import enlist
+from workbench.evaluation.cluster.endpoint_limits import EndpointLimits, EndpointQueue, group_of
+from workbench.evaluation.cluster_worker import prepare
 from workbench.evaluation.options import OptionsError, RunOptions, Stop, cluster_address
 from workbench.evaluation.plan import ClusterError, Plan
 from workbench.evaluation.planner import plan
@@ -255,7 +255,7 @@ async def test_no_key_travels_limits_hold_over_workers_and_a_pause_is_everybodys
 
 
 async def test_what_a_worker_cannot_prepare_is_a_reason_and_no_error_which_dask_would_log_with_the_suites() -> None:
-    (why,) = await enlist(b"https://bob:pw@h")
+    (why,) = await prepare(b"https://bob:pw@h")
     assert "Error: " in why and "pw@" not in why
 
 
@@ -345,17 +345,17 @@ def test_a_run_that_was_lost_twice_goes_last_to_a_worker_with_nothing_else(tmp_p
     (tmp_path / "weather.toml").write_text(WEATHER + WRONG + CHECKED, encoding="utf-8")
     kills, beside, later = runs = plan_runs([load_suite(tmp_path / "weather.toml")])
     limits = EndpointLimits("", "offline", 4, None)
-    lane = Lane(limits, Counter([limits]), {group_of(kills): deque(runs)})
+    lane = EndpointQueue(limits, Counter([limits]), {group_of(kills): deque(runs)})
     for _ in range(2):
         assert lane.take(1) == [kills, beside] and lane.lost(kills) and lane.lost(beside)
     assert not lane.only_suspects and lane.take(1) == [later]
     worker = batch._Worker("tcp://worker")
-    worker.out[1] = batch._AssignedPortion(Portion(1, (), 1, 1, ()), lane, {}, (), suspect=False)
+    worker.assigned[1] = batch._AssignedPortion(Portion(1, (), 1, 1, ()), lane, {}, (), suspect=False)
     assert lane.only_suspects and not worker.may_have_more_of(lane), "whoever is beside it would be suspected, too"
     worker.out.clear()
     assert worker.may_have_more_of(lane) and lane.take(1) == [kills]
     worker.out[2] = batch._AssignedPortion(Portion(2, (), 1, 2, ()), lane, {}, (), suspect=True)
-    assert not worker.may_have_more_of(Lane(limits, Counter()))
+    assert not worker.may_have_more_of(EndpointQueue(limits, Counter()))
     assert not lane.lost(kills) and lane.drop(None) == [beside] and not lane.length
 
 

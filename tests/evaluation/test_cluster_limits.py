@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.effort import examples
 from tests.providers.http.test_rate_limiter import World
-from workbench.evaluation.cluster.dask import SILENCE_S
+from workbench.evaluation.cluster.dask import SILENCE_TIMEOUT_S
 from workbench.evaluation.cluster.endpoint_limits import LOST_LEASE_TIMEOUT_S, EndpointLimits
 from workbench.evaluation.cluster_worker import RequestWatch
 from workbench.limits import MAX_HOLD_SECONDS
@@ -61,7 +61,7 @@ def test_no_minute_has_more_requests_and_no_moment_more_at_a_time_than_the_endpo
                 while not limits.can_lend():
                     await world.sleep(0.3)
                 lease = limits.lend(min(limits.most_parts, workers))
-                limiter.take(number, lease)
+                limiter.add_lease(number, lease)
                 requests = [asyncio.create_task(request(limiter, work.takes_s)) for _ in range(work.requests)]
                 if work.lost_after is not None and work.lost_after < work.requests:
                     await requests[work.lost_after]
@@ -71,7 +71,7 @@ def test_no_minute_has_more_requests_and_no_moment_more_at_a_time_than_the_endpo
                     limiter = LeasedLimiter(world.clock, world.sleep)
                     continue
                 await asyncio.gather(*requests)
-                limits.return_lease(lease, await limiter.give_back(number))
+                limits.return_lease(lease, await limiter.return_lease(number))
 
         numbered = list(enumerate(works))
         await world.run(*(asyncio.create_task(worker(numbered[first::workers])) for first in range(workers)))
@@ -90,26 +90,26 @@ def test_parts_are_fair_and_what_a_lost_worker_had_rests_before_it_is_lent_again
     limits = EndpointLimits("http://endpoint/v1", "model", 5, 1200.0, lambda: now[0])
     assert limits.most_parts == 5
     one, two = limits.lend(2), limits.lend(2)
-    assert (one.at_once, two.at_once) == (3, 2) and not limits.can_lend()
+    assert (one.concurrency, two.concurrency) == (3, 2) and not limits.can_lend()
     assert one.waits_s is not None and len(one.waits_s) == 200  # each good for three requests a minute
     limits.lost(two)
     now[0] += LOST_LEASE_TIMEOUT_S - 0.1
     assert not limits.can_lend()
     now[0] += 0.2
-    assert limits.can_lend() and limits.lend(2).at_once == 2
+    assert limits.can_lend() and limits.lend(2).concurrency == 2
     limits.return_lease(one, (7.0,) * 200)
     again = limits.lend(2)
     limits.hold(9000.0)  # no longer than any worker waits for it
     assert limits.held_s == pytest.approx(MAX_HOLD_SECONDS)
-    assert again.at_once == 3 and again.waits_s is not None and min(again.waits_s) == 7.0
+    assert again.concurrency == 3 and again.waits_s is not None and min(again.waits_s) == 7.0
 
 
 def test_a_worker_that_was_frozen_until_it_was_given_up_does_not_take_old_questions_for_news() -> None:
     now = [100.0]
     watch = RequestWatch(lambda: now[0])
     now[0] += 500.0  # the first question may take long: all others are asked, too
-    assert watch.note() and not watch.is_silent
-    now[0] += SILENCE_S - 0.1
-    assert watch.note()
-    now[0] += SILENCE_S + 0.1
-    assert watch.is_silent and not watch.note() and watch.is_silent
+    assert watch.record_request() and not watch.is_silent
+    now[0] += SILENCE_TIMEOUT_S - 0.1
+    assert watch.record_request()
+    now[0] += SILENCE_TIMEOUT_S + 0.1
+    assert watch.is_silent and not watch.record_request() and watch.is_silent

@@ -54,7 +54,7 @@ def test_a_report_read_from_the_history_is_that_of_runs_in_memory(
         if recorded is not None:
             outcome.results.read_from(file, recorded)
         for event in done:
-            outcome.take(event)
+            outcome.on_event(event)
         outcome.end(runtime, name)
         return outcome
 
@@ -63,12 +63,12 @@ def test_a_report_read_from_the_history_is_that_of_runs_in_memory(
         return ["".join(report.pieces(form)) for form in FORMS if form != "text"] + texts + [report.failure_text()]
 
     in_memory = outcome_of(None)
-    monkeypatch.setattr(run, "WHOLE_RUNS", 1)
+    monkeypatch.setattr(run, "MAX_UNPACKED_RUNS", 1)
     monkeypatch.setattr(run, "MAX_PACKED_RUNS", KEPT)
     packed, read = outcome_of(None), outcome_of(handle)
     assert packed.results.are_in_memory and isinstance(packed.results[-1], PackedResult)
     let_go = read.results._let_go
-    assert let_go is not None and len(let_go) == len(done) - KEPT and let_go.here == 0
+    assert let_go is not None and len(let_go) == len(done) - KEPT and let_go.count_in_memory == 0
     expected = written(in_memory.report(plan))
     assert "$KEY" in expected[0] and "Berlin" not in "".join(expected)
     for one, other, third in zip(expected, written(packed.report(plan)), written(read.report(plan)), strict=True):
@@ -80,6 +80,6 @@ def test_a_report_read_from_the_history_is_that_of_runs_in_memory(
     with pytest.raises(HistoryError, match="no longer has run"):
         written(outcome_of(handle).report(plan))
     # What a history has lost, or never had, is still in memory.
-    handle.lost()
+    handle.mark_all_lost()
     lacking = outcome_of(handle)
     assert not lacking.results.are_in_memory and written(lacking.report(plan)) == expected

@@ -93,16 +93,16 @@ def test_reports_say_the_same_of_packed_runs() -> None:
 
 @pytest.mark.slow
 def test_the_bytes_of_a_run_stay_few_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "WHOLE_RUNS", whole := 50)
+    monkeypatch.setattr(run_module, "MAX_UNPACKED_RUNS", whole := 50)
     outcome = Outcome()
     for run in mixed(whole + 50):
-        outcome.take(RunDone(run, 0.0, 1.0))
+        outcome.on_event(RunDone(run, 0.0, 1.0))
     more = 1000
     gc.collect()
     tracemalloc.start()
     try:
         for run in mixed(more, "later"):
-            outcome.take(RunDone(run, 0.0, 1.0))
+            outcome.on_event(RunDone(run, 0.0, 1.0))
         del run
         gc.collect()
         held, _ = tracemalloc.get_traced_memory()
@@ -117,7 +117,7 @@ def test_runs_with_long_texts_are_packed_earlier(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(run_module, "MAX_UNPACKED_CHARACTERS", 100)
     outcome = Outcome()
     for run in runs:
-        outcome.take(RunDone(run, 0.0, 1.0))
+        outcome.on_event(RunDone(run, 0.0, 1.0))
     packed = [isinstance(result, PackedResult) for result in outcome.results]
     assert not packed[0] and packed[-1] and packed == sorted(packed)
     assert list(outcome.results) == runs

@@ -12,7 +12,7 @@ from workbench.config.secrets import Secrets
 from workbench.engine.plan import plan_runs
 from workbench.engine.planned_run import result_of
 from workbench.engine.redaction import SuiteParts, redacted_result, redacted_suite_text
-from workbench.evaluation.regrade import graded_anew
+from workbench.evaluation.regrade import regrade_result
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
 from workbench.grading.status import Status
 from workbench.suite.suite_file import parse_suite
@@ -67,12 +67,12 @@ def secrets() -> Secrets:
 )
 def test_a_run_is_graded_again_unless_a_check_looks_at_what_is_not_stored(case: str, why: str | None) -> None:
     (planned,) = plan_runs([parse_suite(SUITE.replace("CASE", case), Path("shop.toml"))])
-    made = graded_anew(result_of(planned, Status.PASSED, MADE), planned, EMPTY_CONTEXT)
+    made = regrade_result(result_of(planned, Status.PASSED, MADE), planned, EMPTY_CONTEXT)
     assert made.status == "passed"
     stored = redacted_result(made, SuiteParts(secrets()), planned.case)
     assert KEY not in repr(stored)
     read = outcome_from_json(outcome_to_json(outcome_of(stored)))
-    again = graded_anew(replace(stored, redacted=read.redacted), planned, EMPTY_CONTEXT)
+    again = regrade_result(replace(stored, redacted=read.redacted), planned, EMPTY_CONTEXT)
     assert (again.status, again.score) == ("passed", made.score)
     assert again.not_regraded is None if why is None else why in (again.not_regraded or "")
     assert "redacted" not in outcome_to_json(outcome_of(made))

@@ -32,7 +32,7 @@ from workbench.evaluation.approval import needs
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.resume import plan_of
 from workbench.evaluation.runtime import Runtime
-from workbench.history.claims import claimed
+from workbench.history.claims import is_claimed
 from workbench.history.history import History
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.recording import Recording
@@ -183,7 +183,7 @@ def main() -> None:
                 continue
             found["kills"] += 1
             found["not whole"] += not is_whole(file, folder / "copies")
-            found["still claimed"] += claimed(file, 1)
+            found["still claimed"] += is_claimed(file, 1)
             with History(file) as history:
                 found["in the midst"] += any(0 < batch.missing < batch.planned for batch in history.batches())
         forked(program, file, None)

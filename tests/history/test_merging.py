@@ -25,7 +25,7 @@ from workbench.history.claims import claim
 from workbench.history.database import open_for_writing, transaction
 from workbench.history.edits import add_grading
 from workbench.history.history import History
-from workbench.history.merge import Merged, StoredShard, merge, plan_differences, shards_in
+from workbench.history.merge import MergeResult, StoredShard, merge, plan_differences, shards_in
 from workbench.history.packing import RunPacker
 from workbench.history.records import (
     FinishedRun,
@@ -109,7 +109,7 @@ def content(file: Path, number: int) -> list[Any]:
         return [batch.planned, batch.missing, batch.ended_at is None, parts, told]
 
 
-def merged(target: Path, *shards: StoredShard) -> Merged:
+def merged(target: Path, *shards: StoredShard) -> MergeResult:
     return merge(target, shards, Path("/nowhere"), SAID.append)
 
 
@@ -128,10 +128,10 @@ def test_shards_in_any_order_are_the_undisturbed_batch(data: st.DataObject, runs
         twice = [*shards, *data.draw(st.permutations(shards))]
         for shard in twice:
             came = merged(target, shard)
-            assert (came.number, came.second, came.damaged, came.kept) == (1, 0, [], [])
+            assert (came.number, came.second_results, came.damaged, came.kept) == (1, 0, [], [])
         assert content(target, 1) == expected
         (both,) = shards_in(target)
-        assert merged(Path(folder) / "again.sqlite3", both).taken == runs, "what is merged is merged again"
+        assert merged(Path(folder) / "again.sqlite3", both).new_results == runs, "what is merged is merged again"
         assert content(Path(folder) / "again.sqlite3", 1) == expected
         with closing(sqlite3.connect(target)) as one, closing(sqlite3.connect(source)) as other:
             packed = "SELECT place, nth, text FROM runs JOIN details ON run = runs.id JOIN shared ON shared.id = block"
@@ -165,7 +165,7 @@ def test_a_second_result_that_differs_is_counted_and_named_and_the_first_stays(f
     keep(source, 4, (0, 2), ShardRef(1, 2, 4))
     keep(source, 4, (0, 2), ShardRef(1, 2, 4), at_ms=1000, status=Status.FAILED)
     came = merged(file, *shards_in(source))
-    assert (came.taken, came.second) == (2, 2)
+    assert (came.new_results, came.second_results) == (2, 2)
     assert came.named[0] == (
         f"run 1, paris with offline: passed 0.50 stays, failed 0.50 of shard 1/2, batch 2 of {source} is left out"
     )
@@ -180,7 +180,7 @@ def test_runs_that_were_not_shared_out_alike_are_counted_once_all_shards_are_the
     one, two, again = shards_in(source)
     for shards, uneven in (((one, again), (0, 0)), ((one, two, again), (1, 2))):
         came = merged(file, *shards)
-        assert (came.of_several, came.of_none) == uneven
+        assert (came.covered_by_several, came.covered_by_none) == uneven
 
 
 def test_shards_in_the_history_itself_become_one_batch_of_it(file: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_batch_that_goes_on_is_left_alone(file: Path, tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match="batch 1 is running in another program"):
         merged(file, *shards_in(source))
     going.release()
-    assert merged(file, *shards_in(source)).taken == 0
+    assert merged(file, *shards_in(source)).new_results == 0
 
 
 @pytest.mark.parametrize(

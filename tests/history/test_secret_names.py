@@ -62,7 +62,7 @@ def test_a_secret_in_a_name_is_in_no_history_and_its_case_is_found_again(tmp_pat
             opened = suite_of_recording(history.recording(row)).suite
             assert opened is not None and [case.id for case in opened.cases] == [row.case_id]
         plan = plan_regrading(history, batch, program)
-        assert (plan.gone, len(plan.runs)) == ((), len(rows) - 1)
+        assert (plan.missing, len(plan.runs)) == ((), len(rows) - 1)
         assert [run.case.id for run in resumable(history, batch, program).runs] == ids[:1]
 
 

@@ -17,7 +17,7 @@ from workbench.config.logs import log_to
 from workbench.grading.status import Status
 from workbench.history import database
 from workbench.history import writer as writing
-from workbench.history.claims import claimed
+from workbench.history.claims import is_claimed
 from workbench.history.edits import remove_batches
 from workbench.history.history import History
 from workbench.history.records import HistoryError
@@ -56,10 +56,10 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_runs_are_kept_one_by_one_while_the_batch_goes_on(file: Path) -> None:
     writer = HistoryWriter(file, nothing_said)
     handle = writer.begin(batch_of(3))
-    assert writer.settle(10)
+    assert writer.wait_until_written(10)
     assert (handle.number, kept(file)) == (1, [False] * 3)
     writer.write_run(handle, done(1))
-    assert writer.settle(10)
+    assert writer.wait_until_written(10)
     assert kept(file) == [False, True, False]
     assert writer.close()
 
@@ -73,7 +73,7 @@ def test_a_log_that_cannot_be_written_costs_no_run(file: Path, tmp_path: Path) -
     try:
         writer = HistoryWriter(file, said.append)
         handle = writer.begin(batch_of(2))
-        assert writer.settle(10)
+        assert writer.wait_until_written(10)
         with locked(file):
             assert writer.write_run(handle, done(0)).result(10) is None
         writer.write_run(handle, done(1))
@@ -90,11 +90,11 @@ def test_what_a_lock_held_up_is_written_when_it_is_gone(file: Path) -> None:
     said: list[str] = []
     writer = HistoryWriter(file, said.append)
     handle = writer.begin(batch_of(3))
-    assert writer.settle(10)
+    assert writer.wait_until_written(10)
     with locked(file):
         writer.write_run(handle, done(0))
         writer.write_run(handle, done(1))
-        assert not writer.settle(0.2)
+        assert not writer.wait_until_written(0.2)
     writer.write_run(handle, done(2))
     assert writer.close()
     assert said == [
@@ -111,7 +111,7 @@ def test_what_could_not_be_written_to_the_end_is_counted(file: Path) -> None:
     writer = HistoryWriter(file, said.append)
     handle = writer.begin(batch_of(3))
     writer.write_run(handle, done(0))
-    assert writer.settle(10)
+    assert writer.wait_until_written(10)
     with locked(file):
         writer.write_run(handle, done(1))
         writer.write_run(handle, done(2))
@@ -126,7 +126,7 @@ def test_what_was_to_be_compared_is_made_by_the_command_that_compares(file: Path
     said: list[str] = []
     writer = HistoryWriter(file, said.append)
     handle = writer.begin(replace(batch_of(1), settings={"compares": True}))
-    assert writer.settle(10)
+    assert writer.wait_until_written(10)
     with locked(file):
         writer.write_run(handle, done(0))
         assert not writer.close()
@@ -150,7 +150,7 @@ def test_runs_that_end_together_are_committed_together_and_a_bad_one_costs_no_ot
     said: list[str] = []
     writer = HistoryWriter(file, said.append)
     handle = writer.begin(batch_of(40))
-    assert writer.settle(10)
+    assert writer.wait_until_written(10)
     written = Path(f"{file}-wal")
     before = commits_in(written)
     given = [writer.write_run(handle, done(number)) for number in range(30)]
@@ -180,7 +180,7 @@ def test_whoever_gives_a_run_is_neither_held_up_nor_left_waiting_when_nothing_ca
     monkeypatch.setattr(database, "BUSY_TIMEOUT_S", 0.2)
     writer = HistoryWriter(file, lambda _: None)
     handle = writer.begin(batch_of(3))
-    assert writer.settle(10)
+    assert writer.wait_until_written(10)
     with locked(file):
         given = [writer.write_run(handle, done(0)), writer.write_run(handle, done(1))]
         assert not any(run.done() for run in given), "giving waits for nothing"
@@ -246,7 +246,7 @@ def test_a_batch_goes_on_in_another_file_when_its_own_is_taken_away(file: Path, 
     writer.end(writer.begin(batch_of(1, started_at="2029")), "2029")
     handle = writer.begin(batch_of(2))
     writer.write_run(handle, done(0))
-    assert writer.settle(10)
+    assert writer.wait_until_written(10)
     assert handle.number == 2
     file.unlink()
     if how == "replaced":
@@ -267,7 +267,7 @@ def test_a_file_that_comes_back_as_it_was_is_written_on(file: Path) -> None:
     writer = HistoryWriter(file, said.append)
     handle = writer.begin(batch_of(2))
     writer.write_run(handle, done(0))
-    assert writer.settle(10)
+    assert writer.wait_until_written(10)
     with closing(sqlite3.connect(file)) as saved, closing(sqlite3.connect(file.with_name("saved"))) as copy:
         saved.backup(copy)
     for ending in ("", "-wal", "-shm"):
@@ -281,30 +281,30 @@ def test_a_file_that_comes_back_as_it_was_is_written_on(file: Path) -> None:
 def test_a_batch_is_claimed_for_as_long_as_it_goes_on(file: Path) -> None:
     writer = HistoryWriter(file, nothing_said)
     handle = writer.begin(batch_of(2))
-    assert writer.settle(10)
-    assert claimed(file, 1)
+    assert writer.wait_until_written(10)
+    assert is_claimed(file, 1)
     with pytest.raises(HistoryError, match="batch 1 is running"):
         writer.resume(BatchHandle(1, {"again": 1}))
     with pytest.raises(HistoryError, match="batch 1 is running"):
         remove_batches(file, [1], nothing_said)
     writer.end(handle, "2030")
-    assert writer.settle(10)
-    assert not claimed(file, 1)
+    assert writer.wait_until_written(10)
+    assert not is_claimed(file, 1)
     writer.resume(again := BatchHandle(1, {"run-1": 1}))
-    assert claimed(file, 1)
+    assert is_claimed(file, 1)
     writer.write_run(again, done(1))
     assert writer.close()
-    assert not claimed(file, 1)
+    assert not is_claimed(file, 1)
     assert kept(file) == [False, True]
 
 
 def test_a_batch_that_is_not_there_cannot_go_on(file: Path) -> None:
     writer = HistoryWriter(file, nothing_said)
     writer.end(writer.begin(batch_of(1)), "2030")
-    assert writer.settle(10)
+    assert writer.wait_until_written(10)
     with pytest.raises(HistoryError, match=r"batch 7 is no longer in the history .*: start a new one"):
         writer.resume(BatchHandle(7, {"run-0": 0}))
-    assert not claimed(file, 7)
+    assert not is_claimed(file, 7)
     assert writer.close()
 
 
@@ -315,14 +315,14 @@ def test_a_batch_does_not_go_on_while_nothing_can_be_written(file: Path) -> None
     writer = HistoryWriter(file, said.append)
     writer.end(writer.begin(batch_of(1)), "2030")
     other = writer.begin(batch_of(1))
-    assert writer.settle(10)
+    assert writer.wait_until_written(10)
     for waiting in (0, 1):
         with locked(file):
             if waiting:
                 writer.write_run(other, done(0)).result(10)
             with pytest.raises(HistoryError, match="locked by another program: end that program, or wait"):
                 writer.resume(BatchHandle(1, {"run-0": 0}))
-        assert not claimed(file, 1)
+        assert not is_claimed(file, 1)
         assert len(said) == waiting, "what waits for nothing is tried again by nobody"
     writer.resume(again := BatchHandle(1, {"run-0": 0}))
     writer.write_run(again, done(0))
@@ -337,7 +337,7 @@ def test_what_is_in_the_history_is_not_written_over(file: Path) -> None:
     handle = writer.begin(batch_of(1))
     writer.write_run(handle, done(0))
     writer.end(handle, "2030")
-    writer.settle(10)
+    writer.wait_until_written(10)
     again = done(0)
     writer.resume(second := BatchHandle(1, {"run-0": 0}))
     writer.write_run(second, replace(again, result=replace(again.result, status=Status.FAILED)))

@@ -25,7 +25,7 @@ from tests.providers.server import Answer, Call, Request, Server, base_url_of, e
 from tests.quick import first_of, first_rows
 from workbench.config.passed_variables import passed_variables
 from workbench.integrations.pytest_plugin.fixtures import Settings
-from workbench.integrations.pytest_plugin.tests import Batch, Desk, RemoteBatch, SuiteTest
+from workbench.integrations.pytest_plugin.tests import Batch, RemoteBatch, SuiteTest, VerdictServer
 from workbench.suite.trust import TrustStore, needs_trust
 
 GATED = CLOCK.replace('name = "Clock"', 'name = "Gated"\n\n[gate]\nmin_pass_rate = RATE', 1)
@@ -301,7 +301,7 @@ def test_a_bad_option_is_one_usage_error(project: Path, given: tuple[str, ...], 
 def test_the_desk_goes_on_when_somebody_without_the_token_asks(project: Path) -> None:
     suite = workbench.load(project / "clock.toml")
     settings = Settings((), None, None, 1, False, False, False, (), "error")
-    desk = Desk()
+    desk = VerdictServer()
     try:
         address, token = desk.address
         assert stat.S_IMODE(Path(address).parent.stat().st_mode) == 0o700

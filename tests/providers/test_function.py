@@ -194,5 +194,5 @@ async def test_an_agent_runs_on_its_callers_loop_and_is_cancelled_there() -> Non
         assert asking.cancelled()
 
     await asyncio.to_thread(asyncio.run, ask_elsewhere())
-    await loop.settle()
+    await loop.wait_for_cancelled()
     assert seen == [threading.current_thread(), "caller", "cleaned up"]

@@ -17,23 +17,23 @@ from workbench.limits import MAX_VIEWER_BACKLOG_BYTES
 from workbench.remote import records
 from workbench.remote import records as finding
 from workbench.remote import viewer as viewing
-from workbench.remote.batch_server import Server
+from workbench.remote.batch_server import ViewerServer
 from workbench.remote.records import (
     PROTOCOL,
     AttachError,
     DetachedBatch,
-    address,
     claim_process,
+    encode_message,
     is_running,
-    packed,
     record_of,
     remove_stale,
+    socket_address,
     write_record,
 )
 from workbench.remote.viewer import Connection, ConnectionEndedError
 from workbench.version import __version__
 
-LINE = packed(said="x" * 100_000)
+LINE = encode_message(said="x" * 100_000)
 
 
 @pytest.fixture
@@ -55,11 +55,11 @@ def known_at(path: Path, **more: Any) -> DetachedBatch:
 @contextmanager
 def serving(
     folder: Path, before: tuple[bytes, ...] = (), version: str = __version__
-) -> Iterator[tuple[Server, DetachedBatch]]:
-    path = address(folders_in(folder), folder / "h.sqlite3", 7)
+) -> Iterator[tuple[ViewerServer, DetachedBatch]]:
+    path = socket_address(folders_in(folder), folder / "h.sqlite3", 7)
     stopped: list[bool] = []
-    hello = packed(protocol=PROTOCOL, version=version)
-    server = Server(path, hello, lambda: (packed(over=1), *before), lambda: stopped.append(True))
+    hello = encode_message(protocol=PROTOCOL, version=version)
+    server = ViewerServer(path, hello, lambda: (encode_message(over=1), *before), lambda: stopped.append(True))
     try:
         yield server, known_at(path)
     finally:
@@ -67,24 +67,24 @@ def serving(
         assert not path.exists()
 
 
-def watching(server: Server, known: DetachedBatch) -> Connection:
+def watching(server: ViewerServer, known: DetachedBatch) -> Connection:
     connection = Connection(known, "watch")
     assert connection.receive() == {"over": 1}
     return connection
 
 
 def test_only_its_user_can_open_it_and_a_viewer_hears_what_was_and_what_comes(tmp_path: Path) -> None:
-    with serving(tmp_path, (packed(said="before"),)) as (server, known):
+    with serving(tmp_path, (encode_message(said="before"),)) as (server, known):
         path = Path(known.socket)
         assert stat.S_IMODE(path.lstat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.lstat().st_mode) == 0o700
         viewers = [watching(server, known) for _ in range(20)]
         viewers[1].send(do="watch")  # once more shows nothing again
-        server.tell(packed(said="now"))
+        server.broadcast(encode_message(said="now"))
         for viewer in viewers:
             assert [viewer.receive()["said"] for _ in range(2)] == ["before", "now"]
         viewers[0].close()
-        server.tell(packed(said="later"))
+        server.broadcast(encode_message(said="later"))
         assert [viewer.receive()["said"] for viewer in viewers[1:]] == ["later"] * 19
         for viewer in viewers:
             viewer.close()
@@ -94,9 +94,9 @@ def test_a_viewer_that_does_not_read_is_told_that_it_was_dropped_and_holds_up_no
     with serving(tmp_path) as (server, known):
         stuck, reading = watching(server, known), watching(server, known)
         for number in range(3 * MAX_VIEWER_BACKLOG_BYTES // len(LINE)):
-            server.tell(packed(number=number, said="x" * 100_000))
+            server.broadcast(encode_message(number=number, said="x" * 100_000))
             assert reading.receive()["number"] == number
-        waiting = max(viewer.behind for viewer in server._viewers)
+        waiting = max(viewer.backlog_bytes for viewer in server._viewers)
         assert waiting <= MAX_VIEWER_BACKLOG_BYTES + len(LINE)
         numbers: list[int] = []
         with pytest.raises(ConnectionEndedError, match="read too slowly"):
@@ -116,7 +116,7 @@ def test_a_viewer_of_another_version_is_told_so_and_may_still_stop_the_batch(tmp
         raw.connect(known.socket)
         raw.sendall(b'{"protocol": 99, "version": "0", "do": "watch"}\nnonsense\n')
         said = raw.makefile("rb").read()
-        assert said == packed(protocol=PROTOCOL, version=__version__) + packed(
+        assert said == encode_message(protocol=PROTOCOL, version=__version__) + encode_message(
             refused=f"this batch runs in Workbench {__version__}: attach with that version"
         )
 
@@ -132,7 +132,7 @@ def test_a_report_goes_no_faster_than_it_is_read_and_one_who_does_not_read_is_le
         def pieces() -> Iterator[bytes]:
             nonlocal most
             for _ in range(3 * MAX_VIEWER_BACKLOG_BYTES // len(LINE)):
-                most = max(most, asking.behind)
+                most = max(most, asking.backlog_bytes)
                 yield LINE
 
         server.send(asking, pieces(), patience_s=0.05)
@@ -157,10 +157,10 @@ def test_neither_side_takes_without_bound(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_path_that_is_too_long_is_replaced_by_a_short_one(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders = folders_in(short / ("long" * 30))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short / "r"))
-    assert address(folders, short / "h", 1).parent == short / "r" / "toolcall-workbench"
+    assert socket_address(folders, short / "h", 1).parent == short / "r" / "toolcall-workbench"
     monkeypatch.setattr(records, "MAX_SOCKET_PATH_BYTES", 1)
     with pytest.raises(AttachError, match=r"no safe place for the socket of a batch: .*its path is too long"):
-        address(folders, short / "h", 1)
+        socket_address(folders, short / "h", 1)
 
 
 def test_a_folder_that_is_a_link_is_not_trusted(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,12 +169,12 @@ def test_a_folder_that_is_a_link_is_not_trusted(short: Path, monkeypatch: pytest
     folders.state.mkdir()
     folders.detached.symlink_to(short / "elsewhere")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short / "r"))
-    assert address(folders, short / "h", 1).parent.parent == short / "r"
+    assert socket_address(folders, short / "h", 1).parent.parent == short / "r"
 
 
 def test_what_is_known_stays_and_the_socket_of_a_killed_process_does_not(short: Path) -> None:
     folders = folders_in(short)
-    path = address(folders, Path("/h.sqlite3"), 7)
+    path = socket_address(folders, Path("/h.sqlite3"), 7)
     path.touch()
     known = known_at(path)
     write_record(folders, known)
@@ -191,9 +191,9 @@ def test_what_is_known_stays_and_the_socket_of_a_killed_process_does_not(short: 
 
 
 def test_of_several_batches_that_go_on_it_is_asked_which(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ones = [finding.Found(short / "a b.sqlite3", number) for number in (3, 2, 1)]
+    ones = [finding.NamedBatch(short / "a b.sqlite3", number) for number in (3, 2, 1)]
     monkeypatch.setattr(finding, "running_batches", lambda _folders: ones)
     with pytest.raises(AttachError) as refused:
-        finding.found(folders_in(short), short / "history.sqlite3", None)
+        finding.find_batch(folders_in(short), short / "history.sqlite3", None)
     there = f"--history '{short}/a b.sqlite3'"
     assert str(refused.value).endswith(f"name one of them: 3 {there}, 2 {there} or 1 {there}")

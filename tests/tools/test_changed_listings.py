@@ -82,11 +82,11 @@ async def test_changed_tools_are_known_at_once_and_offered_from_the_next_batch_o
     assert suite is not None
     definition, case = suite.servers[0], suite.cases[0]
     grant = grant_of(suite, path, program.environment)
-    started = await pool.started(path, definition, grant)
+    started = await pool.running_server(path, definition, grant)
     assert await told.next() is None
     before = await pool.open_toolbox(suite, case, path, execute=True, grant=grant)
     status = pool.status(path, definition)
-    waiting = asyncio.create_task(pool.changed(path, definition, status.tools))
+    waiting = asyncio.create_task(pool.wait_for_change(path, definition, status.tools))
     assert not (await started.call("g_grow", {})).is_error
     change = await told.next()
     assert change == ListingChange(("g_peek",), ("g_wither",), ())
@@ -94,13 +94,13 @@ async def test_changed_tools_are_known_at_once_and_offered_from_the_next_batch_o
     await asyncio.wait_for(waiting, 30)
     names = {"g_grow", "g_peek"}
     assert {tool.name for tool in pool.status(path, definition).tools} == names
-    assert {tool.name for tool in pool.remembered(suite, path)["garden"].tools} == names
-    await asyncio.wait_for(pool.changed(path, definition, status.tools), 30)  # what was seen is over
+    assert {tool.name for tool in pool.stored_listings(suite, path)["garden"].tools} == names
+    await asyncio.wait_for(pool.wait_for_change(path, definition, status.tools), 30)  # what was seen is over
 
     # A run has what was listed before, and so has every other run of its batch.
     for toolbox in (before, await pool.open_toolbox(suite, case, path, execute=True, grant=grant)):
         assert {tool.name for tool in toolbox.definitions} == {"g_grow", "g_wither"}
-    await pool.renew()
+    await pool.begin_batch()
     after = await pool.open_toolbox(suite, case, path, execute=True, grant=grant)
     assert {tool.name for tool in after.definitions} == names
     answer = await (await after.plan(ToolCall("c1", "g_peek", {"place": "roof"}))).run()
@@ -116,6 +116,6 @@ async def test_a_server_that_announces_a_change_at_each_listing_is_not_asked_wit
     path.write_text(SUITE.format(reached=reached), encoding="utf-8")
     suite = load_suite(path).suite
     assert suite is not None
-    server = await told_pool.started(path, suite.servers[0], grant_of(suite, path, program.environment))
+    server = await told_pool.running_server(path, suite.servers[0], grant_of(suite, path, program.environment))
     counts = [int((await server.call("g_count", {})).content) for _ in range(100)]
     assert counts[-1] == 2

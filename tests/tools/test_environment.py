@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from workbench.config.secrets import Secrets
 from workbench.config.variables import environment_names
 from workbench.suite.server_model import Server
-from workbench.tools.connection import MissingVariableError, filled, register_server_secrets
+from workbench.tools.connection import MissingVariableError, expand_variables, register_server_secrets
 
 ENVIRONMENT = {"HOME_TOKEN": "abc-123", "HOST": "example.test"}
 
@@ -28,22 +28,22 @@ ENVIRONMENT = {"HOME_TOKEN": "abc-123", "HOST": "example.test"}
     ],
 )
 def test_references_are_replaced_and_other_dollar_signs_stay(text: str, value: str) -> None:
-    assert filled(text, ENVIRONMENT, Secrets()) == value
+    assert expand_variables(text, ENVIRONMENT, Secrets()) == value
 
 
 def test_a_missing_variable_is_named() -> None:
     with pytest.raises(MissingVariableError) as caught:
-        filled("$HOST and ${NOT_SET}", ENVIRONMENT, Secrets())
+        expand_variables("$HOST and ${NOT_SET}", ENVIRONMENT, Secrets())
     assert caught.value.name == "NOT_SET"
 
 
 def test_a_value_is_not_filled_again() -> None:
-    assert filled("$A", {"A": "$B", "B": "no"}, Secrets()) == "$B"
+    assert expand_variables("$A", {"A": "$B", "B": "no"}, Secrets()) == "$B"
 
 
 @given(st.text())
 def test_doubled_dollar_signs_give_any_text_back(text: str) -> None:
-    assert filled(text.replace("$", "$$"), {}, Secrets()) == text
+    assert expand_variables(text.replace("$", "$$"), {}, Secrets()) == text
 
 
 class Asked(dict[str, str]):
@@ -60,13 +60,13 @@ class Asked(dict[str, str]):
 @given(st.text("${}AZaz_09é\n", max_size=20))
 def test_exactly_the_variables_that_a_user_is_asked_to_trust_are_read(text: str) -> None:
     asked = Asked()
-    filled(text, asked, Secrets())
+    expand_variables(text, asked, Secrets())
     assert asked.keys() == set(environment_names(text))
 
 
 def test_exactly_the_values_that_are_used_are_secret_from_then_on() -> None:
     secrets = Secrets()
-    filled("Bearer $HOME_TOKEN", ENVIRONMENT, secrets)
+    expand_variables("Bearer $HOME_TOKEN", ENVIRONMENT, secrets)
     assert secrets.redact("abc-123 at example.test") == "$HOME_TOKEN at example.test"
 
 

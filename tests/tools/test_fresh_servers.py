@@ -180,7 +180,7 @@ async def test_a_server_that_never_starts_is_not_started_for_every_run(pool: Ser
     errors = [await take(pool, tmp_path, FAILING) for _ in range(5)]
     assert all("ended with exit code 3" in error for error in errors)
     assert ["failed to start 3 times in a row" in error for error in errors] == [False] * 3 + [True] * 2
-    await pool.renew()
+    await pool.begin_batch()
     assert "in a row" not in await take(pool, tmp_path, FAILING)
 
 

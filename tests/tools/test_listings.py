@@ -176,9 +176,9 @@ async def test_a_damaged_listing_is_ignored_and_said_to_be(shop: Shop) -> None:
 
 async def test_whoever_asks_for_trust_can_know_what_is_remembered(shop: Shop) -> None:
     pool = ServerPool(shop.program)
-    assert pool.remembered(shop.suite, shop.file) == {}
+    assert pool.stored_listings(shop.suite, shop.file) == {}
     tools = (await shop.open()).definitions
-    assert pool.remembered(shop.suite, shop.file)["shop"].tools == shop.stored(tools)
+    assert pool.stored_listings(shop.suite, shop.file)["shop"].tools == shop.stored(tools)
 
 
 async def test_a_listing_holds_no_secret(shop: Shop) -> None:

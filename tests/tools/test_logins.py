@@ -87,7 +87,7 @@ async def start(pool: ServerPool, definition: Server) -> McpServer:
 async def start_error(pool: ServerPool, definition: Server) -> str:
     with pytest.raises(ServerError) as caught:
         await start(pool, definition)
-    await pool.renew()
+    await pool.begin_batch()
     return str(caught.value)
 
 
@@ -458,6 +458,7 @@ async def test_the_local_address_takes_the_answer_of_this_login_alone() -> None:
         assert (answer.code, answer.state, answer.iss) == ("c", "s1", "https://as.test")
         for text in ("", "nonsense", "https://[", "http://127.0.0.1/callback?state=s1"):
             assert (
-                redirect.take(text) == "this is not the address to which the browser was sent: it has neither "
+                redirect.accept_address(text)
+                == "this is not the address to which the browser was sent: it has neither "
                 "code= nor error="
             )

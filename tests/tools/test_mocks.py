@@ -107,7 +107,7 @@ async def test_a_mock_answers_so_many_matching_calls_as_it_says() -> None:
     run = mocks(down, mock(result="up"))
     assert [await text(run, a_call(n=n)) for n in (1, 20, 2, 3)] == ["down", "up", "down", "up"]
     resumed = mocks(down, mock(result="up"))
-    resumed.count(a_call(n=1), ToolAnswer("down", is_error=True))
+    resumed.count_replayed(a_call(n=1), ToolAnswer("down", is_error=True))
     assert [await text(resumed, a_call(n=n)) for n in (2, 3)] == ["down", "up"]
 
 

@@ -80,7 +80,7 @@ async def test_a_server_that_stops_listening_is_down_after_the_next_call(open_se
     await server.start()
     with pytest.raises(ServerError, match="server 'bench' "):
         await say(server, text("hello"))
-    assert server.down is not None
+    assert server.down_reason is not None
 
 
 @pytest.mark.parametrize(

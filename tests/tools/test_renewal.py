@@ -37,7 +37,7 @@ async def crash(server: McpServer) -> None:
 
 
 def notices(server: McpServer) -> list[str]:
-    return [news.notice for news in server.take_news()]
+    return [news.notice for news in server.take_start_notices()]
 
 
 async def test_after_a_death_the_next_run_has_a_new_process_and_a_notice(open_server: OpenServer) -> None:
@@ -50,17 +50,17 @@ async def test_after_a_death_the_next_run_has_a_new_process_and_a_notice(open_se
         await sees_it.call("crash", {})
     with pytest.raises(ServerError, match=DIED):
         await under_way
-    assert server.down is not None
+    assert server.down_reason is not None
     for lost in (sees_it, uses_it_too):
         with pytest.raises(ServerError, match=DIED):
             await lost.call("add", ADD)
     after = await has_not_called.call("process_id", {})
     assert after != before
     assert await RunServer(server).call("process_id", {}) == after
-    (news,) = server.take_news()
+    (news,) = server.take_start_notices()
     assert news.notice.startswith("started again: server 'bench' ended with exit code 3 (command: ")
     assert news.output is None, "two runs have shown it"
-    assert server.take_news() == []
+    assert server.take_start_notices() == []
 
 
 async def test_the_output_of_a_server_that_dies_between_runs_is_shown_by_the_next_one(
@@ -83,9 +83,9 @@ async def test_the_output_of_a_server_that_dies_between_runs_is_shown_by_the_nex
     server = open_server("python", str(script), folder=tmp_path)
     await server.start()
     (tmp_path / "go").write_text("now")
-    await becomes_true(lambda: server.down is not None)
+    await becomes_true(lambda: server.down_reason is not None)
     assert await RunServer(server).call("add", ADD) == ToolAnswer("3")
-    (news,) = server.take_news()
+    (news,) = server.take_start_notices()
     assert "ended with exit code 5" in news.notice
     assert news.output is not None
     assert news.output.lines == ("the disk is full",)
@@ -136,7 +136,7 @@ async def test_a_server_that_never_started_is_not_started_again(open_server: Ope
     server = open_server("python", "-c", "raise SystemExit(3)", protocol="legacy")
     for _ in range(2):
         with pytest.raises(ServerError, match="ended with exit code 3 before it listed its tools"):
-            await server.start() if server.down is None else await RunServer(server).call("add", ADD)
+            await server.start() if server.down_reason is None else await RunServer(server).call("add", ADD)
     assert log_file.read_text().count("== server 'bench'") == 1
 
 
@@ -312,7 +312,7 @@ async def test_a_server_that_was_killed_is_started_again(open_server: OpenServer
     await server.start()
     assert server.pid is not None
     os.kill(server.pid, how)
-    await becomes_true(lambda: server.down is not None)
+    await becomes_true(lambda: server.down_reason is not None)
     assert await server.call("add", ADD) == ToolAnswer("3")
     assert notices(server)[0].startswith(f"started again: server 'bench' was ended by {how.name} ")
 
@@ -323,14 +323,14 @@ async def test_a_watcher_sees_a_server_die_and_come_back(pool: ServerPool) -> No
     server = await started(pool, file, definition)
     seen = pool.status(file, definition)
     assert seen.state == "running"
-    dies = asyncio.create_task(pool.changed(file, definition, seen.tools))
+    dies = asyncio.create_task(pool.wait_for_change(file, definition, seen.tools))
     await crash(server)
     await dies
     assert pool.status(file, definition).state == "down"
-    comes_back = asyncio.create_task(pool.changed(file, definition))
+    comes_back = asyncio.create_task(pool.wait_for_change(file, definition))
     used = asyncio.create_task(RunServer(server).call("add", ADD))
     await comes_back
     assert pool.status(file, definition).state == "starting"
-    await pool.changed(file, definition)
+    await pool.wait_for_change(file, definition)
     assert pool.status(file, definition).state == "running"
     assert await used == ToolAnswer("3")

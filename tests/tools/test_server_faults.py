@@ -29,7 +29,7 @@ async def start_error(server: McpServer) -> str:
     with pytest.raises(ServerError) as caught:
         await server.start()
     assert group_is_gone(server.pid)
-    assert server.down == str(caught.value)
+    assert server.down_reason == str(caught.value)
     return str(caught.value)
 
 
@@ -145,7 +145,7 @@ async def test_a_server_that_dies_during_a_call_leaves_nothing(open_server: Open
     with pytest.raises(ServerError, match=r"ended with exit code 3 \(command: python workshop\.py; log: "):
         await server.call("crash", {})
     assert group_is_gone(server.pid)
-    assert "ended with exit code 3" in (server.down or "")
+    assert "ended with exit code 3" in (server.down_reason or "")
 
 
 async def test_every_call_under_way_learns_of_the_end(open_server: OpenServer) -> None:

@@ -90,7 +90,7 @@ async def test_the_last_lines_are_known_also_without_a_file(tmp_path: Path) -> N
     stream.feed_data(b"".join(b"line %d\n" % number for number in range(12)) + b"the key abc-123-456\r\n" + b"x" * 500)
     stream.feed_eof()
     await log.follow(stream)
-    log.note("ended with exit code 1")
+    log.write_note("ended with exit code 1")
     lines, earlier = log.last_lines()
     assert (earlier, len(lines), lines[0]) == (4, 10, "line 4")
     assert lines[-2:] == ("the key $KEY", "x" * 400 + "…")

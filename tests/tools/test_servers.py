@@ -45,7 +45,7 @@ async def test_a_listing_is_read_to_its_last_page_and_structured_content_is_chec
     # Its error has the code of a closed connection, and the server is not.
     assert await server.call("tool_2", {}) == ToolAnswer("tool_2 is out of stock", is_error=True, code=-32000)
     assert await server.call("tool_0", {}) == ToolAnswer('{"count":7}')
-    assert server.down is None
+    assert server.down_reason is None
 
 
 async def test_answers_become_text_however_long(open_server: OpenServer) -> None:

@@ -81,7 +81,7 @@ async def test_replies_that_are_awaited_together_count_no_time(monkeypatch: pyte
     now = 0.0
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
     time = CallTimer(10, 100)
-    first, second = time.waiting(), time.waiting()
+    first, second = time.suspended(), time.suspended()
     now = 1.0
     first.__enter__()
     now = 5.0
@@ -166,7 +166,7 @@ class Launched:
     def start(self) -> asyncio.Task[McpServer]:
         suite = Suite(format=1, name="any", cases=(), servers=(self.definition,))
         grant = grant_of(suite, self.file, self.program.environment)
-        return asyncio.create_task(self.pool.started(self.file, self.definition, grant))
+        return asyncio.create_task(self.pool.running_server(self.file, self.definition, grant))
 
     @property
     def status(self) -> ServerStatus:
@@ -183,7 +183,7 @@ async def test_a_first_download_has_its_own_time_and_is_called_so_until_the_serv
         await becomes_true((tmp_path / "began").exists)
         assert launched.status.state == "starting"
         assert launched.status.downloads
-        changed = asyncio.create_task(launched.pool.changed(launched.file, launched.definition))
+        changed = asyncio.create_task(launched.pool.wait_for_change(launched.file, launched.definition))
         await launched.download()
         await changed
         server = await starting

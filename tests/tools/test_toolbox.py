@@ -273,7 +273,7 @@ async def test_a_server_that_failed_is_tried_again_only_after_renewal(pool: Serv
     shutil.copy(SERVERS / "workshop.py", tmp_path / "later.py")
     with pytest.raises(ServerError, match="ended with exit code 2 before it listed its tools"):
         await open_(pool, suite, file=suite_file)
-    await pool.renew()
+    await pool.begin_batch()
     assert "add" in names(await open_(pool, suite, file=suite_file))
 
 
@@ -286,7 +286,7 @@ async def test_a_server_that_dies_leaves_the_others_alone_and_comes_back_after_r
     with pytest.raises(ServerError, match="server 'shop' ended with exit code 3"):
         await (await toolbox.plan(a_call("add", a=1, b=2))).run()
     assert (await (await toolbox.plan(a_call("other_add", a=1, b=2))).run()).content == "3"
-    await pool.renew()
+    await pool.begin_batch()
     renewed = await open_(pool, suite)
     assert (await (await renewed.plan(a_call("add", a=1, b=2))).run()).content == "3"
     assert (await (await renewed.plan(a_call("other_process_id"))).run()).content == survivor

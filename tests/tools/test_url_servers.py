@@ -117,7 +117,7 @@ async def test_a_server_that_dies_in_a_call_leaves_others_alone_and_is_reached_a
         with pytest.raises(ServerError, match="server 'hosted'"):
             await (await start(pool, web.definition())).call("add", ADD)
         with hosted("sdk_workshop", speaks, web.port):
-            await pool.renew()
+            await pool.begin_batch()
             again = await start(pool, web.definition())
             assert await again.call("add", ADD) == ToolAnswer("3")
             assert await start(pool, survivor) is other
@@ -130,7 +130,7 @@ async def test_a_server_that_was_started_again_gets_a_new_session(pool: ServerPo
         web.kill()
         with hosted("sdk_workshop", "old", web.port):
             assert await server.call("add", ADD) == ToolAnswer("3")
-            assert server.down is None
+            assert server.down_reason is None
             assert await start(pool, web.definition()) is server
 
 
@@ -394,7 +394,7 @@ async def test_an_answer_that_is_none_fails_that_call_alone(
             with pytest.raises(ServerError) as caught:
                 await server.call("talk", {})
             assert str(caught.value).startswith(f"server 'hosted' {said}")
-        assert server.down is None
+        assert server.down_reason is None
 
 
 async def test_an_error_of_the_protocol_is_for_the_model_to_see(pool: ServerPool) -> None:
@@ -412,7 +412,7 @@ async def test_a_connection_that_breaks_takes_the_server_down(pool: ServerPool) 
         server = await start(pool, Server(name="hosted", url=f"{raw.url}/mcp"))
         with pytest.raises(ServerError, match="closed the connection"):
             await server.call("talk", {})
-        assert server.down is not None
+        assert server.down_reason is not None
 
 
 @pytest.mark.slow

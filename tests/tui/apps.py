@@ -22,17 +22,17 @@ from workbench.engine.events import (
     PermissionRequested,
     RunDone,
     RunEvent,
-    timed,
+    with_times,
 )
-from workbench.engine.executor import Leave, PermissionQuestion
+from workbench.engine.executor import PermissionAnswer, PermissionQuestion
 from workbench.engine.model_specs import FREE, cost_of
 from workbench.engine.plan import PlannedRun
 from workbench.engine.recordings import Recordings
 from workbench.engine.server_calls import ServerControl
-from workbench.engine.stepper import Until
+from workbench.engine.stepper import StepTarget
 from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import Approval
-from workbench.evaluation.options import Begin
+from workbench.evaluation.options import AppStart
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
@@ -144,16 +144,16 @@ class ScriptedRuntime:
     def __init__(self, listener: BatchListener, program: Program) -> None:
         self._program = program
         self._engine: EngineThread | None = None
-        self.listener = timed(listener)
+        self.listener = with_times(listener)
         self.runs: list[PlannedRun] = []
         self.stopped: list[str] = []
         self.trusted: list[bool] = []
         self.approvals: list[Approval] = []
         self.exempt: list[bool] = []
-        self.allowed: list[tuple[str, str, Leave]] = []
-        self.until: list[Until] = []
+        self.allowed: list[tuple[str, str, PermissionAnswer]] = []
+        self.until: list[StepTarget] = []
         """How far each run was to go at first."""
-        self.gone_on: list[tuple[str, Until]] = []
+        self.gone_on: list[tuple[str, StepTarget]] = []
         self.done: list[tuple[str, Command]] = []
         self.refused: str | None = None
         """Why whatever is to be done to a run cannot be done."""
@@ -172,7 +172,7 @@ class ScriptedRuntime:
         approval: Approval,
         *,
         record: Recordings | None = None,
-        until: Until = "end",
+        until: StepTarget = "end",
     ) -> str:
         runs = plan.runs
         self._batches += 1
@@ -184,10 +184,10 @@ class ScriptedRuntime:
         self.listener(BatchStarted(f"batch-{self._batches}", runs))
         return f"batch-{self._batches}"
 
-    def number_of(self, batch: str) -> int | None:
+    def batch_number(self, batch: str) -> int | None:
         return None
 
-    def settle_history(self) -> None:
+    def flush_history(self) -> None:
         pass
 
     def stop(self, run_id: str) -> None:
@@ -196,18 +196,18 @@ class ScriptedRuntime:
     def stop_all(self) -> None:
         self.stopped += [run.run_id for run in self.runs]
 
-    def allow(self, run_id: str, call_id: str, leave: Leave) -> None:
+    def allow(self, run_id: str, call_id: str, leave: PermissionAnswer) -> None:
         self.allowed.append((run_id, call_id, leave))
 
     def raise_cost_limit(self, batch: str, usd: float | None) -> None:
         raise AssertionError("no batch of a scripted session has a limit on cost")
 
-    def go_on(self, run_id: str, until: Until, hold: int | None) -> Future[str | None]:
+    def continue_run(self, run_id: str, until: StepTarget, hold: int | None) -> Future[str | None]:
         if (elsewhere := self._elsewhere(run_id, hold)) is None:
             self.gone_on.append((run_id, until))
         return self._answered(elsewhere)
 
-    def do(self, run_id: str, command: Command, hold: int) -> Future[str | None]:
+    def apply_command(self, run_id: str, command: Command, hold: int) -> Future[str | None]:
         if (elsewhere := self._elsewhere(run_id, hold)) is None:
             self.done.append((run_id, command))
         return self._answered(elsewhere)
@@ -223,7 +223,7 @@ class ScriptedRuntime:
             answered.set_result(why_not or self.refused)
         return answered
 
-    def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None:
+    def set_breakpoints(self, breakpoints: Sequence[Breakpoint]) -> None:
         self.breakpoints = tuple(breakpoints)
 
     @property
@@ -392,7 +392,7 @@ async def opened(
     live: bool = False,
     record: Path | None = None,
     history: Path | None = None,
-    begin: Begin | None = None,
+    begin: AppStart | None = None,
     errs: bool = False,
     watches: bool = False,
 ) -> AsyncIterator[Opened]:

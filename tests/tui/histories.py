@@ -13,7 +13,7 @@ import pytest
 
 from tests.tui.apps import Call, Opened, conversation
 from workbench.config.secrets import Secrets
-from workbench.engine.events import BatchDone, BatchListener, RunDone, RunEvent, timed
+from workbench.engine.events import BatchDone, BatchListener, RunDone, RunEvent, with_times
 from workbench.engine.history_recorder import HistoryRecorder
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.grading.grade import RunResult
@@ -86,7 +86,7 @@ def write_history(file: Path, suite: Path, *batches: Made) -> None:
 def keeping(writer: HistoryWriter, runs: Sequence[PlannedRun], now: Sequence[datetime]) -> BatchListener:
     """Begin a batch of these runs; what is told then is kept. The first of `now` is the time of day."""
     recorder = HistoryRecorder(writer, runs, _SETTINGS, Secrets(), home=None, now_ms=lambda: now[0].timestamp() * 1000)
-    return timed(recorder.take, lambda: now[0].timestamp() * 1000)
+    return with_times(recorder.on_event, lambda: now[0].timestamp() * 1000)
 
 
 def keep_run(keep: BatchListener, planned: PlannedRun, does: Does, now: list[datetime]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workbench.dataclasses import dataclass
 from workbench.encoding import toml_of
 from workbench.grading.status import Status
-from workbench.history.database import Say
+from workbench.history.database import ReportProblem
 from workbench.history.history import History
 from workbench.history.records import CaseTexts, RunRow, SuiteRef
 from workbench.suite.model import derived_id
@@ -187,7 +187,7 @@ LastResults = Mapping[tuple[Path, str], LastResult]
 
 
 def last_results(
-    history: History, suites: Iterable[SuiteFile], redacted: Callable[[str], str], damaged: Say
+    history: History, suites: Iterable[SuiteFile], redacted: Callable[[str], str], damaged: ReportProblem
 ) -> LastResults:
     """Read the last result of each case of the suites from the history.
 

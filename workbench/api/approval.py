@@ -17,7 +17,7 @@ from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program, create_program
 from workbench.dataclasses import dataclass
 from workbench.engine.model_specs import ModelSpecs
-from workbench.evaluation.approval import Approval, Needs, Request, Trust, needs_asking
+from workbench.evaluation.approval import Approval, ApprovalRequest, Needs, Trust, needs_asking
 from workbench.evaluation.planner import has_subject
 from workbench.evaluation.trust import trust_store
 from workbench.providers.built_in import BuiltInModels, is_built_in
@@ -51,7 +51,7 @@ class _Folder:
 class _Suite:
     """The needs of a suite and the named models of the user, at the time of the approval."""
 
-    request: Request = field(repr=False)
+    request: ApprovalRequest = field(repr=False)
     models: _Models
 
 
@@ -86,12 +86,12 @@ class StandingApproval:
         if refused:
             raise ApprovalError(refused)
 
-    def _new_needs(self, request: Request) -> Iterator[str]:
+    def _new_needs(self, request: ApprovalRequest) -> Iterator[str]:
         suite = self.suites.get(absolute(request.file.path))
         if suite is None:
             yield from request.needs.lines(request.asked)
             return
-        before = suite.request.whole
+        before = suite.request.all_needs
         needed = replace(request.needs, models=tuple(sorted(request.asked, key=str)))
         if added := _without(needed, before).lines(request.asked):
             yield from added
@@ -101,7 +101,7 @@ class StandingApproval:
         if altered := sorted(name for name, found in code.items() if known.get(name) != found):
             yield f"import code that has changed since it was approved: {', '.join(altered)}"
 
-    def _changed_around(self, request: Request, asked: Iterable[ModelSpec]) -> Iterator[str]:
+    def _changed_around(self, request: ApprovalRequest, asked: Iterable[ModelSpec]) -> Iterator[str]:
         path = absolute(request.file.path)
         folder = _Folder({}, {})
         # The variables and models of the nearest approved folder around the suite apply.
@@ -269,7 +269,7 @@ def approval_for(needs: Needs, approve: Approve, program: Program, own: Collecti
     others, granted = [], set()
     for request in needs.requests:
         file = request.file.written or request.file
-        if (file.path, file.text) in written and not request.of_history:
+        if (file.path, file.text) in written and not request.from_history:
             granted.add(file.path)
         else:
             others.append(request)

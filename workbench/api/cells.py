@@ -43,7 +43,7 @@ class Cells:
         self._missing = Counter(self._key_of.values())
         self._over: dict[CellKey, list[FinishedRun]] = {}
 
-    def take(self, event: BatchEvent) -> CellDone | None:
+    def on_event(self, event: BatchEvent) -> CellDone | None:
         """Record an event; return the finished cell if the event ends its last run, otherwise `None`."""
         if not isinstance(event, RunDone):
             return None

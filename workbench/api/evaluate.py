@@ -130,7 +130,7 @@ async def _evaluate(suites: Suites, given: RunOptions) -> Report:
         raise UsageError(program.secrets.redact(str(error))) from None
     finally:
         # Cancelled agents clean up in the caller's loop, which may be closed right after this function.
-        await loop.settle()
+        await loop.wait_for_cancelled()
     if recordings is not None and recordings.problem is not None:
         warnings.warn(program.secrets.redact(recordings.problem), RuntimeWarning, stacklevel=1)
     return report
@@ -200,17 +200,17 @@ async def _against(
     # Lazy import: most evaluations have no baseline.
     from workbench.evaluation.confirmation import confirmation_of
 
-    against = baseline.against(report.results)
+    against = baseline.compare(report.results)
     confirms = confirmation_of(
         baseline, against, report.results, planned, batch=report.batch, interrupted=report.interrupted
     )
     if confirms is None:
         return against
     if confirms.plan is None:
-        return confirms.done()
+        return confirms.with_verdicts()
     evaluation = Evaluation(confirms.plan, approval, hears_events=on_event is not None)
     again = await _report(evaluation, on_event, None)
-    return confirms.done(again.results, batch=again.batch, interrupted=again.interrupted)
+    return confirms.with_verdicts(again.results, batch=again.batch, interrupted=again.interrupted)
 
 
 async def _report(
@@ -221,7 +221,7 @@ async def _report(
     cells = Cells(evaluation.plan) if on_cell is not None else None
     async with evaluation:
         async for event in evaluation:
-            if on_cell is not None and cells is not None and (done := cells.take(event)) is not None:
+            if on_cell is not None and cells is not None and (done := cells.on_event(event)) is not None:
                 on_cell(done)
             if isinstance(event, HistoryProblem | ClusterNotice):
                 message = evaluation.plan.program.secrets.redact(event.text)

@@ -33,7 +33,7 @@ from workbench.evaluation.regrade import (
     RegradePlan,
     RunToGrade,
     grade_recordings,
-    graded_anew,
+    regrade_result,
     with_clock,
 )
 from workbench.evaluation.report import Report
@@ -193,7 +193,7 @@ def grade(
     functions = PythonFunctions(grant.code if grant is not None else None)
     # The run starts without grades, and is graded like a stored run that is regraded.
     ungraded = result_of(planned, Status.ERROR, trajectory)
-    graded = graded_anew(ungraded, planned, CheckContext(call_python=functions.answer))
+    graded = regrade_result(ungraded, planned, CheckContext(call_python=functions.answer))
     return Graded(graded, case, program.secrets)
 
 

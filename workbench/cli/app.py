@@ -28,7 +28,7 @@ from workbench.version import __version__
 if TYPE_CHECKING:
     from workbench.analysis.side_by_side import LeaveCallback
     from workbench.config.program import Program
-    from workbench.evaluation.options import Begin
+    from workbench.evaluation.options import AppStart
 
 _PURPOSE = "Shows whether language models call your tools correctly."
 
@@ -126,7 +126,7 @@ class AppOptions:
     theme: str | None = None
     only_ascii: bool = False
     read_only: bool = False
-    look_on: int | None = None
+    shown_batch: int | None = None
     """The number of a batch of the history to show at first."""
 
 
@@ -144,7 +144,7 @@ def app_options(arguments: argparse.Namespace) -> AppOptions:
 
 
 def show_app(
-    options: AppOptions, program: Program, *, begin: Begin | None = None, left: LeaveCallback | None = None
+    options: AppOptions, program: Program, *, begin: AppStart | None = None, left: LeaveCallback | None = None
 ) -> int:
     """Open the app and return its exit code.
 
@@ -171,5 +171,5 @@ def show_app(
         history=options.history,
         begin=begin,
         left=left,
-        look_on=options.look_on,
+        look_on=options.shown_batch,
     )

@@ -6,7 +6,7 @@ import sys
 
 from workbench.cli.redaction import ask, warn
 from workbench.config.program import Program
-from workbench.evaluation.approval import Answer, Approval, Decision, Needs, Trust
+from workbench.evaluation.approval import Approval, ApprovalAnswer, Needs, PendingApproval, Trust
 from workbench.evaluation.trust import trust_store
 from workbench.numerals import counted
 from workbench.show.visible import one_line
@@ -21,7 +21,7 @@ def approved(needs: Needs, program: Program, *, all_of_them: bool, together: boo
     trust = Trust(trust_store(program.folders), all_of_them=all_of_them)
     for problem in trust.grant_typed(needs):
         warn(f"{problem}; it holds for this run only", program.secrets)
-    decision = Decision(needs, trust, together=together)
+    decision = PendingApproval(needs, trust, together=together)
     for question in decision.questions:
         first, more = question.first, ""
         if others := len(question.requests) - 1:
@@ -29,7 +29,7 @@ def approved(needs: Needs, program: Program, *, all_of_them: bool, together: boo
         warn(f"trusting {first.file.path}{more} allows it, on this machine, to:", program.secrets)
         for line in question.lines:
             warn(f"  {line}", program.secrets)
-        answer = _asked(f"{one_line(first.file.path.name)}{more}", mocks=first.mocks)
+        answer = _asked(f"{one_line(first.file.path.name)}{more}", mocks=first.can_run_on_mocks)
         for problem in decision.answer(question, answer):
             warn(f"{problem}; it holds for this run only", program.secrets)
     if trust.store.notice is not None:
@@ -40,7 +40,7 @@ def approved(needs: Needs, program: Program, *, all_of_them: bool, together: boo
     return decision.approval()
 
 
-def _asked(suite: str, *, mocks: bool) -> Answer:
+def _asked(suite: str, *, mocks: bool) -> ApprovalAnswer:
     # Without a terminal there is no user to ask: a CI job passes --trust.
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return "no"

@@ -44,8 +44,8 @@ if executes(__name__):
     from workbench.history.history import History
     from workbench.history.records import BatchRow, HistoryError, RunRow
     from workbench.numerals import counted, counted_of
-    from workbench.remote.records import AttachError, DetachedBatch, Found, found, is_running, record_of
-    from workbench.remote.viewer import BatchView, ConnectionEndedError, Ended, Said, Seen
+    from workbench.remote.records import AttachError, DetachedBatch, NamedBatch, find_batch, is_running, record_of
+    from workbench.remote.viewer import BatchEnded, BatchView, ConnectionEndedError, OutputLine, ViewedEvent
     from workbench.show.views.batch_list import called
 
 
@@ -98,7 +98,7 @@ def attach(which: str | None, history: Path, output: Output, *, from_start: bool
     """Watch a batch until it ends, and report; returns its exit code."""
     program = create_program()
     try:
-        batch = found(program.folders, history, which)
+        batch = find_batch(program.folders, history, which)
         if batch.known is not None and batch.running:
             forms = forms_of(batch.known.command, beside=True)
             for each in (output, *output.beside):
@@ -124,16 +124,16 @@ def attach_in_app(which: str | None, history: Path, *, theme: str | None = None,
         warn(str(error), program.secrets)
         return USAGE
     paths = tuple(map(str, suites))
-    looks = AppOptions(paths, history=batch.history, look_on=batch.number, theme=theme, read_only=read_only)
+    looks = AppOptions(paths, history=batch.history, shown_batch=batch.number, theme=theme, read_only=read_only)
     return show_app(looks, program)
 
 
-def batch_and_suites(which: str | None, history: Path, program: Program) -> tuple[Found, tuple[Path, ...]]:
+def batch_and_suites(which: str | None, history: Path, program: Program) -> tuple[NamedBatch, tuple[Path, ...]]:
     """Return the selected batch, and the remaining files of its suites.
 
     Raises AttachError, HistoryError.
     """
-    batch = found(program.folders, history, which)
+    batch = find_batch(program.folders, history, which)
     with History(batch.history) as opened:
         files = (suite.file for suite in opened.batch(f"#{batch.number}").suites)
         return batch, tuple(file for file in files if file.is_file())
@@ -158,7 +158,7 @@ class _TerminalView:
         try:
             while True:
                 try:
-                    return self._look()
+                    return self._watch_connection()
                 # A process drops viewers that read too slowly, so a closed connection does not mean that the process
                 # has ended.
                 except ConnectionEndedError as error:
@@ -174,9 +174,9 @@ class _TerminalView:
             return INTERRUPTED
         # The process has ended without a last message; its record may still hold the exit code.
         last = record_of(self._program.folders, known.file, known.batch)
-        return report_of_stored(Found(known.file, known.batch, last), self._program, self._output)
+        return report_of_stored(NamedBatch(known.file, known.batch, last), self._program, self._output)
 
-    def _look(self) -> int:
+    def _watch_connection(self) -> int:
         with BatchView(self._known) as viewing:
             runs = viewing.plan
             over = viewing.over
@@ -188,12 +188,12 @@ class _TerminalView:
             bar = ProgressBar(progress, sys.stderr, os.environ)
             show = step_output(self._output, self._program)
             steps = show.steps and (self._known.command == "run" or self._output.verbose)
-            show = replace(show, stream=bar.above(show.stream), steps=steps)
+            show = replace(show, stream=bar.stream_above(show.stream), steps=steps)
             printer = StepPrinter(Plan.of(runs.values(), self._program), show)
             try:
                 if show.steps:
                     self._show_earlier_runs([row for place, row in over.items() if place not in self._shown], printer)
-                with printing_to(bar.above(sys.stderr)):
+                with printing_to(bar.stream_above(sys.stderr)):
                     code = self._follow(viewing, printer, progress, bar)
             finally:
                 bar.close()
@@ -217,14 +217,14 @@ class _TerminalView:
 
     def _follow(self, viewing: BatchView, printer: StepPrinter, progress: BatchProgress, bar: ProgressBar) -> int:
         for seen in _messages_with_progress(viewing, bar):
-            if isinstance(seen, Ended):
+            if isinstance(seen, BatchEnded):
                 return seen.exit_code
-            if isinstance(seen, Said):
+            if isinstance(seen, OutputLine):
                 if seen.text not in self._said:
                     self._said.add(seen.text)
                     warn(seen.text)
                 continue
-            if bar.enabled and self._counts(seen, viewing) and progress.take(seen, time.monotonic()):
+            if bar.enabled and self._counts(seen, viewing) and progress.on_event(seen, time.monotonic()):
                 bar.changed()
             match seen:
                 case RunEvent():
@@ -237,12 +237,12 @@ class _TerminalView:
                 case JudgeAsked():
                     printer.judging(seen)
                 case RequestDelayed():
-                    printer.put_off(seen)
+                    printer.delayed(seen)
                 case _:
                     pass
         raise AssertionError("it ends with its end")
 
-    def _counts(self, seen: Seen, viewing: BatchView) -> bool:
+    def _counts(self, seen: ViewedEvent, viewing: BatchView) -> bool:
         """Return whether an event counts in the progress: its run had not ended when this command attached."""
         match seen:
             case RunEvent(event=event):
@@ -274,12 +274,12 @@ def _ended_ms(row: RunRow) -> float:
     return (row.figures.ended_ms if row.figures is not None else None) or 0
 
 
-def _messages_with_progress(viewing: BatchView, bar: ProgressBar) -> Iterator[Seen]:
+def _messages_with_progress(viewing: BatchView, bar: ProgressBar) -> Iterator[ViewedEvent]:
     """Yield the messages of a batch, drawing its progress.
 
     Raises the viewer's errors.
     """
-    news: queue.SimpleQueue[Seen | Exception] = queue.SimpleQueue()
+    news: queue.SimpleQueue[ViewedEvent | Exception] = queue.SimpleQueue()
 
     def read() -> None:
         try:
@@ -299,7 +299,7 @@ def _messages_with_progress(viewing: BatchView, bar: ProgressBar) -> Iterator[Se
         if isinstance(seen, Exception):
             raise seen
         yield seen
-        if isinstance(seen, Ended):
+        if isinstance(seen, BatchEnded):
             return
 
 
@@ -313,7 +313,7 @@ def _is_still_there(known: DetachedBatch, program: Program) -> bool:
     return False
 
 
-def report_of_stored(batch: Found, program: Program, output: Output) -> int:
+def report_of_stored(batch: NamedBatch, program: Program, output: Output) -> int:
     """Report on a batch that has ended or was killed, from the history; returns its exit code."""
     with History(batch.history) as history:
         stored = history.batch(f"#{batch.number}")

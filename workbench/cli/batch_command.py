@@ -17,7 +17,7 @@ from workbench.cli.pins import FrozenError, check_pins
 from workbench.cli.redaction import shown_search, warn
 from workbench.cli.report_output import Output, can_record_in, report_width
 from workbench.config.folders import history_option
-from workbench.config.model_book import described
+from workbench.config.model_book import spec_from_text
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
 from workbench.config.request_settings import with_query
@@ -156,13 +156,13 @@ def run_plan(
     Returns an exit code, after reporting the reason, if no run can begin. With `frozen`, tools must equal their pins.
     `from_history` is passed to `run_live`.
     """
-    approval = allowed(plan, output, trust=trust, record=record, frozen=frozen)
+    approval = approve_runs(plan, output, trust=trust, record=record, frozen=frozen)
     if isinstance(approval, int):
         return approval
     return run_approved(plan, approval, show, output, record, command, from_history=from_history)
 
 
-def allowed(plan: Plan, output: Output, *, trust: bool, record: Record | None, frozen: bool) -> Approval | int:
+def approve_runs(plan: Plan, output: Output, *, trust: bool, record: Record | None, frozen: bool) -> Approval | int:
     """Return the approval for the runs of a plan; an exit code, after reporting the reason, if they cannot be made."""
     program = plan.program
     # Approval comes before the check of pins, which starts servers.
@@ -318,7 +318,7 @@ def _has_another_address(name: str, reached: Mapping[str, JsonValue]) -> bool:
     if reached.get("origin") != "command line" or not reached.get("base_url"):
         return False
     try:
-        spec = described(model_of(name), "command line")
+        spec = spec_from_text(model_of(name), "command line")
     except ConfigError:
         return True
     if spec is not None and spec.cloud is not None and not spec.base_url:

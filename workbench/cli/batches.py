@@ -26,8 +26,8 @@ if executes(__name__):
     from workbench.numerals import counted_of
     from workbench.remote.records import (
         AttachError,
-        Found,
-        found,
+        NamedBatch,
+        find_batch,
         is_running,
         remove_stale,
         running_batches,
@@ -68,7 +68,7 @@ class Running:
 
     history: Path
     batch: BatchRow
-    found: Found | None = None
+    found: NamedBatch | None = None
 
     @property
     def process(self) -> int | None:
@@ -147,7 +147,7 @@ def stop(which: str, history: Path) -> int:
     """Stop a batch without a terminal, and wait for its end; returns an exit code."""
     program = create_program()
     try:
-        batch = found(program.folders, history, which)
+        batch = find_batch(program.folders, history, which)
         known = batch.known
         if known is None or not batch.running:
             warn(_why_not_stopped(batch), program.secrets)
@@ -174,7 +174,7 @@ def _over(batch: BatchRow) -> str:
     return f"{counted_of(batch.planned - batch.missing, batch.planned, 'run')} have ended"
 
 
-def _why_not_stopped(batch: Found) -> str:
+def _why_not_stopped(batch: NamedBatch) -> str:
     if batch.in_another_program:
         return f"batch {batch.number} runs in another program, without --detach: stop it there"
     return f"batch {batch.number} is not running: 'workbench batches' lists the batches that are"

@@ -64,7 +64,7 @@ if executes(__name__):
     from workbench.config.folders import history_option
     from workbench.config.program import Program
     from workbench.evaluation.model_comparison import ModelComparison
-    from workbench.evaluation.options import Begin, RunOptions
+    from workbench.evaluation.options import AppStart, RunOptions
     from workbench.evaluation.plan import Plan, PlanError, PlannedRuns
     from workbench.evaluation.resume import complete_batch
     from workbench.history.history import History
@@ -199,7 +199,7 @@ def compare(
         if options.cluster is not None:
             warn("the app runs in one process: omit --cluster, or ask for a report with --format or --output")
             return USAGE
-        begin = Begin(with_chosen_cases(options, plan), opens="compare", only_differences=only_differences)
+        begin = AppStart(with_chosen_cases(options, plan), opens="compare", only_differences=only_differences)
         return show_app(app, program, begin=begin, left=partial(_print_summary, options, program))
     return comparing.run_and_report(plan, record, trust=app.trust)
 
@@ -295,7 +295,7 @@ class ComparisonCommand:
     def _compared(self, live: BatchOutcome, plan: Plan, baseline: Baseline | None) -> int:
         outcome, against = live.outcome, None
         if baseline is not None:
-            against = baseline.against(PlannedRuns(plan, outcome.results).results)
+            against = baseline.compare(PlannedRuns(plan, outcome.results).results)
         only_differences = self._only_differences
         comparison = ModelComparison.of_plan(plan, outcome, only_differences=only_differences, against=against)
         whole = partial(outcome.report, plan, against)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.cli.batch_command import Record, allowed
+from workbench.cli.batch_command import Record, approve_runs
 from workbench.cli.redaction import warn, write
 from workbench.cli.report_output import Output
 from workbench.config.folders import history_option
@@ -60,7 +60,7 @@ class BatchBegun:
 
 
 @dataclass(frozen=True)
-class Refused:
+class JobRefused:
     """A message of the process: it starts no runs, and has reported the reason.
 
     The message holds the exit code of the command.
@@ -76,7 +76,7 @@ class TerminalLine:
     text: str
 
 
-Answer = BatchBegun | Refused | TerminalLine
+Answer = BatchBegun | JobRefused | TerminalLine
 
 
 def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
@@ -89,7 +89,7 @@ def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
         plan.release_claim()
         warn(f"nothing was run: {why}", plan.program.secrets)
         return USAGE
-    approval = allowed(plan, job.output, trust=trust, record=job.record, frozen=frozen)
+    approval = approve_runs(plan, job.output, trust=trust, record=job.record, frozen=frozen)
     if isinstance(approval, int):
         return approval
     # This process releases its claim on a resumed batch, so that the new process can claim it.
@@ -131,7 +131,7 @@ def _why_not(job: Job) -> str | None:
     return None
 
 
-def _hand_over(job: Job, approval: Approval) -> BatchBegun | Refused:
+def _hand_over(job: Job, approval: Approval) -> BatchBegun | JobRefused:
     ours, theirs = socket.socketpair()
     # The process gets the same `sys.path`, so that it imports the same modules; `-P` keeps the current folder off the
     # path.
@@ -169,7 +169,7 @@ def _hand_over(job: Job, approval: Approval) -> BatchBegun | Refused:
             raise
 
 
-def _answer(connection: socket.socket, process: subprocess.Popen[bytes]) -> BatchBegun | Refused:
+def _answer(connection: socket.socket, process: subprocess.Popen[bytes]) -> BatchBegun | JobRefused:
     with connection.makefile("rb") as answers:
         while True:
             try:
@@ -181,13 +181,13 @@ def _answer(connection: socket.socket, process: subprocess.Popen[bytes]) -> Batc
                     warn(f"{ended}: {last}")
                 else:
                     warn(f"{ended}, exit code {process.wait()}")
-                return Refused(INFRASTRUCTURE)
+                return JobRefused(INFRASTRUCTURE)
             if not isinstance(answer, TerminalLine):
                 return answer
             warn(answer.text)
 
 
-def say(connection: socket.socket, answer: Answer) -> None:
+def send_answer(connection: socket.socket, answer: Answer) -> None:
     """Send a message to the waiting command; do nothing if it is gone."""
     try:
         connection.sendall(pickle.dumps(answer))

@@ -18,7 +18,7 @@ from typing import Any
 
 from workbench.cli.batch_command import run_approved
 from workbench.cli.compare import ComparisonCommand
-from workbench.cli.detach import BatchBegun, Job, Refused, TerminalLine, say, silence_descriptor
+from workbench.cli.detach import BatchBegun, Job, JobRefused, TerminalLine, send_answer, silence_descriptor
 from workbench.cli.live import Show
 from workbench.cli.redaction import continue_as, redacted, warn
 from workbench.cli.report_output import Output
@@ -33,7 +33,7 @@ from workbench.history.claims import claim
 from workbench.history.history import History
 from workbench.history.records import HistoryError
 from workbench.remote.batch_server import BatchBroadcast
-from workbench.remote.records import AttachError, DetachedBatch, address, claim_process, remove_stale
+from workbench.remote.records import AttachError, DetachedBatch, claim_process, remove_stale, socket_address
 from workbench.show.forms import forms_of
 from workbench.show.text import Paint
 from workbench.version import __version__
@@ -100,7 +100,7 @@ class _Process:
         # A suite's processes may still hold standard error open, so the wait is limited.
         listening.join(_FINAL_OUTPUT_TIMEOUT_S)
         if self._broadcast is None:
-            say(self._connection, Refused(code))
+            send_answer(self._connection, JobRefused(code))
         else:
             self._broadcast.end(code)
             reports = None
@@ -133,8 +133,8 @@ class _Process:
 
     def begun(self, runtime: Runtime, name: str) -> None:
         until, plan = time.monotonic() + _STORE_TIMEOUT_S, self._job.plan
-        while (number := runtime.number_of(name)) is None and time.monotonic() < until:
-            runtime.settle_history()
+        while (number := runtime.batch_number(name)) is None and time.monotonic() < until:
+            runtime.flush_history()
         history, folders = plan.history, plan.program.folders
         assert history is not None
         count = len(plan.runs)
@@ -152,7 +152,7 @@ class _Process:
                 command=self._job.command,
                 version=__version__,
                 pid=os.getpid(),
-                socket=str(address(folders, history, number)),
+                socket=str(socket_address(folders, history, number)),
                 planned=count,
                 started_at=runtime.began_at(name) or "",
             )
@@ -161,12 +161,12 @@ class _Process:
             self._problem = f"the batch was abandoned: {error}"
             runtime.stop_all()
             return
-        say(self._connection, BatchBegun(number, os.getpid()))
+        send_answer(self._connection, BatchBegun(number, os.getpid()))
         self._connection.close()
 
-    def take(self, event: BatchEvent) -> None:
+    def on_event(self, event: BatchEvent) -> None:
         if self._broadcast is not None:
-            self._broadcast.take(event)
+            self._broadcast.on_event(event)
 
     def _keep(self, pieces: MakeReport) -> None:
         self._pieces = pieces
@@ -183,9 +183,9 @@ class _Process:
                 for line in lines:
                     text = redacted(line.rstrip("\n"))
                     if self._broadcast is not None:
-                        self._broadcast.said(text)
+                        self._broadcast.send_output(text)
                     else:
-                        say(self._connection, TerminalLine(text))
+                        send_answer(self._connection, TerminalLine(text))
 
         thread = threading.Thread(target=listen, name="errors", daemon=True)
         thread.start()

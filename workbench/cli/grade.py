@@ -18,7 +18,7 @@ from workbench.cli.parser import (
     show_first,
 )
 from workbench.cli.run_options import add_by_option, add_min_score_option, add_repeat_rule_option
-from workbench.evaluation.exit_codes import MEANINGS, USAGE
+from workbench.evaluation.exit_codes import DESCRIPTIONS, USAGE
 from workbench.startup import executes
 
 if executes(__name__):
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_report_options(parser, "grade")
     add_amount_options(parser, "show the issues of passed runs too")
     add_history_options(parser, may_be_none=False)
-    add_exit_codes(parser, MEANINGS)
+    add_exit_codes(parser, DESCRIPTIONS)
     show_first(
         *(parser, "--calls", "--suite", "--by", "--min-score", "--judge", "--trust"),
         *("--format", "--report", "--quiet", "--verbose"),

@@ -30,7 +30,7 @@ from workbench.cli.parser import (
     show_first,
 )
 from workbench.cli.run_options import add_baseline_options, add_by_option, add_confirm_option, add_min_score_option
-from workbench.evaluation.exit_codes import INFRASTRUCTURE, MEANINGS, OK, QUALITY_MISSED, USAGE
+from workbench.evaluation.exit_codes import DESCRIPTIONS, INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
 from workbench.exchange.exporters.forms import FORMS
 from workbench.show.forms import Command, forms_of
 
@@ -157,7 +157,7 @@ def _merge(parser: argparse.ArgumentParser) -> None:
     add_baseline_options(parser)
     add_confirm_option(parser, reruns=False)
     add_amount_options(parser, "show every run in full")
-    add_exit_codes(parser, MEANINGS)
+    add_exit_codes(parser, DESCRIPTIONS)
     show_first(
         *(parser, "--plan", "--name", "--no-report", "--baseline", "--fail-on"),
         *("--min-score", "--format", "--report", "--quiet", "--verbose"),

@@ -18,7 +18,7 @@ from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.engine.suite_secrets import register_secrets
 from workbench.evaluation.exit_codes import OK, USAGE
-from workbench.history.claims import claimed
+from workbench.history.claims import is_claimed
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, NoSuchBatchError, Regrade, SuiteRef
 from workbench.numerals import counted
@@ -49,9 +49,9 @@ class HistoryCommand:
     def history(self) -> History:
         return History(self.file)
 
-    def is_going(self, batch: BatchRow) -> bool:
+    def is_running(self, batch: BatchRow) -> bool:
         """Return whether a program is making runs of a batch now."""
-        return batch.ended_at is None and claimed(self.file, batch.number)
+        return batch.ended_at is None and is_claimed(self.file, batch.number)
 
     def warn(self, message: str) -> None:
         warn(message, self.program.secrets)
@@ -85,7 +85,7 @@ class HistoryCommand:
         write_json(report)
 
 
-def run_history_command(word: Callable[[HistoryCommand], int], file: Path, judge: str | None) -> int:
+def run_history_command(run: Callable[[HistoryCommand], int], file: Path, judge: str | None) -> int:
     """Run a subcommand of `workbench history` and return its exit code, `USAGE` if the history cannot be used."""
     try:
         program = create_program(ModelOptions(judge=judge))
@@ -93,7 +93,7 @@ def run_history_command(word: Callable[[HistoryCommand], int], file: Path, judge
         warn(str(error))
         return USAGE
     try:
-        return word(HistoryCommand(program, file, paint_for(sys.stdout, os.environ), report_width(sys.stdout)))
+        return run(HistoryCommand(program, file, paint_for(sys.stdout, os.environ), report_width(sys.stdout)))
     except (HistoryError, RecordingError) as error:
         warn(str(error), program.secrets)
         return USAGE

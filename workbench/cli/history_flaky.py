@@ -7,7 +7,7 @@ from itertools import islice
 
 from workbench.analysis.over_time import FlakyCase, StoredStatus, flaky_cases
 from workbench.cli.history_command import HistoryCommand
-from workbench.cli.history_list import is_suite, suites_called
+from workbench.cli.history_list import is_suite, suites_named
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, QUALITY_MISSED
 from workbench.history.history import CaseContents, History
@@ -31,7 +31,7 @@ class Options:
 def execute(options: Options, command: HistoryCommand) -> int:
     """Search for flaky cases; returns an exit code: 1 if there are any."""
     with command.history() as history:
-        suites = suites_called(history, options.suite, command.file)
+        suites = suites_named(history, options.suite, command.file)
         sound = (batch for batch in history.each_batch(forks=False, suites=suites) if batch.damage is None)
         batches = list(islice(sound, options.last))
         command.register_secrets(*batches)

@@ -35,7 +35,7 @@ class Options:
 
 def execute(options: Options, command: HistoryCommand) -> int:
     with command.history() as history:
-        suites = suites_called(history, options.suite, command.file)
+        suites = suites_named(history, options.suite, command.file)
         count, fork_count = history.count_batches(suites)
         runs = list(islice(history.each_batch(forks=False, suites=suites), options.limit))
         forks = list(islice(history.each_batch(forks=True, suites=suites), options.limit))
@@ -51,7 +51,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
                 keys += [(part.suite.key, part.model) for part in batch.parts]
         trends = stored_trends(history, keys, runs[0].number if runs else 0)
     command.register_secrets(*runs, *forks)
-    going = frozenset(batch.number for batch in (*runs, *forks) if command.is_going(batch))
+    going = frozenset(batch.number for batch in (*runs, *forks) if command.is_running(batch))
     listed = _Listed(facts_of(runs, regraded, going), facts_of(forks, regraded, going), count, fork_count, trends)
     match options.format:
         case "json":
@@ -69,7 +69,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
     return OK
 
 
-def suites_called(history: History, name: str | None, file: Path) -> list[int] | None:
+def suites_named(history: History, name: str | None, file: Path) -> list[int] | None:
     """Return the ids of the suites that `--suite` names; `None` for all suites.
 
     Raises HistoryError if no batch has such a suite.

@@ -20,7 +20,7 @@ from workbench.evaluation.report import Report
 from workbench.evaluation.stored_runs import stored_report
 from workbench.history.edits import check_name, name_batch
 from workbench.history.history import History
-from workbench.history.merge import Merged, StoredShard, merge, plan_differences, shards_in
+from workbench.history.merge import MergeResult, StoredShard, merge, plan_differences, shards_in
 from workbench.history.records import BatchRow, HistoryError, OtherFileError
 from workbench.numerals import count_text, counted, counted_of
 from workbench.show.views.baseline import Confirm, FailOn
@@ -168,33 +168,34 @@ def _histories(files: Sequence[Path]) -> Iterator[Path]:
             raise HistoryError(f"there is no history in {file}: it has no file *.sqlite3")
 
 
-def _lines(batch: BatchRow, merged: Merged, option: str) -> Iterator[str]:
+def _lines(batch: BatchRow, merged: MergeResult, option: str) -> Iterator[str]:
     over = batch.planned - batch.missing
-    come = f"{counted_of(over, batch.planned, 'run')}, {count_text(merged.taken)} of them new"
+    come = f"{counted_of(over, batch.planned, 'run')}, {count_text(merged.new_results)} of them new"
     yield f"batch {batch.number}: {''.join(shard_lines(batch))}; {come}"
     if batch.missing:
         ways: list[str | None] = []
         # While a shard is still running, resuming would repeat its runs.
-        if merged.goes_on:
+        if merged.is_running:
             ways.append("merge again when no shard is running")
         else:
-            if not merged.of_none:
+            if not merged.covered_by_none:
                 ways.append(merge_hint(batch))
             again = f"{batch.number}{restored_model_options(batch.settings)}{option}"
             ways.append(f"'workbench run --resume {again}' makes them")
         yield f"{counted(batch.missing, 'run')} missing: {', or '.join(filter(None, ways))}"
         yield from merged.unfinished
-        if merged.of_none:
+        if merged.covered_by_none:
             yield (
-                f"the shards divided the runs differently, {count_text(merged.of_several)} went to several shards and "
-                f"{count_text(merged.of_none)} to none: all shards need the same N in --shard I/N, and with "
+                "the shards divided the runs differently, "
+                f"{count_text(merged.covered_by_several)} went to several shards and "
+                f"{count_text(merged.covered_by_none)} to none: all shards need the same N in --shard I/N, and with "
                 "--shard-by cost the same history"
             )
     yield from merged.named
-    if merged.second:
+    if merged.second_results:
         yield (
-            f"{counted(merged.second, 'run')} had two different results; the first are kept: shards of different "
-            "batches need different --plan IDs"
+            f"{counted(merged.second_results, 'run')} had two different results; the first are kept: "
+            "shards of different batches need different --plan IDs"
         )
     if len(merged.programs) > 1:
         yield f"the shards were made by several versions of Workbench: {', '.join(sorted(merged.programs))}"
@@ -218,9 +219,9 @@ def _report(history: History, batch: BatchRow, options: Options, command: Histor
         for notice in notices:
             command.warn(notice)
         baseline = replace(baseline, confirm=options.confirm or "repeats")
-        against = baseline.against(report.results)
+        against = baseline.compare(report.results)
         confirms = confirmation_of(baseline, against, report.results, interrupted=report.interrupted)
         if confirms is not None:
-            against = confirms.done()
+            against = confirms.with_verdicts()
         report = replace(report, against=against)
     return report

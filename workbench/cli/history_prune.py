@@ -46,7 +46,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
                     command.warn(f"batch {batch.number} is damaged and was not removed: {removes}")
         code, named, removable = OK, _named(history, options), []
         for batch in chosen:
-            if not command.is_going(batch):
+            if not command.is_running(batch):
                 removable.append(batch)
                 continue
             command.warn(f"batch {batch.number} is still running and was not removed: stop it first")

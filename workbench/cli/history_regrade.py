@@ -137,11 +137,11 @@ def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
     if missing := plan.batch.missing:
         have = "has" if missing == 1 else "have"
         yield f"{counted(missing, 'run')} never finished, so {have} no grades"
-    if gone := dict.fromkeys(run.case_id for run in plan.gone):
+    if gone := dict.fromkeys(run.case_id for run in plan.missing):
         where = f"the suite of {suite.path}" if suite is not None else "the suite"
-        cases = f"{counted(len(plan.gone), 'run')} of cases that no longer exist"
+        cases = f"{counted(len(plan.missing), 'run')} of cases that no longer exist"
         yield f"{cases} in {where} keep their grades: {', '.join(gone)}"
-    if others := dict.fromkeys(run.row.case_id for run in plan.runs if run.asked_otherwise):
+    if others := dict.fromkeys(run.row.case_id for run in plan.runs if run.has_other_requests):
         yield (
             f"{', '.join(others)}: its request has changed since it ran; the old runs are graded by the expectations "
             "for the new request"
@@ -179,5 +179,5 @@ def _run(again: RunRegrade) -> RegradedRun:
         after=NewVerdict(status=after.status, score=after.score, reason=again.figures.reason),
         moved=Move(before, after).moved,
         not_regraded=after.not_regraded,
-        asked_otherwise=again.run.asked_otherwise,
+        asked_otherwise=again.run.has_other_requests,
     )

@@ -88,7 +88,7 @@ def _show_batch(
     damaged: list[str] = []
     reached = list(gates_reached(batch, history.gates(batch, damaged.append), runs))
     command.warn_of_damage(damaged)
-    going = command.is_going(batch)
+    going = command.is_running(batch)
 
     def lines(output: Output) -> Iterator[str]:
         paint, option = output.paint, history_option(command.file)
@@ -154,8 +154,8 @@ def _show_run(
     parts = SuiteParts(command.program.secrets)
     result = shown_result(result_of_recording(recording), parts.secrets)
     redaction = EventRedaction(parts)
-    shown = list(chain.from_iterable(map(redaction.take, recording.events)))
-    shown += redaction.rest()
+    shown = list(chain.from_iterable(map(redaction.add, recording.events)))
+    shown += redaction.flush()
     if options.output.form == "json":
         events = [parsed_json(event_to_line(event)) for event in shown]
         from workbench.show.json.history import shown_run

@@ -321,9 +321,9 @@ def _of_servers(options: StartOptions, program: Program) -> int:
         raise RefusedError(f"{path} was not written: the servers' lists do not make a valid suite")
     # The drafts were paid for. If the suite cannot be written there, it is saved elsewhere.
     if drafts and (code == INTERRUPTED or not _confirm_suite(path, made.text, options)):
-        from workbench.cli.init_drafts import keep
+        from workbench.cli.init_drafts import save_aside
 
-        keep(made.text, path, program)
+        save_aside(made.text, path, program)
         return code if code == INTERRUPTED else USAGE
     job = _job(path, folder, options, program, found, all_skipped=not drafts)
     written = _write(path, folder, made.text, options, program, job)
@@ -377,10 +377,10 @@ def _add_to(path: Path, options: StartOptions, program: Program) -> int:
 
 
 def _confirm_suite(path: Path, text: str, options: StartOptions) -> bool:
-    from workbench.cli.init_drafts import confirmed
+    from workbench.cli.init_drafts import confirm
 
     write("".join(f"{visible(line)}\n" for line in text.splitlines()))
-    return confirmed(f"Write {one_line(path.name)}?", yes=options.yes)
+    return confirm(f"Write {one_line(path.name)}?", yes=options.yes)
 
 
 async def _list(

@@ -64,7 +64,7 @@ class _StopError(Exception):
 class DraftsToWrite:
     """The drafts that passed their checks, and the exit code after they are written.
 
-    After an interruption, the drafts are saved to another file (`keep`) instead of the suite.
+    After an interruption, the drafts are saved to another file (`save_aside`) instead of the suite.
     """
 
     drafts: tuple[Draft, ...]
@@ -75,7 +75,7 @@ class DraftsToWrite:
         return self.code == INTERRUPTED
 
 
-def keep(text: str, path: Path, program: Program) -> None:
+def save_aside(text: str, path: Path, program: Program) -> None:
     """Save a suite that could not be written to `path` next to it, and report the place: its drafts were paid for.
 
     Raises SavingError.
@@ -89,7 +89,7 @@ def keep(text: str, path: Path, program: Program) -> None:
     warn(f"nothing was written to {path}; the suite with its drafts is in {kept}", program.secrets)
 
 
-def confirmed(question: str, *, yes: bool) -> bool:
+def confirm(question: str, *, yes: bool) -> bool:
     """Ask the user on the terminal, unless `yes`; return whether the answer is yes."""
     if yes:
         return True
@@ -157,7 +157,7 @@ def _drafting_drafted(
         warn(f"nothing was asked: {error}", program.secrets)
         raise _StopError(USAGE) from error
     warn(use_text(options, len(names), use), program.secrets)
-    if not confirmed("Ask?", yes=yes):
+    if not confirm("Ask?", yes=yes):
         warn("nothing was asked and nothing was written: answer 'yes' on a terminal, or give --yes")
         raise _StopError(USAGE)
     results, is_interrupted = _results(asking, trust=trust)
@@ -237,8 +237,8 @@ def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Progr
     name = one_line(path.name)
     lines = unified_diff(file.text.splitlines(), document.text.splitlines(), name, name, lineterm="")
     write("".join(f"{visible(line)}\n" for line in lines))
-    if made.is_interrupted or not confirmed(f"Write {name}?", yes=yes):
-        keep(document.text, path, program)
+    if made.is_interrupted or not confirm(f"Write {name}?", yes=yes):
+        save_aside(document.text, path, program)
         return made.code if made.is_interrupted else USAGE
     if broken := parse_suite(document.text, path).errors:
         warn(f"{path} was not written: {broken[0]}", program.secrets)

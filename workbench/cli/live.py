@@ -93,7 +93,7 @@ class StepPrinter:
         if steps is None:
             steps = StepLines(self._show.paint, verbose=self._show.verbose, width=self._room)
             self._steps[event.run_id] = steps
-        for shown in self._redactions.setdefault(event.run_id, EventRedaction(self._parts)).take(event):
+        for shown in self._redactions.setdefault(event.run_id, EventRedaction(self._parts)).add(event):
             for line in steps.lines(shown):
                 self._print(event.run_id, line)
 
@@ -110,15 +110,15 @@ class StepPrinter:
         if not self._show.steps:
             return
         judge = f"the judge {one_line(asked.judge)}"
-        if asked.again is not None:
-            failed = f"{judge}: {one_line(asked.again.reason)}"
-            lines = [f"▲ {failed}", f"↻ retry {asked.again.attempt} in {duration_text(asked.again.wait_ms)}"]
+        if asked.retry is not None:
+            failed = f"{judge}: {one_line(asked.retry.reason)}"
+            lines = [f"▲ {failed}", f"↻ retry {asked.retry.attempt} in {duration_text(asked.retry.wait_ms)}"]
         else:
             lines = [self._show.paint(f"· asking {judge} about {counted(asked.values, 'value')}", "muted")]
         for line in lines:
             self._print(asked.run_id, line)
 
-    def put_off(self, event: RequestDelayed) -> None:
+    def delayed(self, event: RequestDelayed) -> None:
         if self._show.steps:
             self._print(
                 event.run_id, f"↻ waits {duration_text(event.wait_s * 1000)}: the endpoint asked another run to wait"
@@ -129,7 +129,7 @@ class StepPrinter:
         if not self._show.steps or is_not_needed(result):
             return
         if redaction is not None and steps is not None:
-            for line in chain.from_iterable(map(steps.lines, redaction.rest())):
+            for line in chain.from_iterable(map(steps.lines, redaction.flush())):
                 self._print(result.run_id, line)
         result = shown_result(result, self._show.secrets)
         width = sys.maxsize if self._show.verbose else self._room
@@ -162,13 +162,13 @@ class EventStream:
         self._begin(happened.event.run_id)
         run_id = happened.event.run_id
         redaction = self._redactions.get(run_id) or self._redactions.setdefault(run_id, self._lines.redaction())
-        for shown in redaction.take(happened.event):
+        for shown in redaction.add(happened.event):
             self._write(partial(event_to_line, shown))
 
     def done(self, result: RunResult) -> None:
         """Write the result of a run; if the run never began, its header comes first."""
         self._begin(result.run_id)
-        for shown in self._redactions.pop(result.run_id, self._lines.redaction()).rest():
+        for shown in self._redactions.pop(result.run_id, self._lines.redaction()).flush():
             self._write(partial(event_to_line, shown))
         self._write(lambda: self._lines.result(self._runs[result.run_id], result))
 
@@ -205,9 +205,8 @@ rewrap."""
 class ProgressBar:
     """The progress of a batch on the last line of a terminal; on any other stream, nothing is drawn.
 
-    All other output for the terminal must go through `above`, which first removes the line; the next drawing restores
-    it. Only one thread may draw; other threads may write at the same time.
-    """
+    All other output for the terminal must go through `stream_above`, which first removes the line; the next drawing
+    restores it. Only one thread may draw; other threads may write at the same time."""
 
     def __init__(
         self,
@@ -268,7 +267,7 @@ class ProgressBar:
             self._clear()
             self.enabled = False
 
-    def above(self, stream: TextIO) -> TextIO:
+    def stream_above(self, stream: TextIO) -> TextIO:
         """Return a stream that writes to `stream`; on a terminal, the text appears above the line."""
         if not self.enabled or not stream.isatty():
             return stream
@@ -363,12 +362,12 @@ class BatchObserver(Protocol):
         """Receive the beginning of the batch with this name."""
         ...
 
-    def take(self, event: BatchEvent) -> None:
+    def on_event(self, event: BatchEvent) -> None:
         """Handle an event of the batch."""
         ...
 
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
@@ -393,7 +392,7 @@ def _handled() -> list[signal.Signals]:
 
     Under nohup, for example, a hang-up must not stop the process.
     """
-    return [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    return [number for number in _STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 @dataclass(frozen=True)
@@ -489,9 +488,9 @@ def run_live(
         history=plan.history,
         hears_events=hears_events,
     )
-    show = replace(show, stream=bar.above(show.stream))
+    show = replace(show, stream=bar.stream_above(show.stream))
     printer = StepPrinter(plan, show) if lines is None else EventStream(plan.runs, lines, show.stream)
-    errors = bar.above(sys.stderr)
+    errors = bar.stream_above(sys.stderr)
     name = ""
     try:
         with printing_to(errors), closing(runtime):
@@ -502,7 +501,7 @@ def run_live(
             if watcher is not None:
                 watcher.begun(runtime, name)
             _watch(events, runtime, printer, live.outcome, progress, bar, watcher)
-            live.outcome.over()
+            live.outcome.end_clock()
             bar.close()
     finally:
         bar.close()
@@ -541,10 +540,10 @@ def _watch(
             warn("stopping; finished runs are kept")
             runtime.stop_all()
             continue
-        outcome.take(event)
+        outcome.on_event(event)
         if watcher is not None:
-            watcher.take(event)
-        if bar.enabled and progress.take(event, time.monotonic()):
+            watcher.on_event(event)
+        if bar.enabled and progress.on_event(event, time.monotonic()):
             bar.changed()
         match event:
             case RunEvent():
@@ -556,7 +555,7 @@ def _watch(
             case JudgeAsked() if isinstance(printer, StepPrinter):
                 printer.judging(event)
             case RequestDelayed() if isinstance(printer, StepPrinter):
-                printer.put_off(event)
+                printer.delayed(event)
             case HistoryProblem(text) | ClusterNotice(text=text):
                 warn(text)
             case EndpointNotice(text) if text not in said:
@@ -573,6 +572,6 @@ def _drain(events: _Inbox, outcome: Outcome) -> None:
     while not events.is_empty:
         event = events.get()
         if isinstance(event, RunDone):
-            outcome.take(event)
+            outcome.on_event(event)
         elif isinstance(event, HistoryProblem | ClusterNotice):
             warn(event.text)

@@ -190,8 +190,8 @@ def _target_in(file: SuiteFile, server: Server, program: Program) -> _Target:
 
 async def _forget(target: _Target, program: Program) -> int:
     file = LoginFile(program.folders.logins, target.settings)
-    async with file.alone():
-        was_there = file.forget()
+    async with file.locked():
+        was_there = file.delete()
     done = "the login is forgotten" if was_there else "there was no login"
     write(f"{target.server.name}: {done}\n")
     return OK
@@ -222,7 +222,7 @@ async def _log_in(
         return OK
     assert approval is not None
     try:
-        server = await pool.started(target.file.path, target.server, approval.grants[target.file.path])
+        server = await pool.running_server(target.file.path, target.server, approval.grants[target.file.path])
     except ServerError as error:
         warn(f"logged in, but {error}", program.secrets)
         return INFRASTRUCTURE
@@ -276,7 +276,7 @@ class _AtTerminal:
 
         def take(line: str) -> None:
             if line.strip():
-                problem = self._redirect.take(line)
+                problem = self._redirect.accept_address(line)
                 if problem is not None:
                     warn(problem)
             elif self._can_open and not answer.done():

@@ -43,10 +43,10 @@ def execute(arguments: argparse.Namespace) -> int:
 
     # This sets up the log: the SDK must print nothing on standard error.
     create_program()
-    from workbench.integrations.mcp_server import Allowed, NotStartedError, server_for
+    from workbench.integrations.mcp_server import NotStartedError, ServerPermissions, server_for
 
     complete_names(arguments)
-    allowed = Allowed(
+    allowed = ServerPermissions(
         paths=tuple(arguments.paths),
         models=tuple(arguments.model),
         judge=arguments.judge,

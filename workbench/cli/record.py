@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _OF_TRAFFIC = ("upstream", "recordings", "server_log", "kept", "force")
 """Options about recorded traffic, which a talk with an agent does not have."""
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -179,7 +179,7 @@ async def _served(arguments: argparse.Namespace, observer: Observer, program: Pr
 
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in _ENDING:
+    for number in _STOP_SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, ended.set)
     proxy = RecordingProxy(upstream_at(arguments.upstream), observer, program.secrets, warn)

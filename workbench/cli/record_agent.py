@@ -68,14 +68,14 @@ def talk(agent: str, suite: Path, program: Program, *, execute: bool, trust: boo
     try:
         warn(f"talk with {model}: one message a line; Ctrl+D ends the conversation, and keeps it as a case")
         batch = runtime.start(plan, approval)
-        done = _followed(said, runtime, batch)
+        done = _print_events(said, runtime, batch)
     finally:
         runtime.close()
     code = OK
     if done.result.status is Status.ERROR:
         warn(done.result.error or "the conversation ended in an error", program.secrets)
         code = INFRASTRUCTURE
-    return max(_kept(done.result.trajectory, file, program), code)
+    return max(_write_case(done.result.trajectory, file, program), code)
 
 
 def _planned(file: SuiteFile, model: str) -> PlannedRun:
@@ -90,7 +90,7 @@ def _planned(file: SuiteFile, model: str) -> PlannedRun:
 
 
 class _TypedUser:
-    may_differ = False
+    can_retry = False
 
     def __init__(self) -> None:
         self._read = b""
@@ -113,7 +113,7 @@ class _TypedUser:
         return line + end
 
 
-def _followed(said: queue.SimpleQueue[BatchEvent], runtime: Runtime, batch: str) -> RunDone:
+def _print_events(said: queue.SimpleQueue[BatchEvent], runtime: Runtime, batch: str) -> RunDone:
     """Print the events of the run until it ends; signals stop it."""
     printer = _Printer(paint_for(sys.stdout, {}))
     done: RunDone | None = None
@@ -164,7 +164,7 @@ class _Printer:
         sys.stdout.flush()
 
 
-def _kept(trajectory: Trajectory, file: SuiteFile, program: Program) -> int:
+def _write_case(trajectory: Trajectory, file: SuiteFile, program: Program) -> int:
     table = case_of_conversation(trajectory)
     if table is None:
         warn("nothing was answered, so no case is kept")

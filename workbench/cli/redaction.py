@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar, cast
 
-from workbench.config.secrets import NO_SECRETS, Pieces, Secrets
+from workbench.config.secrets import NO_SECRETS, RedactedPieces, Secrets
 from workbench.config.typed_keys import without_keys
 from workbench.dataclasses import json_text
 from workbench.show.visible import one_line
@@ -131,7 +131,7 @@ class RedactedStream:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._pieces = Pieces()
+        self._pieces = RedactedPieces()
 
     def write(self, text: str) -> int:
         self._stream.write(self._pieces.add(text, _known[0].finder))
@@ -142,7 +142,7 @@ class RedactedStream:
 
     def finish(self) -> None:
         """Write the text that was held back as the possible beginning of a secret."""
-        self._stream.write(self._pieces.rest(_known[0].finder))
+        self._stream.write(self._pieces.flush(_known[0].finder))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -166,7 +166,7 @@ def ask(question: str) -> None:
     sys.stderr.flush()
 
 
-SHOWN_AFTER_S = 1.0
+SHOW_DELAY_S = 1.0
 _REDRAW_INTERVAL_S = 0.2
 
 
@@ -193,7 +193,7 @@ def shown_search(*, quiet: bool = False) -> Iterator[Search]:
 def _show(search: Search, over: threading.Event) -> None:
     """Draw the line of the search repeatedly on a terminal; write it once elsewhere."""
     is_drawn = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-    wait_s = SHOWN_AFTER_S
+    wait_s = SHOW_DELAY_S
     while not over.wait(wait_s):
         wait_s = _REDRAW_INTERVAL_S
         message = search.progress_message
@@ -205,7 +205,7 @@ def _show(search: Search, over: threading.Event) -> None:
         else:
             warn(f"{message} (Ctrl+C stops the search)")
             return
-    if is_drawn and wait_s != SHOWN_AFTER_S:
+    if is_drawn and wait_s != SHOW_DELAY_S:
         _draw("")
 
 

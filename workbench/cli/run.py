@@ -45,7 +45,7 @@ from workbench.cli.run_options import (
     folder,
     run_options,
 )
-from workbench.evaluation.exit_codes import INFRASTRUCTURE, MEANINGS, USAGE
+from workbench.evaluation.exit_codes import DESCRIPTIONS, INFRASTRUCTURE, USAGE
 from workbench.numerals import count_text
 from workbench.startup import executes
 
@@ -53,7 +53,7 @@ if executes(__name__):
     from workbench.cli.batch_command import (
         BaselineOptions,
         Record,
-        allowed,
+        approve_runs,
         baseline_for,
         planned,
         print_broken_suites,
@@ -67,7 +67,7 @@ if executes(__name__):
     from workbench.config.folders import history_option
     from workbench.engine.breakpoints import Breakpoint, BreakpointError, breakpoint_of, breakpoint_warning
     from workbench.evaluation.approval import Approval
-    from workbench.evaluation.options import Begin, RunOptions
+    from workbench.evaluation.options import AppStart, RunOptions
     from workbench.evaluation.plan import Plan
     from workbench.history.records import HistoryError
     from workbench.suite.suite_file import SuiteFile
@@ -118,7 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LINE",
         help="run in the app, and hold the runs at this breakpoint, such as 'tool send_email'; repeatable",
     )
-    add_exit_codes(parser, MEANINGS)
+    add_exit_codes(parser, DESCRIPTIONS)
     show_first(parser, *COMMON_OF_RUNS)
 
 
@@ -240,7 +240,7 @@ def run_and_report(
         job = Job(plan, output, record, "run", baseline)
         return detached(job, trust=trust, frozen=frozen)
     show = step_output(output, program)
-    approval = allowed(plan, output, trust=trust, record=record, frozen=frozen)
+    approval = approve_runs(plan, output, trust=trust, record=record, frozen=frozen)
     if isinstance(approval, int):
         return approval
     live = run_approved(plan, approval, show, output, record, "run", from_history=True)
@@ -266,7 +266,7 @@ def report_on_runs(
         for why in live.outcome.left_out:
             warn(f"left out of the report: {why}", plan.program.secrets)
         if baseline is not None:
-            against = baseline.against(report.results)
+            against = baseline.compare(report.results)
             report = replace(report, against=_confirmed(against, report, live, plan, approval, baseline, show))
         if deliver_report(report, output, plan.history) and live.recorded:
             return report.exit_code
@@ -300,7 +300,7 @@ def _confirmed(
     if confirms is None:
         return against
     if confirms.plan is None:
-        return confirms.done()
+        return confirms.with_verdicts()
     assert confirms.announcement is not None
     warn(confirms.announcement)
     # The approval of the batch covers its reruns, which have the same needs.
@@ -308,7 +308,7 @@ def _confirmed(
     if confirms.plan.needs_history and again.outcome.unrecorded:
         live.recorded = False
     outcome = again.outcome
-    return confirms.done(outcome.results, batch=outcome.batch, interrupted=outcome.interrupted)
+    return confirms.with_verdicts(outcome.results, batch=outcome.batch, interrupted=outcome.interrupted)
 
 
 def deliver_report(report: Report, output: Output, history: Path | None) -> bool:
@@ -371,7 +371,7 @@ def open_at_breakpoints(options: RunOptions, lines: Sequence[str], app: AppOptio
     for line, point in zip(lines, breakpoints, strict=True):
         if (doubt := breakpoint_warning(point, tools)) is not None:
             warn(f"--break {line!r}: {doubt}", program.secrets)
-    return show_app(app, program, begin=Begin(with_chosen_cases(options, plan), breakpoints))
+    return show_app(app, program, begin=AppStart(with_chosen_cases(options, plan), breakpoints))
 
 
 def _known_tools(files: Iterable[SuiteFile], listings: StoredListings) -> list[ToolDefinition]:

@@ -494,15 +494,15 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-COUNT = "WORKBENCH_SHARDS"
+SHARD_COUNT_VARIABLE = "WORKBENCH_SHARDS"
 """The variable with the number of shards, for schedulers without their own."""
 
 _SCHEDULERS = (
     ("CI_NODE_INDEX", "CI_NODE_TOTAL", 1),
     ("CIRCLE_NODE_INDEX", "CIRCLE_NODE_TOTAL", 0),
     ("BUILDKITE_PARALLEL_JOB", "BUILDKITE_PARALLEL_JOB_COUNT", 0),
-    ("JOB_COMPLETION_INDEX", COUNT, 0),
-    ("PARALLEL_SEQ", COUNT, 1),
+    ("JOB_COMPLETION_INDEX", SHARD_COUNT_VARIABLE, 0),
+    ("PARALLEL_SEQ", SHARD_COUNT_VARIABLE, 1),
 )
 """The variables with the number of a job and the count of jobs, and the number of the first job.
 
@@ -580,7 +580,7 @@ def _number(environment: Mapping[str, str], name: str, otherwise: int | None = N
     if not text and otherwise is not None:
         return otherwise
     hint, least = "give --shard I/N", 0
-    if name == COUNT:
+    if name == SHARD_COUNT_VARIABLE:
         hint, least = f"set {name} to the number of shards", 1
     if not text.isdecimal() or int(text) < least:
         raise OptionsError(f"--shard auto needs a number in {name}, and it is {text!r}: {hint}")

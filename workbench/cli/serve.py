@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PORT = 8765
 VISITORS = 4
 IDLE_MINUTES = 60
-MAX_SAID_LINES = 8
+MAX_LISTED_SECRETS = 8
 """The most places of secrets that a refusal lists."""
 
 _WITHOUT_TLS = (
@@ -82,9 +82,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    from workbench.config.program import SERVED
+    from workbench.config.program import SERVED_VARIABLE
 
-    if SERVED in os.environ:
+    if SERVED_VARIABLE in os.environ:
         return _open_app(arguments)
     from workbench.cli.redaction import warn
 
@@ -143,7 +143,7 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
     from workbench.config.folders import user_folders
     from workbench.config.models import ConfigError
     from workbench.config.program import create_program
-    from workbench.engine.suite_secrets import register_secrets, written_out
+    from workbench.engine.suite_secrets import literal_secrets, register_secrets
     from workbench.history.records import HistoryError
     from workbench.numerals import counted
     from workbench.remote.records import AttachError
@@ -169,14 +169,14 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
         # Visitors see the whole recording, not only its suite.
         if is_recording(file.path) and file.path.is_file():
             file = replace(file, text=file.path.read_text("utf-8", "replace"))
-        found += written_out(file, program.secrets)
+        found += literal_secrets(file, program.secrets)
     if not found:
         return True
-    for where in found[:MAX_SAID_LINES]:
+    for where in found[:MAX_LISTED_SECRETS]:
         warn(where, program.secrets)
     message = f"visitors would see secrets in {counted(len(found), 'place')}, so nothing is served"
-    if len(found) > MAX_SAID_LINES:
-        message += f" ({len(found) - MAX_SAID_LINES} more are not listed)"
+    if len(found) > MAX_LISTED_SECRETS:
+        message += f" ({len(found) - MAX_LISTED_SECRETS} more are not listed)"
     warn(message, program.secrets)
     return False
 

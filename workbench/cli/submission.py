@@ -13,7 +13,7 @@ from workbench.cli.run_options import (
     add_history_and_quiet,
     run_options,
 )
-from workbench.evaluation.exit_codes import MEANINGS, USAGE
+from workbench.evaluation.exit_codes import DESCRIPTIONS, USAGE
 from workbench.show.forms import pieces_of
 
 
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_execution_options(parser)
     add_report_options(parser, "submission", "format of the table (default: by the ending of --output, else markdown)")
     add_history_and_quiet(parser)
-    add_exit_codes(parser, MEANINGS)
+    add_exit_codes(parser, DESCRIPTIONS)
     show_first(parser, *(option for option in COMMON_OF_RUNS if option != "--resume"))
 
 

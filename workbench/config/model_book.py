@@ -149,7 +149,7 @@ class ModelBook:
             origin = "command line"
             if name in self._options.models:
                 options = self._options
-        spec = described(name, origin)
+        spec = spec_from_text(name, origin)
         if spec is None:
             named = self._named(folder)
             spec = named.get(name)
@@ -159,12 +159,14 @@ class ModelBook:
                 if not judges:
                     known.insert(0, "offline")
                 raise UnknownModelError(_unknown(name, known))
-        spec = self.located(_with(spec or ModelSpec(name, "openai", name, "", origin="command line"), options), folder)
+        spec = self.with_place(
+            _with(spec or ModelSpec(name, "openai", name, "", origin="command line"), options), folder
+        )
         if spec.problem is not None:
             raise ConfigError(spec.problem)
         return spec
 
-    def located(self, spec: ModelSpec, folder: Path) -> ModelSpec:
+    def with_place(self, spec: ModelSpec, folder: Path) -> ModelSpec:
         """Return a specification with the model's place at a cloud, for the suites in a folder.
 
         Any other model is returned unchanged. A place that cannot be found has a `problem`."""
@@ -190,7 +192,7 @@ class ModelBook:
 
         Models at clouds have their places, each possibly with a problem. Raises ConfigError if one of the files cannot
         be used."""
-        return tuple(self.located(spec, folder) for spec in self._named(folder).values())
+        return tuple(self.with_place(spec, folder) for spec in self._named(folder).values())
 
     def of_project(self, folder: Path) -> tuple[ModelSpec, ...]:
         """Return the models of the project's `workbench.toml`.
@@ -269,7 +271,7 @@ class ModelBook:
         return known[1]
 
 
-def described(name: str, origin: Origin) -> ModelSpec | None:
+def spec_from_text(name: str, origin: Origin) -> ModelSpec | None:
     """Return the specification of a model from a text, `None` if the text does not begin with a provider and `:`.
 
     Examples are `anthropic:claude-sonnet-5-5` and `openai:llama@http://localhost:1234/v1`. Raises ConfigError if the
@@ -289,7 +291,7 @@ def described(name: str, origin: Origin) -> ModelSpec | None:
         # The message does not quote the name, which may contain a password.
         raise ConfigError(f"the address after '@' in the name of the {provider} model {error}") from None
     if not model or model.startswith("@http"):
-        raise UnknownModelError(_nameless(provider))
+        raise UnknownModelError(_unnamed(provider))
     if found is None and (bare := _WITHOUT_SCHEME.fullmatch(rest)):
         meant = f"{provider}:MODEL@http://{bare['place']}"
         raise ConfigError(
@@ -315,7 +317,7 @@ def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
             key_command=(),
             origin="command line",
             file=None,
-            cloud=_elsewhere(spec, base_url),
+            cloud=_cloud_at(spec, base_url),
         )
     if options.api_key_env is not None:
         others = {name: value for name, value in spec.headers.items() if name.lower() != spec.key_header}
@@ -328,7 +330,7 @@ def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
     return spec
 
 
-def _elsewhere(spec: ModelSpec, base_url: str) -> CloudSettings | None:
+def _cloud_at(spec: ModelSpec, base_url: str) -> CloudSettings | None:
     """Return a model's cloud settings for another address. Only an address of the cloud keeps the profile."""
     if spec.cloud is None or spec.cloud_name is None:
         return None
@@ -336,13 +338,13 @@ def _elsewhere(spec: ModelSpec, base_url: str) -> CloudSettings | None:
     return replace(spec.cloud, resource=None, profile=profile, credentials=None)
 
 
-def _nameless(provider: str) -> str:
+def _unnamed(provider: str) -> str:
     return f"{provider} is not followed by a model: write {provider}:MODEL or {provider}:MODEL@http://HOST/v1"
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:
     if name in PROVIDERS:
-        return _nameless(name)
+        return _unnamed(name)
     message = f"there is no model {name!r}: "
     if near := difflib.get_close_matches(name, known, n=1):
         message += f"did you mean {near[0]!r}? "

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DOTENV_NAME = ".env"
 
-SERVED = "WORKBENCH_SERVED"
+SERVED_VARIABLE = "WORKBENCH_SERVED"
 """The environment variable with which `workbench serve` marks an app that a browser shows."""
 
 
@@ -35,7 +35,7 @@ class Environment:
         self.home = home
         self._files: dict[Path, tuple[tuple[int, int], Mapping[str, str]]] = {}
         for name, value in own.items():
-            secrets.guess(name, value)
+            secrets.add_if_secret_by_look(name, value)
 
     def __getstate__(self) -> dict[str, object]:
         # Only worker processes get the pickle, with the present variables.

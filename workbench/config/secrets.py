@@ -67,7 +67,7 @@ _KNOWN_BEGINNING = late_pattern(
     r"sk-|pk-|rk-|sk_|pk_|rk_|gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|AKIA|ASIA|AIza|ya29\.|hf_|npm_|pypi-|SG\.|eyJ|"
     r"shpat_|dop_v1_|xai-|gsk_|-----BEGIN "
 )
-_NOTHING = late_pattern(
+_PLACEHOLDERS = late_pattern(
     "true|false|yes|no|on|off|none|null|empty|dummy|localhost|ollama|vllm|lm-?studio|not-(needed|required)|"
     "(sk-)?no-key(-required)?|your-api-key",
     re.IGNORECASE,
@@ -82,7 +82,7 @@ def is_secret_if_used(name: str, value: str) -> bool:
     characters under an ordinary name."""
     if len(value) < MIN_DECLARED_CHARS and not (len(value) >= MIN_NAMED_CHARS and _marks_secret(name)):
         return False
-    return not _NOTHING.fullmatch(value) and not _is_path(value)
+    return not _PLACEHOLDERS.fullmatch(value) and not _is_path(value)
 
 
 def is_secret_of_file(name: str, value: str) -> bool:
@@ -91,7 +91,7 @@ def is_secret_of_file(name: str, value: str) -> bool:
     Exceptions are values that `is_secret_if_used` excludes, numbers, addresses, single words, and values under an
     ordinary name such as MODEL or REGION. Under a name with "password", "token" or "secret" a single word is also
     secret, unless the name contains it (`POSTGRES_PASSWORD=postgres`)."""
-    if len(value) < MIN_DECLARED_CHARS or _NOTHING.fullmatch(value) or _is_path(value):
+    if len(value) < MIN_DECLARED_CHARS or _PLACEHOLDERS.fullmatch(value) or _is_path(value):
         return False
     if _KNOWN_BEGINNING.match(value):
         return True
@@ -116,7 +116,12 @@ def names_a_secret(name: str) -> bool:
 
 def looks_like_key(value: str) -> bool:
     """Return whether a value begins like the keys of well-known services, or is long and mixes kinds of characters."""
-    if len(value) < MIN_KEY_CHARS or _NOTHING.fullmatch(value) or _is_path(value) or _SHORT_NUMBER.fullmatch(value):
+    if (
+        len(value) < MIN_KEY_CHARS
+        or _PLACEHOLDERS.fullmatch(value)
+        or _is_path(value)
+        or _SHORT_NUMBER.fullmatch(value)
+    ):
         return False
     if _KNOWN_BEGINNING.match(value):
         return True
@@ -279,7 +284,7 @@ class Finder:
             return any(map(text.__contains__, self._needles)) or self._has_form(text)
         return (bool(self.values) and self._pattern.search(text) is not None) or self._has_form(text)
 
-    def may_be_in_json(self, text: str) -> bool:
+    def json_may_contain(self, text: str) -> bool:
         """Return whether a JSON text may hold a value or a secret of a known form, in a string or as a number.
 
         The text must leave characters outside ASCII unescaped. The test is fast if there is none."""
@@ -314,7 +319,7 @@ class Finder:
                     return begin.start()
         return form
 
-    def decided(self, text: str, begin: int, *, over: bool = False) -> tuple[int, list[Place]]:
+    def decided_part(self, text: str, begin: int, *, over: bool = False) -> tuple[int, list[Place]]:
         """Return the length of the decided part of a text, and the places of values in that part.
 
         Unless it is `over`, the text may continue. The part before `begin` was decided earlier."""
@@ -371,7 +376,7 @@ class Finder:
         return frozenset().union(*map(_finding_in_json, self.values))
 
 
-class Pieces:
+class RedactedPieces:
     """The redaction of a text that comes in pieces.
 
     The possible beginning of a value is held back until the next pieces decide."""
@@ -384,13 +389,13 @@ class Pieces:
         """Add a piece, and return the text that is now decided, redacted."""
         return self._decided(piece, finder, over=False)
 
-    def rest(self, finder: Finder) -> str:
+    def flush(self, finder: Finder) -> str:
         """End the text, and return the part that was held back, redacted."""
         return self._decided("", finder, over=True)
 
     def _decided(self, piece: str, finder: Finder, *, over: bool) -> str:
         text, begin = self._before + self._held + piece, len(self._before)
-        until, places = finder.decided(text, begin, over=over)
+        until, places = finder.decided_part(text, begin, over=over)
         shown: list[str] = []
         at = begin
         for first, last, replacement in places:
@@ -494,7 +499,7 @@ class Secrets:
             self._add(name, value)
         self.add_passwords(name, value)
 
-    def guess(self, name: str, value: str) -> None:
+    def add_if_secret_by_look(self, name: str, value: str) -> None:
         """Add an unused value of the environment if its name and its look are those of a secret."""
         if looks_secret(name, value):
             self._add(name, value)
@@ -530,7 +535,7 @@ class Secrets:
                 self._known |= new
                 self.finder = Finder(dict(self._known), self.finder.own)
 
-    def keep(self, text: str) -> None:
+    def exempt(self, text: str) -> None:
         """Leave the tokens and passwords of known forms in a suite's text unredacted from now on.
 
         A value that was added stays secret."""
@@ -546,7 +551,7 @@ class Secrets:
         """The replacement of each form of each value; adding a value makes a new object."""
         return self.finder.replacements
 
-    def take(self, replacements: Mapping[str, str]) -> None:
+    def merge(self, replacements: Mapping[str, str]) -> None:
         """Add the values of another process with their replacements."""
         self._remember(replacements)
 
@@ -570,15 +575,15 @@ class Secrets:
         redacted: _Value = _ValueRedaction(finder).redacted(value)
         return redacted
 
-    def may_be_in_json(self, text: str) -> bool:
+    def json_may_contain(self, text: str) -> bool:
         """Return whether a JSON text may hold a secret value."""
-        return self.finder.may_be_in_json(text)
+        return self.finder.json_may_contain(text)
 
 
 def _like(replacements: Mapping[str, str], own: frozenset[str]) -> Secrets:
     secrets = Secrets()
     secrets.finder = Finder({}, own)
-    secrets.take(replacements)
+    secrets.merge(replacements)
     return secrets
 
 
@@ -665,7 +670,7 @@ def _may_hold(value: Any, finder: Finder) -> bool:
         text = _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError):
         return True
-    return finder.may_be_in_json(text)
+    return finder.json_may_contain(text)
 
 
 def _searched(value: Any) -> dict[str, Any]:

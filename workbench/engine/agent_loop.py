@@ -13,7 +13,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.checkpoint import Checkpoint, RunControl
 from workbench.engine.conversation import Conversation
 from workbench.engine.executor import READ_ONLY, Executor, Permission
-from workbench.engine.fork import Fork, fork_refusal, replayed, system_prompt
+from workbench.engine.fork import Fork, fork_refusal, replayed_events, system_prompt
 from workbench.engine.media_store import MediaStore
 from workbench.engine.own_calls import OwnCalls, unseen_change_notices
 from workbench.engine.recorder import Recorder, TimeLimit
@@ -63,7 +63,7 @@ from workbench.trajectory.events import (
     ServerOutput,
     StepStarted,
     ToolDefinition,
-    usable,
+    checked_call,
 )
 from workbench.trajectory.external_run import ExternalRun
 from workbench.trajectory.fold import TrajectoryError
@@ -123,7 +123,7 @@ async def _ask_once(model: Model, request: ModelRequest, recorder: Recorder) -> 
                 if first_token_ms is None and isinstance(event, FIRST_TOKEN_EVENTS):
                     first_token_ms = recorder.ms_since(began)
                 if isinstance(event, CallFinished):
-                    event = usable(event)
+                    event = checked_call(event)
                 recorder.emit(event)
         # A stream may end without an error when the connection is closed halfway.
         if end is None:
@@ -132,7 +132,7 @@ async def _ask_once(model: Model, request: ModelRequest, recorder: Recorder) -> 
         recorder.emit(RequestFailed(request.round, str(error)))
         raise
     if end.run is not None:
-        return end.run.timed(recorder.ms_since(began))
+        return end.run.with_latency(recorder.ms_since(began))
     recorder.emit(end.response(request.round, first_token_ms, recorder.ms_since(began)))
     return recorder.last_round
 
@@ -212,7 +212,7 @@ class AgentLoop:
                 if isinstance(said, RunFinished):
                     return said
                 turn = replace(turn, user=said.text)
-            finish = await self._take(turn)
+            finish = await self._make_turn(turn)
         return finish
 
     async def _resume(self, fork: Fork) -> RunFinished | None:
@@ -227,7 +227,7 @@ class AgentLoop:
         assert origin is not None
         self._messages = origin.messages
         self._executor.media.remember_run(fork.origin)
-        for payload in replayed(fork, own.model):
+        for payload in replayed_events(fork, own.model):
             recorder.emit(payload)
         rounds = recorder.trajectory.rounds
         # A fork between the calls of a round leaves the round unfinished; `_replay_round` finishes it.
@@ -237,14 +237,14 @@ class AgentLoop:
         if under_way is None:
             self._checkpoint.added += fork.added
             return await self._stopped_by(self._last)
-        if fork.back_to is not None:
+        if fork.held_again_at is not None:
             self._checkpoint.added += fork.added
         turn = self._turns.next(self._rounds, self._last)
         assert isinstance(turn, Turn)
         self._messages += messages_before(under_way.user_message, under_way.added)
-        return await self._finish_turn(turn, under_way, fork.at.answered or 0, to_result=fork.back_to == "result")
+        return await self._finish_turn(turn, under_way, fork.at.answered or 0, to_result=fork.held_again_at == "result")
 
-    async def _take(self, turn: Turn) -> RunFinished | None:
+    async def _make_turn(self, turn: Turn) -> RunFinished | None:
         if turn.step is not None:
             self._recorder.emit(StepStarted(turn.step, self._system(turn), turn.user))
         await self._checkpoint.reach("request", self._rounds + 1, request=lambda: self._pending_request(turn))
@@ -319,7 +319,7 @@ class AgentLoop:
         failed."""
         if self._user is not None:
             async with self._limit.suspended():
-                return await self._user.stopped()
+                return await self._user.stop_result()
         if not self._case.stop_on_failure or done is None or done.step is None:
             return None
         # Grading may ask a judge. The judge's time does not count as time of the run.
@@ -340,7 +340,7 @@ class AgentLoop:
 
     def _request(self, turn: Turn, messages: tuple[Message, ...]) -> ModelRequest:
         system = prompt_of(self._started, self._system(turn))
-        shown = self._executor.media.filled(messages, self._model)
+        shown = self._executor.media.with_content(messages, self._model)
         return ModelRequest(self._rounds + 1, system, shown, self._executor.definitions, self._calls)
 
     async def _answer_calls(self, turn: Turn, answer: Round, answered: int, to_result: bool) -> bool:
@@ -380,7 +380,7 @@ class AgentLoop:
         # Regenerated answers have also advanced the counts of the mocks.
         for answer in (*done.superseded, done):
             for number, call in enumerate(answer.calls_to_answer):
-                self._executor.replay(call, step_mock if number == 0 else None)
+                self._executor.count_replayed(call, step_mock if number == 0 else None)
         if is_whole:
             self._messages = conversation_after(self._messages, (done,))
             self._count(done)
@@ -452,16 +452,15 @@ async def run_case(
     change it. `step_failed` grades the steps of a chain that stops on failure. `own_calls` are the calls of the suite
     before and after the run. `user` is the user of a conversation.
 
-    Cancelling the task stops the run, which then ends with the reason `stopped`. Infrastructure errors end the run with
-    `error` or `timed out`; they are not raised.
-    """
+    Cancelling the task stops the run, which then ends with the reason `stopped`. Infrastructure errors end the run
+    with `error` or `timed out`; they are not raised."""
     limits = request.settings.limits
     definitions = tuple([tool for tool in tools.definitions if _is_offered(tool, model, tools)])
     notices = (*model.notices, *tools.notices, *_not_offered(model, tools))
     if any(not takes_media(model, image) for image in request.images):
         notices += (f"{model.name} reads placeholders of the case's images: set images = true if the model takes them",)
     notices += unseen_change_notices(request.fork, tools)
-    started = start(request, tools, recorder, model.seed, notices, definitions)
+    started = emit_start(request, tools, recorder, model.seed, notices, definitions)
     try:
         async with TimeLimit(limits.timeout_s) as limit:
             media = MediaStore(request.images)
@@ -484,7 +483,7 @@ async def run_case(
             )
             if own_calls is not None:
                 async with limit.suspended():
-                    await own_calls.set_up()
+                    await own_calls.run_setup()
             finish = await loop.run()
             if own_calls is not None and finish.reason not in ("error", "user error"):
                 async with limit.suspended():
@@ -529,7 +528,7 @@ def _not_offered(model: Model, tools: Toolbox) -> Iterator[str]:
             yield f"{tool.name} is not offered to {model.name}: `provider_tools` defines it only for {apis}"
 
 
-def start(
+def emit_start(
     request: RunRequest,
     tools: Toolbox | None,
     recorder: Recorder,
@@ -578,11 +577,11 @@ def _opening(request: RunRequest) -> tuple[str | None, tuple[Message, ...]]:
     return origin.system, origin.messages
 
 
-def fail(request: RunRequest, finish: RunFinished, recorder: Recorder) -> Trajectory:
+def record_failed_start(request: RunRequest, finish: RunFinished, recorder: Recorder) -> Trajectory:
     """Record a run that could not start: without tools or a model, or stopped before its turn.
 
     Returns its trajectory."""
-    start(request, None, recorder)
+    emit_start(request, None, recorder)
     recorder.emit(finish)
     return recorder.trajectory
 

@@ -21,7 +21,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass
-class Lane:
+class ModelQueue:
     """The queue of runs for one model at one endpoint. At most `concurrency` of its runs are in progress at a time."""
 
     concurrency: int
@@ -36,14 +36,14 @@ class QueueKey:
     concurrency: int
 
 
-def model_queues(runs: Iterable[PlannedRun], lane_of: Callable[[PlannedRun], QueueKey]) -> tuple[Lane, ...]:
+def model_queues(runs: Iterable[PlannedRun], lane_of: Callable[[PlannedRun], QueueKey]) -> tuple[ModelQueue, ...]:
     """Sort runs into lanes, in the order of the runs.
 
     If the runs of a lane have different concurrency limits, the smallest limit applies."""
-    lanes: dict[str, Lane] = {}
+    lanes: dict[str, ModelQueue] = {}
     for run in runs:
         found = lane_of(run)
-        lane = lanes.setdefault(found.key, Lane(found.concurrency))
+        lane = lanes.setdefault(found.key, ModelQueue(found.concurrency))
         lane.concurrency = min(lane.concurrency, found.concurrency)
         lane.waiting.append(run)
     return tuple(lanes.values())
@@ -55,7 +55,7 @@ class SkipRule(Protocol):
     @property
     def status(self) -> Status: ...
 
-    async def why_not(self, planned: PlannedRun) -> str | None:
+    async def skip_reason(self, planned: PlannedRun) -> str | None:
         """Return the reason why a run is skipped, or `None` to start it now.
 
         This may wait for other runs to end."""
@@ -65,7 +65,7 @@ class SkipRule(Protocol):
 class Batch:
     """Runs that are started together.
 
-    `make` makes each run, here or in another process. Each rule in `spares`, in order, may skip a run."""
+    `run_one` makes each run, here or in another process. Each rule in `spares`, in order, may skip a run."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Batch:
         Each run ends with exactly one `RunDone`, even if it is stopped or fails unexpectedly."""
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
-            await asyncio.gather(self._context.servers.renew(), self._context.ready())
+            await asyncio.gather(self._context.servers.begin_batch(), self._context.ready())
             # Workers take runs from a lane, so that ten thousand runs do not need ten thousand tasks.
             workers = []
             for lane in self._lanes:
@@ -112,14 +112,14 @@ class Batch:
             if run_id in (None, running_id):
                 task.cancel()
 
-    async def _work(self, lane: Lane) -> None:
+    async def _work(self, lane: ModelQueue) -> None:
         while lane.waiting:
             planned = lane.waiting.popleft()
-            await self.make(planned)
+            await self.run_one(planned)
             if lane.waiting:
-                await self._context.stored()
+                await self._context.wait_until_stored()
 
-    async def make(self, planned: PlannedRun) -> None:
+    async def run_one(self, planned: PlannedRun) -> None:
         """Make one run.
 
         The run ends with exactly one `RunDone`, even if it is stopped or fails unexpectedly."""
@@ -138,7 +138,7 @@ class Batch:
 
     async def _run_unless_skipped(self, planned: PlannedRun) -> None:
         for spares in self._spares:
-            if (why_not := await spares.why_not(planned)) is not None:
+            if (why_not := await spares.skip_reason(planned)) is not None:
                 self._without_trajectory(planned, spares.status, why_not)
                 return
         await run_planned(planned, self._context)

@@ -40,7 +40,7 @@ class Breakpoint:
     round: int | None = None
     enabled: bool = True
 
-    def same_place(self, other: Breakpoint) -> bool:
+    def holds_same_places(self, other: Breakpoint) -> bool:
         """Return whether both breakpoints hold runs at the same places, whether or not they are enabled."""
         return (self.on, self.tool, self.when or None, self.round) == (
             other.on,
@@ -231,13 +231,13 @@ class ConditionError(Exception):
     The message is the reason."""
 
 
-async def why_break(
+async def break_reason(
     breakpoints: Iterable[Breakpoint], point: HoldPoint, holds: EvaluateCondition, failing: FindFailedCheck
 ) -> str | None:
     """Return the reason why a run is held at a point, from the first matching breakpoint; `None` if none matches.
 
     A condition that cannot be evaluated also holds the run, with the error as the reason."""
-    possible = [each for each in breakpoints if _is_about(each, point)]
+    possible = [each for each in breakpoints if _may_match(each, point)]
     # A condition may ask a judge, so breakpoints without a condition are tried first.
     for each in sorted(possible, key=_cost):
         try:
@@ -249,7 +249,7 @@ async def why_break(
     return None
 
 
-def _is_about(each: Breakpoint, point: HoldPoint) -> bool:
+def _may_match(each: Breakpoint, point: HoldPoint) -> bool:
     """Return whether an enabled breakpoint can hold a run at a point. Its condition is not evaluated."""
     if not each.enabled or point.at != _AT.get(each.on, "call"):
         return False

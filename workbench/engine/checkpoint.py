@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 from workbench.dataclasses import dataclass
 from workbench.engine.recorder import Recorder, TimeLimit
 from workbench.providers.model import HttpRequest
-from workbench.tools.questions import Question, Reply, problem_of_reply
+from workbench.tools.questions import ServerQuestion, ServerReply, problem_of_reply
 from workbench.trajectory.events import (
     CallEdited,
     JsonValue,
@@ -46,7 +46,7 @@ class HoldPoint:
 
     at: HoldPlace
     round: int
-    so_far: Callable[[], Trajectory]
+    current_trajectory: Callable[[], Trajectory]
     """Returns the trajectory up to the point; each call copies all of its rounds."""
     call: CallRecord | None = None
     tool: ToolDefinition | None = None
@@ -54,15 +54,15 @@ class HoldPoint:
     """The sequence number of the `Paused` event. It identifies the hold while the run is held."""
     request: PendingRequest | None = None
     """The pending request with the messages added so far. Only a point before a request has one."""
-    question: Question | None = None
+    question: ServerQuestion | None = None
     """The server's request that waits for a reply."""
-    reply: Reply | None = None
+    reply: ServerReply | None = None
     """The reply that the server gets if the run continues."""
     of_agent: bool = False
     """Whether an agent runs the case. An agent cannot be asked again."""
-    said: UserSaid | None = None
+    user_message: UserSaid | None = None
     """The message that the user of a conversation sends if the run continues."""
-    may_differ: bool = False
+    can_retry: bool = False
     """Whether the user can be asked for another message, because a model plays the user."""
 
 
@@ -183,7 +183,7 @@ def refusal(command: Command, point: HoldPoint) -> str | None:
         return f"the run is held {where}: {_WHEN[type(command)]}"
     if isinstance(command, AddMessage | UserMessageEdit) and not command.text.strip():
         return "a message to the model needs a text"
-    if isinstance(command, Regenerate) and point.at == "user" and not point.may_differ:
+    if isinstance(command, Regenerate) and point.at == "user" and not point.can_retry:
         return "no model plays this user, so its words would be the same"
     if isinstance(command, EditArguments) and (problem := problem_of(command.arguments)) is not None:
         return f"these arguments cannot be sent: {problem}"
@@ -198,7 +198,7 @@ AGENT_NOT_REPEATABLE = "an agent cannot be asked again for an answer: it has act
 class RunControl(Protocol):
     """Decides where a run is held, and supplies the commands to the held run."""
 
-    async def why_hold(self, point: HoldPoint) -> str | None:
+    async def hold_reason(self, point: HoldPoint) -> str | None:
         """Return a short reason to hold the run at this point; `None` to let it continue."""
         ...
 
@@ -207,7 +207,7 @@ class RunControl(Protocol):
         ...
 
 
-def question_event(call: ToolCall, question: Question, reply: Reply) -> ServerAsked:
+def question_event(call: ToolCall, question: ServerQuestion, reply: ServerReply) -> ServerAsked:
     """Return the event of a server's request and the reply to it."""
     return ServerAsked(
         *(call.id, call.tool, question.server, question.kind, question.message, question.request),
@@ -215,7 +215,7 @@ def question_event(call: ToolCall, question: Question, reply: Reply) -> ServerAs
     )
 
 
-def by_person(said: UserSaid, text: str) -> UserSaid:
+def edited_by_person(said: UserSaid, text: str) -> UserSaid:
     """Return a user message whose text is replaced by a person's text."""
     return replace(said, text=text, by="person", original=said.original or said.text)
 
@@ -270,7 +270,7 @@ class Checkpoint:
         # The time of judges that breakpoints ask, and of a person's decision, does not count towards the run's time
         # limit.
         async with self._limit.suspended():
-            why = await control.why_hold(point)
+            why = await control.hold_reason(point)
             if why is None:
                 return "continue", call
             call_id = call.call.id if call is not None else None
@@ -284,7 +284,7 @@ class Checkpoint:
             try:
                 while after is None:
                     command = await control.next_command(point)
-                    after, changed = self._do(command, round_number, point.call)
+                    after, changed = self._apply(command, round_number, point.call)
                     point = replace(point, call=changed)
             finally:
                 self._recorder.emit(Resumed(self._recorder.ms_since(began)))
@@ -297,8 +297,13 @@ class Checkpoint:
         return after, point.call
 
     async def review(
-        self, round_number: int, call: CallRecord, tool: ToolDefinition | None, question: Question, reply: Reply
-    ) -> Reply:
+        self,
+        round_number: int,
+        call: CallRecord,
+        tool: ToolDefinition | None,
+        question: ServerQuestion,
+        reply: ServerReply,
+    ) -> ServerReply:
         """Reach the checkpoint of a server's request, and return the reply, which a person may have changed."""
         control = self._control
         if control is None:
@@ -306,7 +311,7 @@ class Checkpoint:
         so_far = lambda: self._recorder.trajectory  # noqa: E731
         point = HoldPoint("question", round_number, so_far, call, tool, question=question, reply=reply)
         async with self._limit.suspended():
-            why = await control.why_hold(point)
+            why = await control.hold_reason(point)
             if why is None:
                 return reply
             asked = question_event(call.call, question, reply)
@@ -320,7 +325,7 @@ class Checkpoint:
                             self._recorder.emit(MessageAdded(text))
                             self.added.append(text)
                         case AnswerQuestion(action=action, content=content, text=text):
-                            return Reply(action, "person", content, text)
+                            return ServerReply(action, "person", content, text)
                         case _:
                             return reply
             finally:
@@ -334,15 +339,19 @@ class Checkpoint:
         if control is None:
             return said
         so_far = lambda: self._recorder.trajectory  # noqa: E731
-        why = await control.why_hold(HoldPoint("user", round_number, so_far, said=said, may_differ=may_differ))
+        why = await control.hold_reason(
+            HoldPoint("user", round_number, so_far, user_message=said, can_retry=may_differ)
+        )
         while why is not None:
             self._recorder.emit(Paused(why, None, "user", round_number, said=said))
-            point = HoldPoint("user", round_number, so_far, hold=self._recorder.last, said=said, may_differ=may_differ)
+            point = HoldPoint(
+                "user", round_number, so_far, hold=self._recorder.last, user_message=said, can_retry=may_differ
+            )
             began = self._recorder.clock()
             try:
                 command = await control.next_command(point)
                 while isinstance(command, AddMessage):
-                    self._do(command, round_number, None)
+                    self._apply(command, round_number, None)
                     command = await control.next_command(point)
             finally:
                 self._recorder.emit(Resumed(self._recorder.ms_since(began)))
@@ -350,15 +359,15 @@ class Checkpoint:
                 case Regenerate():
                     return None
                 case SayMessage(text=text):
-                    return by_person(replace(said, end=None), text)
+                    return edited_by_person(replace(said, end=None), text)
                 case EditMessage(text=text):
                     # The run is held again, so that the person sees the change before the run continues.
-                    said = by_person(said, text)
+                    said = edited_by_person(said, text)
                 case _:
                     why = None
         return said
 
-    def _do(
+    def _apply(
         self, command: Command, round_number: int, call: CallRecord | None
     ) -> tuple[AfterHold | None, CallRecord | None]:
         """Apply a command to the held run.

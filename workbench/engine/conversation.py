@@ -9,21 +9,23 @@ from typing import Protocol, TypeVar
 
 from workbench.checks.check import CheckContext
 from workbench.engine.recorder import Recorder
-from workbench.engine.script import Departure, is_stop_reached, next_scripted_message, said_in
+from workbench.engine.script import Departure, is_stop_reached, next_scripted_message, user_messages
 from workbench.suite.user_model import UserTable
 from workbench.trajectory.events import FinishReason, RunFinished, UserEnd, UserEnded, UserRefused, UserSaid
 from workbench.trajectory.trajectory import Trajectory
 
 _Decided = TypeVar("_Decided")
 
-ENDINGS: dict[UserEnd, FinishReason] = {"done": "user done", "gave up": "user gave up"}
+FINISH_REASONS: dict[UserEnd, FinishReason] = {"done": "user done", "gave up": "user gave up"}
 """The reason why a run ends, for each way in which its user leaves."""
 
 
 class ConditionEvaluator(Protocol):
     """Evaluates the conditions of a conversation, as `RunGrading` evaluates checks."""
 
-    async def attempted(self, grade: Callable[[CheckContext], _Decided], trajectory: Trajectory) -> _Decided | str:
+    async def result_or_reason(
+        self, grade: Callable[[CheckContext], _Decided], trajectory: Trajectory
+    ) -> _Decided | str:
         """Return the result of `grade`, or the reason why a check cannot be evaluated."""
         ...
 
@@ -33,9 +35,9 @@ class UserError(Exception):
 
 
 class ConversationUser(Protocol):
-    """A user other than a script. With `may_differ`, another attempt may give another message."""
+    """A user other than a script. With `can_retry`, another attempt may give another message."""
 
-    may_differ: bool
+    can_retry: bool
 
     async def reply(self, trajectory: Trajectory, turn: int, /) -> UserSaid | UserEnded:
         """Return the user's message or departure in a turn, counted from 1. Raises UserError."""
@@ -63,19 +65,19 @@ class Conversation:
         self._recorder = recorder
         self._decisions = decisions
         self._reply = self._scripted_reply if speaker is None else speaker.reply
-        self._may_differ = speaker is not None and speaker.may_differ
+        self._may_differ = speaker is not None and speaker.can_retry
 
     async def next_message(self, review: ReviewMessage) -> UserSaid | RunFinished:
         """Emit and return the next message of the user, or return the end of the run.
 
         If `review` returns `None` for a message, the user is asked for another message."""
         trajectory = self._recorder.trajectory
-        said = said_in(trajectory)
+        said = user_messages(trajectory)
         if said and (not trajectory.rounds or trajectory.rounds[-1].turn != said[-1].turn):
             return said[-1]  # a fork has replayed this message, which is not answered yet
         if said and said[-1].end is not None:
             # A message with `end` still gets an answer. The user leaves after that answer.
-            return self._left(UserEnded(said[-1].turn, said[-1].end))
+            return self._emit_departure(UserEnded(said[-1].turn, said[-1].end))
         if len(said) >= self._table.max_turns:
             return RunFinished("turns exhausted")
         sent: UserSaid | None = None
@@ -87,7 +89,7 @@ class Conversation:
             except ConditionError as error:
                 return RunFinished("error", str(error))
             if isinstance(reply, UserEnded):
-                return self._left(reply)
+                return self._emit_departure(reply)
             sent = await review(reply, self._may_differ)
             if sent is None:
                 turn, cost = reply.turn, (reply.usage, reply.latency_ms, reply.cost_usd)
@@ -96,28 +98,28 @@ class Conversation:
         self._recorder.emit(sent)
         return sent
 
-    async def stopped(self) -> RunFinished | None:
+    async def stop_result(self) -> RunFinished | None:
         """Return the end of the run if the conversation's `stop` condition holds now."""
         if self._table.stop is None:
             return None
         trajectory = self._recorder.trajectory
         try:
-            found = await decided(
+            found = await evaluate_condition(
                 self._decisions, trajectory, lambda context: is_stop_reached(self._table, trajectory, context)
             )
         except ConditionError as error:
             return RunFinished("error", str(error))
         return RunFinished("stopped by rule") if found else None
 
-    def _left(self, ended: UserEnded) -> RunFinished:
+    def _emit_departure(self, ended: UserEnded) -> RunFinished:
         self._recorder.emit(ended)
-        return RunFinished(ENDINGS[ended.end])
+        return RunFinished(FINISH_REASONS[ended.end])
 
     async def _scripted_reply(self, trajectory: Trajectory, turn: int) -> UserSaid | UserEnded:
         def decide(context: CheckContext) -> UserSaid | Departure:
             return next_scripted_message(self._table, trajectory, context)
 
-        found = await decided(self._decisions, trajectory, decide)
+        found = await evaluate_condition(self._decisions, trajectory, decide)
         if isinstance(found, Departure):
             return UserEnded(turn, "done" if found.is_done else "gave up", found.why)
         return replace(found, turn=turn)
@@ -129,7 +131,7 @@ class RecordedUser:
     `origin` is the recorded run. A played user's refused attempts are repeated too, so that a replay equals its
     origin."""
 
-    may_differ = False
+    can_retry = False
 
     def __init__(self, origin: Trajectory, recorder: Recorder) -> None:
         self._origin = origin
@@ -157,7 +159,7 @@ class RecordedUser:
 class UnavailableUser:
     """A user who cannot speak; `why` is the reason."""
 
-    may_differ = False
+    can_retry = False
 
     def __init__(self, why: str) -> None:
         self._why = why
@@ -170,13 +172,13 @@ class ConditionError(Exception):
     """A condition of the user cannot be evaluated. The message gives the reason."""
 
 
-async def decided(
+async def evaluate_condition(
     decisions: ConditionEvaluator, trajectory: Trajectory, decide: Callable[[CheckContext], _Decided]
 ) -> _Decided:
     """Return a decision about a conversation.
 
     Raises ConditionError if a check cannot be evaluated."""
-    found = await decisions.attempted(decide, trajectory)
+    found = await decisions.result_or_reason(decide, trajectory)
     if isinstance(found, str):
         raise ConditionError(f"a condition of the user cannot be checked: {found}")
     return found

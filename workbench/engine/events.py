@@ -110,12 +110,12 @@ class CostLimitReached:
 class JudgeAsked:
     """A judge is asked about `values` values of a run.
 
-    With `again`, the request about one value failed and is retried."""
+    With `retry`, the request about one value failed and is retried."""
 
     run_id: str
     judge: str
     values: int
-    again: RetryScheduled | None = None
+    retry: RetryScheduled | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class RequestHeld:
 class RunDone:
     """A run has ended.
 
-    Its result is graded unless the run was stopped, was skipped or failed unexpectedly. `timed` sets the run's
+    Its result is graded unless the run was stopped, was skipped or failed unexpectedly. `with_times` sets the run's
     beginning and end, in milliseconds since 1970. `row` is the run's history row if another process has already packed
     it."""
 
@@ -179,10 +179,10 @@ class EndpointNotice:
 
 @dataclass(frozen=True, slots=True)
 class ClusterNotice:
-    """A message about the workers of a cluster. With `ends`, the batch cannot continue."""
+    """A message about the workers of a cluster. With `ends_batch`, the batch cannot continue."""
 
     text: str
-    ends: bool = False
+    ends_batch: bool = False
 
 
 BatchEvent = (
@@ -231,7 +231,7 @@ class StartUpReporter:
             self._listener(StartUp(number, what, round((self._clock() - began) * 1000, 3)))
 
 
-def in_turn(*listeners: BatchListener) -> BatchListener:
+def combined_listener(*listeners: BatchListener) -> BatchListener:
     """Return a listener that passes each event to these listeners in order.
 
     If a listener raises an error, the listeners after it do not receive the event."""
@@ -243,7 +243,7 @@ def in_turn(*listeners: BatchListener) -> BatchListener:
     return tell
 
 
-def timed(listener: BatchListener, now_ms: Callable[[], float] | None = None) -> BatchListener:
+def with_times(listener: BatchListener, now_ms: Callable[[], float] | None = None) -> BatchListener:
     """Return a listener that adds a run's begin and end times to the run's `RunDone`.
 
     The begin is the time of the run's first event. Other events pass unchanged. `now_ms` returns milliseconds since
@@ -274,7 +274,7 @@ _Item = TypeVar("_Item")
 class Inbox(Generic[_Item]):
     """Collects items from any thread for one reader.
 
-    The first item after each `take` calls `wake`, on the thread that adds the item."""
+    The first item after each `take_all` calls `wake`, on the thread that adds the item."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
@@ -295,7 +295,7 @@ class Inbox(Generic[_Item]):
         if first:
             self._wake()
 
-    def take(self) -> list[_Item]:
+    def take_all(self) -> list[_Item]:
         """Return all collected items, in their order, and empty the inbox."""
         with self._lock:
             items, self._items = self._items, []

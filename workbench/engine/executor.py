@@ -84,10 +84,10 @@ class PermissionQuestion:
     tool: ToolDefinition
 
 
-Leave = Literal["no", "call", "run"]
+PermissionAnswer = Literal["no", "call", "run"]
 """A person's permission: none, this call only, or all further calls of this tool in the run."""
 
-AskPermission = Callable[[PermissionQuestion], Awaitable[Leave]]
+AskPermission = Callable[[PermissionQuestion], Awaitable[PermissionAnswer]]
 
 
 class ExecutionRefusedError(ToolsError):
@@ -107,7 +107,7 @@ class Permission:
     ask: AskPermission | None = None
     exempt: bool = False
 
-    def unasked(self, tool: ToolDefinition) -> Allowed | None:
+    def reason_without_asking(self, tool: ToolDefinition) -> Allowed | None:
         """Return the reason why the tool may be executed without asking; `None` if it may not."""
         if tool.annotations.get("readOnlyHint") is True:
             return "read-only"
@@ -173,21 +173,21 @@ class Executor:
             began = self._recorder.clock()
             answer = await planned.run()
             latency_ms = self._recorder.ms_since(began)
-        answer = self.media.taken(answer)
+        answer = self.media.stored_answer(answer)
         result = ResultReceived(
             *(call.id, answer.content, answer.is_error, planned.source, latency_ms, answer.code), media=answer.media
         )
         self._recorder.emit(result)
         return result
 
-    def replay(self, record: CallRecord, step_mock: JsonValue = None) -> None:
+    def count_replayed(self, record: CallRecord, step_mock: JsonValue = None) -> None:
         """Count a replayed call of the original run, because some mocks answer by the number of earlier calls.
 
         No judge is asked and no tool is executed. Raises ToolsError."""
         # The mock gave the original answer, before a person edited it.
         answer = record.unedited or record.result
         if answer is not None and answer.source == "replayed":
-            self._tools.count(record.sent, ToolAnswer(answer.content, answer.is_error), step_mock)
+            self._tools.count_replayed(record.sent, ToolAnswer(answer.content, answer.is_error), step_mock)
 
     async def _judged(self, check: Judged, value: JsonValue) -> CheckVerdict:
         assert self._judge is not None
@@ -230,7 +230,7 @@ class Executor:
         return answer, latency_ms
 
     async def _permit(self, call: ToolCall, tool: ToolDefinition) -> Allowed:
-        unasked = self._permission.unasked(tool)
+        unasked = self._permission.reason_without_asking(tool)
         if unasked is not None:
             return unasked
         if tool.name in self._allowed:

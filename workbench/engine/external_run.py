@@ -33,7 +33,7 @@ from workbench.trajectory.events import (
     ToolCall,
     ToolDefinition,
     Usage,
-    usable,
+    checked_call,
 )
 from workbench.trajectory.external_run import ExternalResult, ExternalRound, ExternalRun
 
@@ -109,7 +109,7 @@ def external_payloads(
         for call_id, call in made:
             for event in call_events(call_id, call, number):
                 if isinstance(event, CallFinished):
-                    event = usable(event)
+                    event = checked_call(event)
                 yield event
         reason: StopReason = each.stop_reason or ("tool calls" if made else "answered")
         renamed = {call.id: call_id for call_id, call in made}
@@ -175,7 +175,7 @@ def _call_or_calls(value: Any) -> str:
     return _CALLS if isinstance(value, list | tuple) else _CALL
 
 
-Made = Annotated[
+CallOrCalls = Annotated[
     Annotated[CallDocument, Tag(_CALL)] | Annotated[Items[CallDocument], Tag(_CALLS)], Discriminator(_call_or_calls)
 ]
 """A call, or several calls of one answer."""
@@ -186,7 +186,7 @@ class RunDocument(Frozen):
 
     `error` is the reason if the run broke off."""
 
-    calls: Items[Made] = ()
+    calls: Items[CallOrCalls] = ()
     answer: str | None = None
     error: NonEmpty | None = None
     usage: UsageDocument | None = None
@@ -265,7 +265,7 @@ def _message_of(model: type[BaseModel], detail: ErrorDetails) -> str:
     for part in detail["loc"]:
         if not (isinstance(part, str) and part[:1] + part[-1:] == "()"):
             parts.append(part)
-    place, value = place_of(parts), detail["input"]
+    place, value = json_path(parts), detail["input"]
     match detail["type"]:
         case "missing":
             return f"{place} is missing"
@@ -306,7 +306,7 @@ def _keys_at(model: type[BaseModel], parts: Sequence[int | str]) -> list[str]:
     return list(CallDocument.model_fields if isinstance(above[-1], int) else RunDocument.model_fields)
 
 
-def place_of(parts: Sequence[int | str]) -> str:
+def json_path(parts: Sequence[int | str]) -> str:
     """Return a place in a document as a path, such as `$.cases["x"][2].tool`."""
     text, before = "$", None
     for part in parts:

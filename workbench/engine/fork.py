@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count, zip_longest
 
 from workbench.dataclasses import dataclass
-from workbench.engine.checkpoint import EditResult, HoldPlace, by_person
+from workbench.engine.checkpoint import EditResult, HoldPlace, edited_by_person
 from workbench.engine.turns import Turn, Turns
 from workbench.suite.model import Case
 from workbench.suite.settings import CaseSettings
@@ -103,7 +103,7 @@ class Fork:
 
     `system` replaces the system prompt after the fork point; an empty text removes it. `result` replaces the last
     result before the point. `user` replaces the message of a conversation's user right before the first request. With
-    `back_to`, the fork is held at the same kind of place as the original run, with the same messages for the next
+    `held_again_at`, the fork is held at the same kind of place as the original run, with the same messages for the next
     request."""
 
     origin: Trajectory
@@ -111,13 +111,13 @@ class Fork:
     system: str | None = None
     result: EditResult | None = None
     user: str | None = None
-    back_to: HoldPlace | None = None
+    held_again_at: HoldPlace | None = None
 
     @property
     def added(self) -> tuple[str, ...]:
         """The messages that a person added in the original run just before the fork's first request."""
         if self.at.answered is not None:
-            return self.origin.added if self.back_to is not None else ()
+            return self.origin.added if self.held_again_at is not None else ()
         # If the request was made, its messages are in its round; otherwise they are in the trajectory.
         following = self.origin.rounds[self.at.round - 1 : self.at.round]
         if following:
@@ -125,9 +125,9 @@ class Fork:
         return self.origin.added
 
     @property
-    def said(self) -> UserSaid | None:
+    def user_message(self) -> UserSaid | None:
         """The message of a conversation's user just before the fork's first request."""
-        if self.at.answered is not None or self.back_to == "user":
+        if self.at.answered is not None or self.held_again_at == "user":
             return None
         said = _user_message_before(self.origin, self.at.round)
         if self.user is None:
@@ -135,7 +135,7 @@ class Fork:
         if said is None:
             earlier = [each.said.turn for each in self.origin.rounds[: self.at.rounds] if each.said is not None]
             return UserSaid(max(earlier, default=0) + 1, self.user, "person")
-        return by_person(said, self.user)
+        return edited_by_person(said, self.user)
 
 
 def _user_message_before(origin: Trajectory, round_number: int) -> UserSaid | None:
@@ -167,13 +167,13 @@ class PastHold:
         assert paused.at != "permission"
         assert paused.round is not None
         if paused.at in ("user", "request"):
-            return Fork(origin, ForkPoint(paused.round), system, back_to=paused.at)
+            return Fork(origin, ForkPoint(paused.round), system, held_again_at=paused.at)
         calls = []
         for record in origin.rounds[paused.round - 1].calls:
             calls.append(record.call.id)
         assert paused.call_id is not None
         answered = calls.index(paused.call_id) + (paused.at == "result")
-        return Fork(origin, ForkPoint(paused.round, answered), system, back_to=paused.at)
+        return Fork(origin, ForkPoint(paused.round, answered), system, held_again_at=paused.at)
 
 
 def past_holds(events: Sequence[Event]) -> tuple[PastHold, ...]:
@@ -243,7 +243,7 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
         return "there is no result right before that point"
     if fork.result is not None and calls[: at.answered][-1].by_provider:
         return "the provider ran the call right before that point, so its result cannot be changed"
-    return _why_nothing_follows(whole_rounds, turns, under_way=fork.back_to in ("call", "result"))
+    return _why_nothing_follows(whole_rounds, turns, under_way=fork.held_again_at in ("call", "result"))
 
 
 def _why_nothing_follows(whole_rounds: list[Round], turns: Turns, *, under_way: bool) -> str | None:
@@ -270,7 +270,7 @@ def _why_nothing_follows(whole_rounds: list[Round], turns: Turns, *, under_way: 
     return _NOTHING_LEFT[following].format(len(whole_rounds))
 
 
-def replayed(fork: Fork, model: str) -> Iterator[EventPayload]:
+def replayed_events(fork: Fork, model: str) -> Iterator[EventPayload]:
     """Yield the events that a fork replays right after its start; the last one is `Forked`.
 
     `model` is the model that continues the fork."""
@@ -287,8 +287,8 @@ def replayed(fork: Fork, model: str) -> Iterator[EventPayload]:
             result = rounds[-1].calls[at.answered - 1].result
             assert result is not None
             yield _edit_of(result, fork.result)
-    if (said := fork.said) is not None:
-        yield _free(said)
+    if (said := fork.user_message) is not None:
+        yield _without_cost(said)
     yield from map(MessageAdded, fork.added)
     yield Forked(origin.run_id, origin.start.model, at.round, at.answered)
 
@@ -300,7 +300,7 @@ def _round(of: Round, answered: int) -> Iterator[EventPayload]:
     if of.step is not None:
         yield of.step
     if of.said is not None:
-        yield _free(of.said)
+        yield _without_cost(of.said)
     answers = (*of.superseded, of)
     yield from map(MessageAdded, answers[0].added)
     for answer, following in zip_longest(answers, answers[1:]):
@@ -318,7 +318,7 @@ def _round(of: Round, answered: int) -> Iterator[EventPayload]:
             yield Regenerated(of.number)
 
 
-def _free(said: UserSaid) -> UserSaid:
+def _without_cost(said: UserSaid) -> UserSaid:
     """Return a replayed message without usage, latency and cost, because these belong to the original run."""
     return replace(said, usage=None, latency_ms=0.0, cost_usd=None)
 

@@ -49,11 +49,11 @@ class HistoryRecorder:
         secrets: Secrets,
         *,
         home: Path | None,
-        going_on: BatchHandle | None = None,
+        resumed: BatchHandle | None = None,
         shard: PlannedShard | None = None,
         now_ms: Callable[[], float] | None = None,
     ) -> None:
-        """Begin a batch in the history, or resume the batch `going_on`.
+        """Begin a batch in the history, or resume the batch `resumed`.
 
         `shard` is set if the runs are one shard of a plan. Raises HistoryError if another program is running the batch,
         or if the history cannot be written."""
@@ -64,13 +64,13 @@ class HistoryRecorder:
         self._events: dict[str, list[Event]] = {}
         self._given: deque[Future[None]] = deque()
         """A future for each run that may not be stored yet, the oldest first."""
-        if going_on is None:
+        if resumed is None:
             self.handle = writer.begin(_new_batch(runs, settings, secrets, home, self._now(), shard), redaction)
         else:
-            self.handle = going_on
-            writer.resume(going_on, redaction)
+            self.handle = resumed
+            writer.resume(resumed, redaction)
 
-    def take(self, event: BatchEvent) -> None:
+    def on_event(self, event: BatchEvent) -> None:
         """Record an event of the batch. The events must come from `timed`, which adds their times."""
         if isinstance(event, RunEvent):  # first, because most events are of runs
             happened = event.event
@@ -86,7 +86,7 @@ class HistoryRecorder:
             case _:
                 pass
 
-    async def stored(self) -> None:
+    async def wait_until_stored(self) -> None:
         """Wait while more runs are unwritten than fit into one commit, but at most one second."""
         while self._given and self._given[0].done():
             self._given.popleft()

@@ -434,7 +434,7 @@ class JudgementCache:
                 self._read_new_lines()
             return self._known.get(key)
 
-    def keep(
+    def store(
         self,
         judge: ModelSpec,
         criteria: str,
@@ -491,13 +491,13 @@ class JudgementCache:
         self._tail = (self._tail + whole)[-_TAIL_BYTES:]
         unreadable = 0
         for line in lines:
-            if line and not self._take(line):
+            if line and not self._add_line(line):
                 unreadable += 1
         if unreadable:
             what = "line is not a judgement and was" if unreadable == 1 else "lines are not judgements and were"
             _logger.warning("%d %s passed over in %s", unreadable, what, self._file)
 
-    def _take(self, line: bytes) -> bool:
+    def _add_line(self, line: bytes) -> bool:
         """Add the judgement in a line if it was made with the current prompt.
 
         Returns whether the line is a judgement."""
@@ -543,22 +543,22 @@ NOT_ASKED = "this value has not been judged, and no judge is asked here: give --
 
 
 @dataclass
-class Question:
+class PendingJudgement:
     """A judge request in flight, shared by every caller that asked about the same value.
 
-    `waiting` is the number of callers. The cost of the answer counts for one of them."""
+    `waiting_callers` is the number of callers. The cost of the answer counts for one of them."""
 
     answer: asyncio.Task[tuple[Judgement | str, JudgeUsage]]
-    waiting: int = 0
-    counted: bool = False
+    waiting_callers: int = 0
+    is_cost_counted: bool = False
 
 
-Questions = dict[tuple[object, ...], Question]
+PendingJudgements = dict[tuple[object, ...], PendingJudgement]
 """Requests in flight, by judge and question."""
 
 
 @dataclass(frozen=True)
-class Asking:
+class JudgeAccess:
     """The access to judges that all runs of a batch share, on one event loop.
 
     Callers with equal questions share one request, and receive the same answer or error."""
@@ -567,8 +567,8 @@ class Asking:
     """A function that opens a judge; it raises ModelError and ConfigError."""
     retries: RetryPolicy = DEFAULT_RETRIES
     timeout_s: float = JUDGE_TIMEOUT_S
-    under_way: Questions = field(default_factory=dict)
-    tell: Callable[[str, int, RetryScheduled | None], None] = lambda _judge, _values, _again: None
+    in_flight: PendingJudgements = field(default_factory=dict)
+    on_request: Callable[[str, int, RetryScheduled | None], None] = lambda _judge, _values, _again: None
     """Called before each request to a judge with its name and the number of values, and before each retry."""
 
 
@@ -582,7 +582,7 @@ class RunJudge:
         self,
         spec_of: Callable[[Judged], ModelSpec],
         cache: JudgementCache,
-        asking: Asking | None = None,
+        asking: JudgeAccess | None = None,
         *,
         recorded: Iterable[Judgement] = (),
         chosen: str | None = None,
@@ -607,7 +607,7 @@ class RunJudge:
             sorted(used, key=lambda each: (each.model, each.criteria, each.value, each.scale or (), each.holds))
         )
 
-    def known(self, check: Judged, value: JsonValue) -> CheckVerdict:
+    def known_judgement(self, check: Judged, value: JsonValue) -> CheckVerdict:
         """Return the known judgement of a value.
 
         Raises JudgementNeededError if a judge can be asked, and CheckError otherwise. Any thread may call this
@@ -627,7 +627,7 @@ class RunJudge:
         raise unjudged_error(check, finding)
 
     async def ask(self, needed: Iterable[JudgementNeededError]) -> None:
-        """Have values judged, all at once. Then `known` returns each judgement, or raises the reason why not."""
+        """Have values judged, all at once. Then `known_judgement` returns each judgement, or raises CheckError."""
         asking = self._asking
         assert asking is not None, "known() never raises JudgementNeededError without `asking`"
         checks = {_key_of(each.check, each.value): each.check for each in needed}
@@ -639,7 +639,7 @@ class RunJudge:
             except (ConfigError, ModelError) as error:
                 self._say(key, str(error))
         for name, values in Counter(spec.name for spec, _ in wanted.values()).items():
-            asking.tell(name, values, None)
+            asking.on_request(name, values, None)
         await asyncio.gather(*(self._ask(asking, key, spec, model) for key, (spec, model) in wanted.items()))
 
     async def judge(self, check: Judged, value: JsonValue) -> CheckVerdict:
@@ -647,10 +647,10 @@ class RunJudge:
 
         Raises CheckError if no judge can be asked."""
         try:
-            return await asyncio.to_thread(self.known, check, value)
+            return await asyncio.to_thread(self.known_judgement, check, value)
         except JudgementNeededError as needed:
             await self.ask([needed])
-            return self.known(check, value)
+            return self.known_judgement(check, value)
 
     def _say(self, key: _Key, finding: Judgement | str) -> None:
         with self._saying:
@@ -663,27 +663,27 @@ class RunJudge:
             return None
         return _judgement(spec, key, *found)
 
-    async def _ask(self, asking: Asking, key: _Key, spec: ModelSpec, model: Model) -> None:
+    async def _ask(self, asking: JudgeAccess, key: _Key, spec: ModelSpec, model: Model) -> None:
         place = (spec.name, spec.api_key_env, *self._cache.key(spec, *key[1:4]))
-        question = asking.under_way.get(place)
+        question = asking.in_flight.get(place)
         if question is None:
             answer = asyncio.create_task(self._answered(asking, key, spec, model))
-            question = asking.under_way[place] = Question(answer)
-        question.waiting += 1
+            question = asking.in_flight[place] = PendingJudgement(answer)
+        question.waiting_callers += 1
         # Without the shield, stopping one run would cancel the request for all others. The request is cancelled by the
         # last run that waits for it.
         try:
             finding, use = await asyncio.shield(question.answer)
         finally:
-            question.waiting -= 1
-            if not question.waiting:
-                del asking.under_way[place]
+            question.waiting_callers -= 1
+            if not question.waiting_callers:
+                del asking.in_flight[place]
                 if not question.answer.done():
                     question.answer.cancel()
                     await asyncio.wait([question.answer])
         # A shared request is paid for once. Its cost counts for one of the waiting runs.
-        if not question.counted:
-            question.counted = True
+        if not question.is_cost_counted:
+            question.is_cost_counted = True
             self.use += use
         if isinstance(finding, Judgement) and finding.number is not None:
             # The first check that asked may require another rating than this check.
@@ -691,7 +691,7 @@ class RunJudge:
         self._say(key, finding)
 
     async def _answered(
-        self, asking: Asking, key: _Key, spec: ModelSpec, model: Model
+        self, asking: JudgeAccess, key: _Key, spec: ModelSpec, model: Model
     ) -> tuple[Judgement | str, JudgeUsage]:
         # Another program may have stored the judgement since this run first looked for it.
         remembered = await asyncio.to_thread(self._remembered, spec, key)
@@ -701,7 +701,7 @@ class RunJudge:
 
         def tell_retry(event: Event) -> None:
             if isinstance(event.payload, RetryScheduled):
-                asking.tell(spec.name, 1, event.payload)
+                asking.on_request(spec.name, 1, event.payload)
 
         try:
             ruling = await ask_judge(
@@ -715,11 +715,11 @@ class RunJudge:
             )
         except JudgeError as error:
             return str(error), _use(error.asked, spec)
-        await asyncio.to_thread(self._cache.keep, spec, criteria, text, ruling.finding, ruling.rationale, scale)
+        await asyncio.to_thread(self._cache.store, spec, criteria, text, ruling.finding, ruling.rationale, scale)
         return _judgement(spec, key, ruling.finding, ruling.rationale), _use(ruling.asked, spec)
 
 
-async def judged(attempt: Callable[[Judge], Awaitable[_Graded]], judge: RunJudge) -> _Graded:
+async def grade_with_judge(attempt: Callable[[Judge], Awaitable[_Graded]], judge: RunJudge) -> _Graded:
     """Return the result of grading, after asking the judge about every value that grading needs.
 
     `attempt` grades the run with a judge, and is called until all values are judged. Raises the errors of the last
@@ -728,7 +728,7 @@ async def judged(attempt: Callable[[Judge], Awaitable[_Graded]], judge: RunJudge
     # the judge is asked about all of them at once. The assumption may cause errors in an attempt, so these errors are
     # ignored.
     while True:
-        supposing = _PendingJudge(judge.known)
+        supposing = _PendingJudge(judge.known_judgement)
         try:
             graded = await attempt(supposing)
         except (CheckError, GradingError):

@@ -41,7 +41,7 @@ class MediaStore:
                     if call.result is not None:
                         self.remember(call.result.media)
 
-    def taken(self, answer: ToolAnswer) -> ToolAnswer:
+    def stored_answer(self, answer: ToolAnswer) -> ToolAnswer:
         """Return a tool's answer in the form that its event stores.
 
         Content is left out if an earlier event has it, or if it exceeds the storage limit. Content beyond the run's
@@ -60,7 +60,7 @@ class MediaStore:
                 media.append(self._as_kept(each))
         return replace(answer, content=content, media=tuple(media))
 
-    def filled(self, messages: tuple[Message, ...], model: Model) -> tuple[Message, ...]:
+    def with_content(self, messages: tuple[Message, ...], model: Model) -> tuple[Message, ...]:
         """Return messages with the content of supported images and sounds, and without unsupported ones.
 
         Raises MediaLostError."""

@@ -58,7 +58,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
 
-class _Found(Generic[_Key, _Value]):
+class _SettingsCache(Generic[_Key, _Value]):
     """Caches settings by key, together with the ConfigErrors that reading them raised."""
 
     def __init__(self) -> None:
@@ -89,13 +89,13 @@ class ModelSpecs:
     def __init__(self, models: ModelBook, environment: Environment) -> None:
         self._models = models
         self._environment = environment
-        self._environments = _Found[Path, Mapping[str, str]]()
-        self._specs = _Found[tuple[str, Path, bool, bool], ModelSpec]()
-        self._judges = _Found[Path, JudgeChoice | None]()
-        self._users = _Found[tuple[Path, str], ModelSpec | None]()
+        self._environments = _SettingsCache[Path, Mapping[str, str]]()
+        self._specs = _SettingsCache[tuple[str, Path, bool, bool], ModelSpec]()
+        self._judges = _SettingsCache[Path, JudgeChoice | None]()
+        self._users = _SettingsCache[tuple[Path, str], ModelSpec | None]()
         self._sealed = False
 
-    def take(self, other: ModelSpecs) -> None:
+    def merge(self, other: ModelSpecs) -> None:
         """Add all settings that another object has read."""
         self._environments.answers |= other._environments.answers
         self._specs.answers |= other._specs.answers
@@ -107,7 +107,7 @@ class ModelSpecs:
         # The user has approved the settings read so far, and a file may change between approval and run.
         self._sealed = True
 
-    def find(self, runs: Iterable[PlannedRun]) -> None:
+    def load(self, runs: Iterable[PlannedRun]) -> None:
         """Read all settings that the runs need.
 
         Errors are ignored here, because the runs report them."""

@@ -60,7 +60,7 @@ class OwnCalls:
         self._audit = audit
         self._judge = judge
 
-    async def set_up(self) -> None:
+    async def run_setup(self) -> None:
         """Make the calls of `setup` in order.
 
         Raises ToolsError, naming the call, if a call fails."""

@@ -112,7 +112,7 @@ class Selection:
     case_ids: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
 
-    def takes(self, suite: Suite, case: Case) -> bool:
+    def includes(self, suite: Suite, case: Case) -> bool:
         return self.includes_case(case.id, (*suite.tags, *case.tags))
 
     def includes_case(self, case_id: str, tags: Iterable[str]) -> bool:
@@ -130,7 +130,7 @@ OwnModels = Mapping[str, OpenOwnModel]
 
 NO_OWN_MODELS: OwnModels = MappingProxyType({})
 
-EVERYTHING = Selection()
+ALL_CASES = Selection()
 
 EarlierInstructions = Mapping[Path, Mapping[str, str]]
 """The instructions sent to earlier runs of a resumed batch, by suite and server; "" means no instructions.
@@ -243,7 +243,7 @@ def plan_runs(
         if file.suite is None:
             continue
         for written in file.suite.cases:
-            if not selection.takes(file.suite, written):
+            if not selection.includes(file.suite, written):
                 continue
             case = with_grader(written, by, repeat_rule)
             chosen = _variants_of_case(case, variants)

@@ -17,12 +17,12 @@ from workbench.checks.clock import Clock, clock_at, fixed_clock
 from workbench.checks.patterns import CheckError, SpentTime
 from workbench.config.models import ConfigError, Price
 from workbench.dataclasses import CachedByIdentity, dataclass
-from workbench.engine.agent_loop import RunRequest, StepNotJudgedError, fail, run_case
+from workbench.engine.agent_loop import RunRequest, StepNotJudgedError, record_failed_start, run_case
 from workbench.engine.checkpoint import RunControl
 from workbench.engine.conversation import ConditionEvaluator, Conversation, ConversationUser
 from workbench.engine.events import BatchListener, RunDone, RunEvent
 from workbench.engine.executor import AskPermission, Permission
-from workbench.engine.judges import RunJudge, judged
+from workbench.engine.judges import RunJudge, grade_with_judge
 from workbench.engine.model_specs import cost_of
 from workbench.engine.own_calls import OwnCalls
 from workbench.engine.plan import (
@@ -92,11 +92,11 @@ class RunContext:
     price_of: Callable[[PlannedRun], Price | None] = lambda _planned: None
     """Returns the price of a run's model; `None` if it is unknown."""
     judge_of: Callable[[PlannedRun], RunJudge | None] = lambda _planned: None
-    speaker_of: Callable[[PlannedRun, Recorder, ConditionEvaluator], ConversationUser | None] = lambda *_run: None
+    user_of: Callable[[PlannedRun, Recorder, ConditionEvaluator], ConversationUser | None] = lambda *_run: None
     """Returns the user of a conversation without a script: a played user or a recorded user."""
     control_of: Callable[[PlannedRun, RunGrading], RunControl | None] = lambda _planned, _grading: None
     """Returns the control that may hold a run."""
-    instructions: EarlierInstructions = field(default_factory=dict)
+    earlier_instructions: EarlierInstructions = field(default_factory=dict)
     """The server instructions sent to earlier runs of a resumed batch. New runs get the same instructions."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     """Returns the current time, for runs whose clock has no fixed time."""
@@ -106,7 +106,7 @@ class RunContext:
     """Returns the names of variables that every started command gets."""
     ready: Callable[[], Awaitable[None]] = no_wait
     """Awaited before the first run begins."""
-    stored: Callable[[], Awaitable[None]] = no_wait
+    wait_until_stored: Callable[[], Awaitable[None]] = no_wait
     """Awaited after each run, before the next run starts in its place."""
 
 
@@ -155,15 +155,17 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
             await model.start()
             tools = await _open_tools(planned, context, clock)
     except asyncio.CancelledError:
-        return result_of(planned, Status.STOPPED, fail(request, RunFinished("stopped"), _recorder(planned, context)))
+        return result_of(
+            planned, Status.STOPPED, record_failed_start(request, RunFinished("stopped"), _recorder(planned, context))
+        )
     except (ModelError, ToolsError) as error:
         finish = RunFinished("error", str(error))
         if isinstance(error, ServerError):
             finish = replace(finish, server_output=error.output)
-        failed = fail(request, finish, _recorder(planned, context))
+        failed = record_failed_start(request, finish, _recorder(planned, context))
         return result_of(planned, Status.ERROR, failed, error=str(error))
     try:
-        return await _made(planned, context, request, tools, model, subject, clock)
+        return await _run_and_grade(planned, context, request, tools, model, subject, clock)
     finally:
         try:
             if agent is not None:
@@ -210,7 +212,7 @@ def _close_opened(opening: asyncio.Future[Toolbox]) -> None:
         opening.result().close()
 
 
-async def _made(
+async def _run_and_grade(
     planned: PlannedRun,
     context: RunContext,
     request: RunRequest,
@@ -256,7 +258,7 @@ def _user_of(planned: PlannedRun, context: RunContext, recorder: Recorder, gradi
     table = planned.case.conversation
     if table is None:
         return None
-    return Conversation(table, recorder, grading, context.speaker_of(planned, recorder, grading))
+    return Conversation(table, recorder, grading, context.user_of(planned, recorder, grading))
 
 
 def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> SubjectRun:
@@ -407,7 +409,7 @@ async def _open_tools(planned: PlannedRun, context: RunContext, clock: Clock | N
         execute=execute,
         grant=grant,
         changes=changed_tools(planned.variant),
-        instructions=context.instructions.get(path, {}),
+        instructions=context.earlier_instructions.get(path, {}),
         clock=clock,
         of_subject=planned.subject is not None and planned.subject.has_own_tools,
     )
@@ -463,7 +465,7 @@ class RunGrading:
         def grade(context: CheckContext) -> StepGrade:
             return grade_step(self._planned.suite, self._planned.case, trajectory, step, context)
 
-        graded = await self.attempted(grade, trajectory)
+        graded = await self.result_or_reason(grade, trajectory)
         if isinstance(graded, str):
             raise StepNotJudgedError(f"step {step} cannot be judged: {graded}")
         return graded.status == Status.FAILED
@@ -488,7 +490,7 @@ class RunGrading:
             return graded._replace(grades=(*graded.grades, *others())), tuple
 
         try:
-            graded = await self.attempted(grade, trajectory)
+            graded = await self.result_or_reason(grade, trajectory)
         except asyncio.CancelledError:
             # The run was stopped during grading. Its trajectory is complete, but a run without grades has not passed.
             return result_of(planned, Status.STOPPED, trajectory)
@@ -513,7 +515,7 @@ class RunGrading:
             deciding = planned.settings.grading.by
             return tuple([Grade(by, None, Status.ERROR, why, status=Status.ERROR) for by in GRADERS if by != deciding])
 
-    async def attempted(self, grade: Callable[[CheckContext], _Graded], trajectory: Trajectory) -> _Graded | str:
+    async def result_or_reason(self, grade: Callable[[CheckContext], _Graded], trajectory: Trajectory) -> _Graded | str:
         """Return the result of `grade`, or the reason why the run cannot be graded."""
 
         async def in_time(ask: Judge | None) -> _Graded:
@@ -527,7 +529,7 @@ class RunGrading:
         try:
             if self.judge is None:
                 return await in_time(None)
-            return await judged(in_time, self.judge)
+            return await grade_with_judge(in_time, self.judge)
         except TimeoutError:
             late = f"grading did not end within {seconds_text(GRADING_TIMEOUT_S)}"
             return f"{late}: check the suite's Python checks and patterns"

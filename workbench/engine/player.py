@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.dataclasses import dataclass, json_text
 from workbench.engine.agent_loop import ask
-from workbench.engine.conversation import ConditionEvaluator, UserError, decided
+from workbench.engine.conversation import ConditionEvaluator, UserError, evaluate_condition
 from workbench.engine.judges import parse_json_alone
 from workbench.engine.model_specs import cost_of
 from workbench.engine.player_cache import PlayerCache
 from workbench.engine.recorder import Recorder, TimeLimit
-from workbench.engine.script import heard_answers, released_facts, said_in
+from workbench.engine.script import heard_answers, released_facts, user_messages
 from workbench.numerals import seconds_text
 from workbench.providers.model import Model, ModelError, ModelRequest, RetryPolicy
 from workbench.startup import late_pattern
@@ -95,7 +95,7 @@ class PlayerAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class PlayerCost:
     """The cost of one answer of the player. It is empty for a cached answer."""
 
     usage: Usage | None = None
@@ -116,7 +116,7 @@ class PlayerModel:
 class Player:
     """The played user of one run. `repeat` distinguishes the repeats of a case."""
 
-    may_differ = True
+    can_retry = True
 
     def __init__(
         self,
@@ -139,13 +139,13 @@ class Player:
         table = self._table
         if turn == 1 and table.opening is not None and not _in_turn(trajectory, turn):
             return UserSaid(turn, table.opening, "opening")
-        released = await decided(
+        released = await evaluate_condition(
             self._decisions, trajectory, lambda context: released_facts(table, trajectory, context)
         )
         # The person who steps through the run may have asked for another message.
         refused = [*trajectory.user_turns[-1].refused] if _in_turn(trajectory, turn) else []
         for attempt in range(len(refused) + 1, len(refused) + table.tries + 1):
-            answer, cost = await self._asked(turn, question_of(table, released, trajectory, refused), tuple(released))
+            answer, cost = await self._asked(turn, player_prompt(table, released, trajectory, refused), tuple(released))
             fault, detail = answer.fault, ""
             if fault is None:
                 fault, detail = find_fault(answer, table, released, trajectory)
@@ -156,13 +156,13 @@ class Player:
             self._recorder.emit(refused[-1])
         raise UserError(broken_rules([each for each in refused if each.fault != "asked again"]))
 
-    async def _asked(self, turn: int, question: str, released: tuple[str, ...]) -> tuple[PlayerAnswer, Cost]:
+    async def _asked(self, turn: int, question: str, released: tuple[str, ...]) -> tuple[PlayerAnswer, PlayerCost]:
         model, system = self._model, self._table.prompt or SYSTEM
         key = model.cache.key(model.spec, PROMPT, system, question, self._repeat if self._table.vary else None)
         known = model.cache.find(key)
         self._recorder.emit(UserRequestStarted(turn, model.spec.name, known is not None, released))
         if known is not None:
-            return PlayerAnswer(known.get("text"), known.get("end"), known.get("why")), Cost()
+            return PlayerAnswer(known.get("text"), known.get("end"), known.get("why")), PlayerCost()
         try:
             answer, cost = await _ask(model, system, question)
         except (ModelError, ConfigError, TrajectoryError) as error:
@@ -171,7 +171,7 @@ class Player:
             late = seconds_text(PLAYER_TIMEOUT_S)
             raise UserError(f"the user's model did not answer: {model.spec.name} took longer than {late}") from None
         if answer.fault is None:
-            model.cache.keep(key, {"text": answer.text, "end": answer.end, "why": answer.why}, question)
+            model.cache.store(key, {"text": answer.text, "end": answer.end, "why": answer.why}, question)
         return answer, cost
 
 
@@ -179,7 +179,7 @@ def _in_turn(trajectory: Trajectory, turn: int) -> bool:
     return bool(trajectory.user_turns) and trajectory.user_turns[-1].number == turn
 
 
-def _reply(turn: int, answer: PlayerAnswer, cost: Cost) -> UserSaid | UserEnded:
+def _reply(turn: int, answer: PlayerAnswer, cost: PlayerCost) -> UserSaid | UserEnded:
     end: UserEnd = "done" if answer.end == "done" else "gave up"
     if answer.text is None:
         return UserEnded(turn, end, answer.why, cost.usage, cost.latency_ms, cost.usd)
@@ -187,7 +187,7 @@ def _reply(turn: int, answer: PlayerAnswer, cost: Cost) -> UserSaid | UserEnded:
     return UserSaid(turn, answer.text, "model", None, said_end, cost.usage, cost.latency_ms, cost.usd)
 
 
-async def _ask(model: PlayerModel, system: str, question: str) -> tuple[PlayerAnswer, Cost]:
+async def _ask(model: PlayerModel, system: str, question: str) -> tuple[PlayerAnswer, PlayerCost]:
     opened = model.open()
     recorder = Recorder("user", time.monotonic, lambda _event: None)
     messages, tools = (Message("user", question),), (SAY_TOOL, LEAVE_TOOL)
@@ -202,7 +202,7 @@ async def _ask(model: PlayerModel, system: str, question: str) -> tuple[PlayerAn
             answer = await ask(opened, ModelRequest(2, system, messages, ()), recorder, model.retries, limit)
     assert isinstance(answer, Round), "a player is never an agent with a loop of its own"
     asked = recorder.trajectory
-    return answer_in(answer), Cost(asked.usage, asked.model_latency_ms, cost_of(asked, model.spec.price))
+    return answer_in(answer), PlayerCost(asked.usage, asked.model_latency_ms, cost_of(asked, model.spec.price))
 
 
 def answer_in(answer: Round) -> PlayerAnswer:
@@ -235,7 +235,7 @@ def _read(text: object, left: object, given: Mapping[str, object]) -> PlayerAnsw
     return PlayerAnswer(text.strip(), None if end is None else str(end))
 
 
-def question_of(
+def player_prompt(
     table: UserTable, released: Mapping[str, str], trajectory: Trajectory, refused: Sequence[UserRefused]
 ) -> str:
     """Return the prompt of the player. It has the goal, style, facts, conversation and refused messages."""
@@ -299,7 +299,7 @@ def find_fault(
     for name, fact in table.withheld.items():
         if name not in released and _holds_word(text, fact.value):
             return "told early", fact.value
-    by_person = [said.text for said in said_in(trajectory) if said.by == "person"]
+    by_person = [said.text for said in user_messages(trajectory) if said.by == "person"]
     known = [
         table.goal or "",
         table.opening or "",
@@ -314,7 +314,7 @@ def find_fault(
             return "invented", _as_written(match[0], text)
     if _AGENT_PHRASES.search(text):
         return "spoke as the assistant", ""
-    if any(text == said.text for said in said_in(trajectory)):
+    if any(text == said.text for said in user_messages(trajectory)):
         return "twice word for word", ""
     return None, ""
 

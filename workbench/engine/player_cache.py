@@ -16,7 +16,7 @@ from workbench.engine.line_file import append_line
 
 _logger = logging.getLogger(__name__)
 
-Kept = Mapping[str, str | None]
+StoredAnswer = Mapping[str, str | None]
 """The stored fields of an answer."""
 
 
@@ -29,7 +29,7 @@ class PlayerCache:
     def __init__(self, file: Path, secrets: Secrets) -> None:
         self._file = file
         self._secrets = secrets
-        self._known: dict[str, Kept] | None = None
+        self._known: dict[str, StoredAnswer] | None = None
         self._lock = threading.Lock()
 
     def key(self, spec: ModelSpec, version: int, system: str, question: str, repeat: int | None) -> str:
@@ -39,14 +39,14 @@ class PlayerCache:
         asked = json_text([model, version, system, question, repeat])
         return hashlib.sha256(asked.encode(errors="surrogatepass")).hexdigest()
 
-    def find(self, key: str) -> Kept | None:
+    def find(self, key: str) -> StoredAnswer | None:
         """Return a stored answer; `None` if there is none."""
         with self._lock:
             if self._known is None:
                 self._known = self._read()
             return self._known.get(key)
 
-    def keep(self, key: str, answer: Kept, question: str) -> None:
+    def store(self, key: str, answer: StoredAnswer, question: str) -> None:
         """Store an answer; `question` is the text that was asked."""
         with self._lock:
             assert self._known is not None, "an answer is looked up before it is asked for"
@@ -59,8 +59,8 @@ class PlayerCache:
             except (OSError, ValueError) as error:
                 _logger.warning("an answer of the user's model is not kept in %s: %s", self._file, error)
 
-    def _read(self) -> dict[str, Kept]:
-        known: dict[str, Kept] = {}
+    def _read(self) -> dict[str, StoredAnswer]:
+        known: dict[str, StoredAnswer] = {}
         try:
             lines = self._file.read_bytes().split(b"\n")
         except FileNotFoundError:

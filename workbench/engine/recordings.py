@@ -87,7 +87,7 @@ class RecordingLines:
         self._excerpts = excerpts or Excerpts()
         self._parts = SuiteParts(secrets)
 
-    def prepare(self, runs: Iterable[PlannedRun]) -> None:
+    def parse_suites(self, runs: Iterable[PlannedRun]) -> None:
         """Parse the suites of runs in advance, so that the first run need not wait."""
         for run in {run.file.path: run for run in runs}.values():
             self._excerpts.of(run.file, run.case.id)
@@ -118,11 +118,11 @@ class RecordingLines:
         """Return the last line of a run's recording, which holds the redacted result."""
         return _result_line(redacted_result(result, self._parts, planned.case))
 
-    def whole(self, planned: PlannedRun, events: Iterable[Event], result: RunResult | None) -> Iterator[str]:
+    def all_lines(self, planned: PlannedRun, events: Iterable[Event], result: RunResult | None) -> Iterator[str]:
         """Yield all lines of a run. Without `result`, the run has not ended, and the last line is missing."""
         yield self.header(planned)
         if result is None:
-            yield from map(event_to_line, self.redaction().pass_all(events))
+            yield from map(event_to_line, self.redaction().redact_all(events))
         else:
             stored, redacted = redacted_run(events, result, self._parts, planned.case)
             yield from map(event_to_line, stored)
@@ -156,7 +156,7 @@ class Recordings:
     def listener(self, runs: Iterable[PlannedRun]) -> BatchListener:
         """Return a batch listener that records these runs."""
         planned = {run.run_id: run for run in runs}
-        self._lines.prepare(planned.values())
+        self._lines.parse_suites(planned.values())
 
         def record(event: BatchEvent) -> None:
             if isinstance(event, RunEvent):
@@ -177,7 +177,7 @@ class Recordings:
                 self._open[run_id].write(self._lines.header(run))
             file = self._open.get(run_id)
             if file is not None:
-                for shown in self._redactions[run_id].take(event):
+                for shown in self._redactions[run_id].add(event):
                     file.write(event_to_line(shown))
                 now_s = self._clock()
                 if isinstance(event.payload, _FLUSHED_EVENTS) or now_s - file.flushed_s > _FLUSH_INTERVAL_S:
@@ -202,7 +202,7 @@ class Recordings:
             if self._only_failed and result.status not in (Status.FAILED, Status.ERROR):
                 file.remove()
             else:
-                for shown in self._redactions[result.run_id].rest():
+                for shown in self._redactions[result.run_id].flush():
                     file.write(event_to_line(shown))
                 file.write(self._lines.result(planned[result.run_id], result))
                 file.finish()
@@ -240,7 +240,7 @@ def save_recording(
     Runs of one suite share `excerpts`, which parse the suite once. Raises RecordingError when the file cannot be
     written.
     """
-    lines = RecordingLines(secrets, lambda: started_at, excerpts).whole(planned, events, result)
+    lines = RecordingLines(secrets, lambda: started_at, excerpts).all_lines(planned, events, result)
     stem = secrets.redacted((planned.file.path.stem, planned.case.id, planned.model))
     return _new_file(folder, _stem(*stem), 1, lines)
 
@@ -251,7 +251,7 @@ def export_recording(folder: Path, recording: Recording, secrets: Secrets, befor
 
     def written() -> Iterator[str]:
         yield _header_line(header, secrets)
-        yield from map(event_to_line, EventRedaction(parts).pass_all(recording.events))
+        yield from map(event_to_line, EventRedaction(parts).redact_all(recording.events))
         if recording.result is not None:
             case = _recorded_case(recording, suite_of_recording(recording))
             yield _result_line(redacted_result(result_of_recording(recording), parts, case))

@@ -194,7 +194,7 @@ def redacted_run(
     """Return the events and the result of a finished run without secrets.
 
     `RunResult.redacted` lists the redacted places that a check may need."""
-    return tuple(EventRedaction(parts).pass_all(events)), redacted_result(result, parts, case)
+    return tuple(EventRedaction(parts).redact_all(events)), redacted_result(result, parts, case)
 
 
 def redacted_result(result: RunResult, parts: SuiteParts, case: Case | None) -> RunResult:
@@ -232,7 +232,7 @@ class RunRedaction:
             and self._parts.secrets.redacted(run.result.grading) is run.result.grading
         )
         if shared_are_clean and not finder.may_contain(_texts_in_pieces(run.events)):
-            return finder.may_be_in_json
+            return finder.json_may_contain
         return None
 
     def redacted(self, run: FinishedRun) -> FinishedRun:
@@ -310,9 +310,9 @@ class EventRedaction:
     def __init__(self, parts: SuiteParts) -> None:
         self._parts = parts
         self._waiting: deque[_HeldEvent] = deque()
-        self._texts: dict[tuple[type[_Delta], str], _Text] = {}
+        self._texts: dict[tuple[type[_Delta], str], _TextTail] = {}
 
-    def take(self, event: Event) -> list[Event]:
+    def add(self, event: Event) -> list[Event]:
         """Add the next event, and return the redacted events that are decided now."""
         finder = self._parts.secrets.finder
         what = event.payload
@@ -336,11 +336,11 @@ class EventRedaction:
                 slot.shown = self._whole(event)
         return list(self._free())
 
-    def pass_all(self, events: Iterable[Event]) -> Iterator[Event]:
+    def redact_all(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield all events of a run, redacted, up to the run's end."""
         for event in events:
-            yield from self.take(event)
-        yield from self.rest()
+            yield from self.add(event)
+        yield from self.flush()
 
     def _passes_unchanged(self, what: _Delta, finder: Finder) -> bool:
         """Return whether a piece can pass unchanged, because no secret may end or begin in it. Most pieces can."""
@@ -350,9 +350,9 @@ class EventRedaction:
                 return False
         else:
             text, piece = self._text(what, ""), what.text
-        return text.passes(piece, finder)
+        return text.try_pass(piece, finder)
 
-    def rest(self) -> list[Event]:
+    def flush(self) -> list[Event]:
         """Return the events that are still held back at the end of the run."""
         finder = self._parts.secrets.finder
         for key in tuple(self._texts):
@@ -374,10 +374,10 @@ class EventRedaction:
             return event
         return replace(event, payload=shown_what)
 
-    def _text(self, what: _Delta, call_id: str) -> _Text:
+    def _text(self, what: _Delta, call_id: str) -> _TextTail:
         text = self._texts.get((type(what), call_id))
         if text is None:
-            text = self._texts[type(what), call_id] = _Text(self._parts.secrets)
+            text = self._texts[type(what), call_id] = _TextTail(self._parts.secrets)
         return text
 
     def _end(self, key: tuple[type[_Delta], str], finder: Finder) -> None:
@@ -414,7 +414,7 @@ class _HeldEvent:
 
 
 @dataclass(slots=True)
-class _Text:
+class _TextTail:
     """The end of one streamed text, which may belong to a secret.
 
     `undecided` is that end, with the length of each piece. `before` is the text just before the end, which the patterns
@@ -430,7 +430,7 @@ class _Text:
         self.pieces.append((slot, len(piece)))
         self._decide(finder, over=False)
 
-    def passes(self, piece: str, finder: Finder) -> bool:
+    def try_pass(self, piece: str, finder: Finder) -> bool:
         """Return whether a piece can be sent unchanged, and add such a piece to the text."""
         text = self.before + piece
         if self.pieces or finder.undecided_from(text) < len(text) or finder.may_contain(text):
@@ -443,7 +443,7 @@ class _Text:
 
     def _decide(self, finder: Finder, *, over: bool) -> None:
         text, begin = self.before + self.undecided, len(self.before)
-        until, places = finder.decided(text, begin, over=over)
+        until, places = finder.decided_part(text, begin, over=over)
         if not places and until == len(text):
             self._release_unchanged(text)
             return

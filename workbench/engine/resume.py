@@ -70,7 +70,7 @@ class Resumption:
     """The present settings of the models and judges."""
     history: Path
     """The file of the history."""
-    as_then: tuple[str, ...]
+    stored_text_notices: tuple[str, ...]
     """Messages for the user about suites that are run and graded by their stored text."""
     differences: tuple[str, ...]
     """Messages for the user about models and judges whose settings have changed since the batch."""
@@ -132,7 +132,7 @@ def resumable(
     # chose. So only the user's own history is trusted here. In other histories, models count as named by the suites.
     if history.file.resolve() != program.folders.history.resolve():
         missing = [replace(row, model_of_suite=_of_suite(row.model, row.model_of_suite, named)) for row in missing]
-        used = [use._replace(of_suite=_of_suite(use.model, use.of_suite, named)) for use in used]
+        used = [use._replace(is_named_by_suite=_of_suite(use.model, use.is_named_by_suite, named)) for use in used]
     specs = ModelSpecs(program.models, program.environment)
     files: dict[SuiteRef, SuiteFile] = {}
     as_then: list[str] = []
@@ -175,7 +175,7 @@ def resumable(
         handle=BatchHandle(batch.number, places, batch.started_at, resumed_by=batch.resumed_by),
         specs=specs,
         history=history.file,
-        as_then=tuple(as_then),
+        stored_text_notices=tuple(as_then),
         differences=tuple(_differences(batch, used, runs, program, specs)),
         instructions=_earlier_instructions(history, batch, files),
         execute=execute if isinstance(execute, bool) else None,
@@ -237,7 +237,7 @@ def register_model_secrets(program: Program, file: SuiteFile, models: Sequence[M
     runs = []
     for case in file.suite.cases:
         for use in models:
-            runs.append(PlannedRun("", file, case, use.model, 0, use.of_suite))
+            runs.append(PlannedRun("", file, case, use.model, 0, use.is_named_by_suite))
     register_run_secrets(program, runs, specs)
 
 

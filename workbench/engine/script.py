@@ -24,7 +24,7 @@ class Departure:
     why: str | None = None
 
 
-def said_in(trajectory: Trajectory) -> tuple[UserSaid, ...]:
+def user_messages(trajectory: Trajectory) -> tuple[UserSaid, ...]:
     return tuple([turn.said for turn in trajectory.user_turns if turn.said is not None])
 
 
@@ -38,7 +38,9 @@ def heard_answers(trajectory: Trajectory) -> tuple[str, ...]:
     return tuple([each.text for each in trajectory.rounds if is_text_answer(each)])
 
 
-def holds(condition: TurnCondition, answer: str | None, called: Iterable[str], context: CheckContext) -> bool:
+def turn_condition_holds(
+    condition: TurnCondition, answer: str | None, called: Iterable[str], context: CheckContext
+) -> bool:
     """Return whether a condition holds.
 
     `answer` is the model's latest text answer, `None` before the first one. `called` holds the names of the tools
@@ -56,7 +58,7 @@ def next_scripted_message(user: UserTable, trajectory: Trajectory, context: Chec
     """Return the next message of a script: the first unsaid one whose condition holds, in the order of the file.
 
     Raises CheckError."""
-    said = said_in(trajectory)
+    said = user_messages(trajectory)
     left = _unsaid(user, said)
     turn = len(said) + 1
     if not left:
@@ -64,7 +66,7 @@ def next_scripted_message(user: UserTable, trajectory: Trajectory, context: Chec
     heard, called = heard_answers(trajectory), tools_of(trajectory.calls)
     answer = heard[-1] if heard else None
     for message in left:
-        if holds(message.when, answer, called, context):
+        if turn_condition_holds(message.when, answer, called, context):
             return UserSaid(turn, message.say, "script", message.id, message.end)
     if len([each for each in said if each.by == "otherwise"]) >= user.patience:
         why = f'nothing is left to say in turn {turn}: no "when" holds (the answer: "{_shortened(answer or "")}")'
@@ -96,7 +98,7 @@ def released_facts(user: UserTable, trajectory: Trajectory, context: CheckContex
         if not is_text_answer(each):
             continue
         for name, fact in user.withheld.items():
-            if name not in released and holds(fact.when, each.text, called, context):
+            if name not in released and turn_condition_holds(fact.when, each.text, called, context):
                 released[name] = fact.value
     return {name: released[name] for name in user.facts if name in released}
 
@@ -109,7 +111,7 @@ def is_stop_reached(user: UserTable, trajectory: Trajectory, context: CheckConte
         return False
     last = trajectory.rounds[-1] if trajectory.rounds else None
     answer = last.text if last is not None and is_text_answer(last) else None
-    return holds(user.stop, answer, tools_of(trajectory.calls), context)
+    return turn_condition_holds(user.stop, answer, tools_of(trajectory.calls), context)
 
 
 def _shortened(text: str) -> str:

@@ -53,7 +53,7 @@ async def execute_by_hand(
     log = AuditLog(program.folders.audit_log, program.secrets)
     # If the call is cancelled, no ServerError is raised and the outcome stays unknown.
     outcome: Outcome = "stopped"
-    started = await pool.started(suite_file, server, grant)
+    started = await pool.running_server(suite_file, server, grant)
     # The log entry is written before the call is sent. So the log also has a call that kills the program.
     audited = log.begin(caller, call, server.name, "by hand")
     began_s = clock()
@@ -113,11 +113,11 @@ class ServerControl:
 
         return self._engine.submit(stop())
 
-    def changed(self, server: SuiteServer, seen: ServerStatus) -> Future[ServerStatus]:
+    def wait_for_change(self, server: SuiteServer, seen: ServerStatus) -> Future[ServerStatus]:
         """Wait until the status of a server differs from `seen`, and return the new status."""
 
         async def wait() -> ServerStatus:
-            await self._pool.changed(*server, seen.tools)
+            await self._pool.wait_for_change(*server, seen.tools)
             return self._pool.status(*server)
 
         return self._engine.submit(wait())
@@ -132,7 +132,7 @@ class ServerControl:
         async def listed() -> tuple[tuple[ToolDefinition, ...], ...]:
             pool = ServerPool(program)
             try:
-                started = await asyncio.gather(*(pool.started(*server, grant) for server in servers))
+                started = await asyncio.gather(*(pool.running_server(*server, grant) for server in servers))
                 tools = []
                 for server in started:
                     tools.append(tuple(map(program.secrets.redacted, server.tools)))
@@ -158,7 +158,7 @@ class ServerControl:
     async def _start(self, server: SuiteServer, grant: Grant) -> ServerStatus:
         await self._stop_if_down(server)
         try:
-            await self._pool.started(*server, grant)
+            await self._pool.running_server(*server, grant)
         except ServerError as error:
             return ServerStatus("down", reason=str(error), output=error.output)
         except UntrustedError as error:

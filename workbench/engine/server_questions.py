@@ -10,15 +10,15 @@ from workbench.engine.recorder import Recorder
 from workbench.tools.answer import ToolsError
 from workbench.tools.case_answers import Answers
 from workbench.tools.mocks import AskJudge
-from workbench.tools.questions import Question, Reply
+from workbench.tools.questions import ServerQuestion, ServerReply
 from workbench.trajectory.events import ToolCall
 
-Review = Callable[[Question, Reply], Awaitable[Reply]]
+Review = Callable[[ServerQuestion, ServerReply], Awaitable[ServerReply]]
 """A function that gets the reply of the suite's answers and returns the reply to send. A person may change the
 reply."""
 
 
-async def as_answered(question: Question, reply: Reply) -> Reply:
+async def as_answered(question: ServerQuestion, reply: ServerReply) -> ServerReply:
     """Return every reply unchanged."""
     return reply
 
@@ -43,11 +43,11 @@ class CallQuestions:
         # A server may send several requests at a time, but a person answers them one after another.
         self._one = asyncio.Lock()
 
-    async def __call__(self, question: Question) -> Reply:
+    async def __call__(self, question: ServerQuestion) -> ServerReply:
         async with self._one:
             return await self._replied(question)
 
-    async def _replied(self, question: Question) -> Reply:
+    async def _replied(self, question: ServerQuestion) -> ServerReply:
         reply = await self._answers.reply(question, self._call.tool, self._judge)
         if not question.undeclared:
             reply = await self._review(question, reply)

@@ -9,7 +9,7 @@ from typing import Literal
 from workbench.checks.check import CheckContext, Checks, CheckVerdict
 from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
-from workbench.engine.breakpoints import Breakpoint, ConditionError, why_break
+from workbench.engine.breakpoints import Breakpoint, ConditionError, break_reason
 from workbench.engine.checkpoint import AddMessage, Command, Continue, EditArguments, EditResult, HoldPoint, refusal
 from workbench.engine.events import BatchEvent, BatchListener, RequestHeld, RunDone, RunEvent
 from workbench.engine.plan import PlannedRun
@@ -22,7 +22,7 @@ from workbench.tools.answer import ToolsError
 from workbench.tools.mocks import condition_holds
 from workbench.trajectory.events import JsonValue, RunFinished
 
-Until = Literal["stop", "round", "end"]
+StepTarget = Literal["stop", "round", "end"]
 """The point up to which a run continues: the next checkpoint, the next model request, or the run's end. A breakpoint
 may hold it earlier."""
 
@@ -45,19 +45,19 @@ async def no_breakpoint(point: HoldPoint) -> str | None:
 class Stepper:
     """Lets a person step through one run, on the engine's loop.
 
-    `until` is the first point up to which the run continues. `why_break` evaluates the breakpoints."""
+    `until` is the first point up to which the run continues. `break_reason` evaluates the breakpoints."""
 
     def __init__(
-        self, until: Until = "end", why_break: BreakReason = no_breakpoint, on_held: OnHeld = ignore_hold
+        self, until: StepTarget = "end", why_break: BreakReason = no_breakpoint, on_held: OnHeld = ignore_hold
     ) -> None:
-        self._until: Until = until
+        self._until: StepTarget = until
         self._why_break = why_break
         self._on_held = on_held
         self.held: HoldPoint | None = None
         """The point where the run is held; `None` while it continues."""
         self._commands: asyncio.Queue[Command] = asyncio.Queue()
 
-    async def why_hold(self, point: HoldPoint) -> str | None:
+    async def hold_reason(self, point: HoldPoint) -> str | None:
         """Return the reason to hold the run, which is a breakpoint or the end of a step; `None` to let it continue."""
         why = await self._why_break(point)
         if why is None and (self._until == "stop" or (self._until == "round" and point.at == "request")):
@@ -74,7 +74,7 @@ class Stepper:
         finally:
             self.held = None
 
-    def go_on(self, until: Until, hold: int | None) -> str | None:
+    def continue_until(self, until: StepTarget, hold: int | None) -> str | None:
         """Let the run continue up to `until`, or return the reason why it cannot.
 
         `hold` is the hold that the caller saw (`HoldPoint.hold`). For a run that was not held, `hold` is `None`, and
@@ -90,7 +90,7 @@ class Stepper:
             self._commands.put_nowait(Continue())
         return None
 
-    def do(self, command: Command, hold: int) -> str | None:
+    def apply(self, command: Command, hold: int) -> str | None:
         """Apply a command to the run, or return the reason why it cannot be applied.
 
         The run must still be at the hold that the caller saw."""
@@ -100,7 +100,7 @@ class Stepper:
         if why_not is not None:
             return why_not
         if not isinstance(command, EditArguments | EditResult | AddMessage):
-            self.held = None  # as in `go_on`: the run continues with this command
+            self.held = None  # as in `continue_until`: the run continues with this command
         self._commands.put_nowait(command)
         return None
 
@@ -115,7 +115,7 @@ def _elsewhere(now: int | None) -> str:
     return "the run has moved on to another stop"
 
 
-_OVER = "the run has finished"
+_RUN_FINISHED = "the run has finished"
 
 
 class Steppers:
@@ -126,11 +126,11 @@ class Steppers:
     def __init__(self, listener: BatchListener) -> None:
         self._listener = listener
         self.breakpoints: tuple[Breakpoint, ...] = ()
-        self._waiting: dict[str, Until] = {}
+        self._waiting: dict[str, StepTarget] = {}
         """The `until` of each run that has not begun, because it waits for its turn or its servers."""
         self._of_runs: dict[str, Stepper] = {}
 
-    def expect(self, runs: Sequence[PlannedRun], until: Until) -> None:
+    def prepare(self, runs: Sequence[PlannedRun], until: StepTarget) -> None:
         """Prepare for runs that will begin and then continue up to `until`."""
         self._waiting.update((run.run_id, until) for run in runs)
 
@@ -139,7 +139,7 @@ class Steppers:
         conditions = _BreakpointConditions(planned, grading)
 
         async def why(point: HoldPoint) -> str | None:
-            return await why_break(self.breakpoints, point, conditions.hold, conditions.failing)
+            return await break_reason(self.breakpoints, point, conditions.hold, conditions.failing)
 
         async def show_request(point: HoldPoint) -> None:
             # Render the request again after each change, because it includes the person's messages.
@@ -157,30 +157,30 @@ class Steppers:
         stepper = self._of_runs[planned.run_id] = Stepper(until, why, show_request)
         return stepper
 
-    def take(self, event: BatchEvent) -> None:
+    def on_event(self, event: BatchEvent) -> None:
         """Remove the stepper of a run that has ended. This method is a listener of the batch."""
         if isinstance(event, RunDone):
             self._end(event.result.run_id)
         elif isinstance(event, RunEvent) and isinstance(event.event.payload, RunFinished):
             self._end(event.event.run_id)  # only grading follows, which cannot be held
 
-    def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
-        """Let a run continue up to `until` like `Stepper.go_on`, or return the reason why it cannot."""
+    def continue_until(self, run_id: str, until: StepTarget, hold: int | None) -> str | None:
+        """Let a run continue up to `until` like `Stepper.continue_until`, or return the reason why it cannot."""
         # The run has not begun yet. It will first continue up to this point.
         if run_id in self._waiting:
             self._waiting[run_id] = until
             return None
         stepper = self._of_runs.get(run_id)
         if stepper is None:
-            return _OVER
-        return stepper.go_on(until, hold)
+            return _RUN_FINISHED
+        return stepper.continue_until(until, hold)
 
-    def do(self, run_id: str, command: Command, hold: int) -> str | None:
+    def apply(self, run_id: str, command: Command, hold: int) -> str | None:
         """Apply a command to a held run like `Stepper.do`, or return the reason why it cannot be applied."""
         stepper = self._of_runs.get(run_id)
         if stepper is None:
-            return _OVER
-        return stepper.do(command, hold)
+            return _RUN_FINISHED
+        return stepper.apply(command, hold)
 
     def _end(self, run_id: str) -> None:
         self._waiting.pop(run_id, None)
@@ -220,14 +220,14 @@ class _BreakpointConditions:
         """Return the problem of the call at a point; `None` if there is none.
 
         Raises ConditionError."""
-        trajectory = point.so_far()
+        trajectory = point.current_trajectory()
         assert point.call is not None
         ids = [record.call.id for record in trajectory.calls]
         # Take the last call with this id, because a discarded answer may have used the same id.
         call = len(ids) - 1 - ids[::-1].index(point.call.call.id)
         planned = self._planned
-        # The tuple distinguishes the result from an error of `attempted`, which is a text too.
-        found = await self._grading.attempted(
+        # The tuple distinguishes the result from an error of `result_or_reason`, which is a text too.
+        found = await self._grading.result_or_reason(
             lambda outside: (fault_of_call(planned.suite, planned.case, trajectory, call, outside),), trajectory
         )
         if isinstance(found, str):

@@ -14,7 +14,7 @@ from typing import Any
 
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass, json_text, parsed_json
-from workbench.engine.agent_loop import RunRequest, start
+from workbench.engine.agent_loop import RunRequest, emit_start
 from workbench.engine.external_run import RunDocumentError, external_payloads, parse_run_document
 from workbench.engine.own_calls import OwnCalls
 from workbench.engine.recorder import Recorder, TimeLimit
@@ -25,8 +25,8 @@ from workbench.suite.case_rows import with_columns
 from workbench.suite.model import Mock, Subject, Suite
 from workbench.suite.render import to_toml_data
 from workbench.tools.answer import ServerError, ToolsError
-from workbench.tools.connection import MissingVariableError, filled, inherited_variables
-from workbench.tools.server_process import ends_within, left_behind, new_mark, signal_group, started_process
+from workbench.tools.connection import MissingVariableError, expand_variables, inherited_variables
+from workbench.tools.server_process import ends_within, kill_left_behind, new_mark, signal_group, started_process
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import FinishReason, Message, RequestStarted, RunFinished, ToolDefinition
 from workbench.trajectory.external_run import ExternalRun
@@ -41,16 +41,16 @@ _POLL_S = 0.01
 
 
 @dataclass(frozen=True)
-class Ended:
+class ProgramResult:
     """The end of a program: its exit code, its output and the end of its standard error.
 
-    The exit code is negative for a signal. With `too_much`, the program was killed because its output exceeded the
-    limit."""
+    The exit code is negative for a signal. With `output_too_large`, the program was killed because its output exceeded
+    the limit."""
 
     code: int
     output: bytes
     errors: bytes
-    too_much: bool = False
+    output_too_large: bool = False
 
     @property
     def last_error(self) -> str:
@@ -72,7 +72,7 @@ async def run_program(
     *,
     folder: Path,
     environment: Mapping[str, str],
-) -> Ended:
+) -> ProgramResult:
     """Run a command to its end, with `text` as its standard input.
 
     When the command ends, writes too much or is cancelled, all processes that it started are killed. Raises OSError
@@ -97,7 +97,7 @@ async def run_program(
             await asyncio.wait(reading, timeout=_DRAIN_S)
     finally:
         signal_group(process, hard=True)
-        for pid, left in left_behind(process, mark):
+        for pid, left in kill_left_behind(process, mark):
             _logger.warning("process %d was left behind by %s, and killed: %s", pid, words[0], left)
         try:
             await ends_within(process, _REAP_S)
@@ -109,7 +109,7 @@ async def run_program(
             process._transport.close()  # type: ignore[attr-defined]  # as in `StdioTransport`
     if code is None:
         code = -signal.SIGKILL
-    return Ended(code, bytes(output.kept), bytes(errors.kept), output.too_much)
+    return ProgramResult(code, bytes(output.kept), bytes(errors.kept), output.too_much)
 
 
 class _OutputCollector:
@@ -177,10 +177,10 @@ async def run_subject(
 
     The events of the subject's calls are emitted after the subject ends."""
     seconds = run.subject.timeout_s or request.settings.limits.timeout_s
-    start(request, tools, recorder, None, tools.notices, _offered(tools))
+    emit_start(request, tools, recorder, None, tools.notices, _offered(tools))
     try:
         if own_calls is not None:
-            await own_calls.set_up()
+            await own_calls.run_setup()
         recorder.emit(RequestStarted(1))
         began = recorder.clock()
         async with TimeLimit(seconds):
@@ -208,7 +208,7 @@ async def run_subject(
 
 
 def _tell(answered: ExternalRun, request: RunRequest, recorder: Recorder, took_ms: float) -> RunFinished:
-    first, *others = external_payloads(answered.timed(took_ms).rounds)
+    first, *others = external_payloads(answered.with_latency(took_ms).rounds)
     assert isinstance(first, RequestStarted)  # it was emitted when the subject was asked
     for payload in others:
         recorder.emit(payload)
@@ -225,7 +225,7 @@ async def _ask(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str
     try:
         given = {}
         for name, value in subject.env.items():
-            given[name] = filled(value, run.environment, run.secrets)
+            given[name] = expand_variables(value, run.environment, run.secrets)
     except MissingVariableError as error:
         raise SubjectError(f"{who} is not started: the variable {error.name} is not set") from error
     # The subject gets only a part of the environment, because the rest may hold keys of other programs.
@@ -241,9 +241,9 @@ async def _ask(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str
     return _read(ended, who)
 
 
-def _read(ended: Ended, who: str) -> ExternalRun:
+def _read(ended: ProgramResult, who: str) -> ExternalRun:
     error_text = f": {ended.last_error}" if ended.last_error else ""
-    if ended.too_much:
+    if ended.output_too_large:
         raise SubjectError(MAX_OUTPUT_BYTES.reached(who=who))
     if ended.code != 0:
         raise SubjectError(f"{who} {ended.how}{error_text}")

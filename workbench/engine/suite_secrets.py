@@ -41,7 +41,7 @@ def register_secrets(program: Program, folder: Path, suite: Suite | None = None,
     The secrets are the values in `.env`, the keys of the folder's models, and the server settings of `suite`. Tokens in
     the suite's `text` are not redacted, because the user wrote them there. Raises ConfigError.
     """
-    program.secrets.keep(text)
+    program.secrets.exempt(text)
     environment = program.environment.of(folder)
     names: set[str] = set()
     for spec in program.models.named(folder):
@@ -65,7 +65,7 @@ def exempt_stored_suites(program: Program, history: History, batch: BatchRow) ->
 
     for suite in batch.suites:
         with suppress(HistoryError):
-            program.secrets.keep(history.suite_text(suite))
+            program.secrets.exempt(history.suite_text(suite))
 
 
 def register_run_secrets(program: Program, runs: Iterable[PlannedRun], specs: ModelSpecs) -> None:
@@ -91,7 +91,7 @@ def register_run_secrets(program: Program, runs: Iterable[PlannedRun], specs: Mo
                 )
 
 
-def written_out(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
+def literal_secrets(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
     """Yield a message for each place of a suite with a secret instead of a variable.
 
     A place is a value, a line of a comment, or a line of a text that is not TOML. The messages omit the secrets."""

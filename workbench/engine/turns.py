@@ -141,7 +141,7 @@ def assign_to_steps(rounds: Sequence[ExternalRound], steps: int) -> tuple[Extern
     done = [*rounds[:steps]]
     for later in rounds[steps:]:
         if later.calls:
-            done[steps - 1] = done[steps - 1].joined(later)
+            done[steps - 1] = done[steps - 1].join(later)
         else:
             done.append(later)
     return tuple(done)

@@ -41,43 +41,42 @@ if TYPE_CHECKING:
     from workbench.evaluation.plan import Plan
 
 
-Typed = Mapping[Path, Collection[TypedServer]]
+TypedServers = Mapping[Path, Collection[TypedServer]]
 """The servers typed by the user in this session, by suite path."""
 
-_NOTHING_TYPED: Typed = {}
+_NOTHING_TYPED: TypedServers = {}
 
 
 @dataclass(frozen=True)
 class TypedPart:
     """A request split into the servers that the user typed and all other needs.
 
-    `before` holds the needs of the request and `whole_before` the needs of the whole suite, both before the user typed
+    `before` holds the needs of the request and `all_before` the needs of the whole suite, both before the user typed
     servers. `others` holds the needs of the request without the added servers.
     """
 
     before: SuiteNeeds
-    whole_before: SuiteNeeds
+    all_before: SuiteNeeds
     others: SuiteNeeds
 
 
 @dataclass(frozen=True)
-class Request:
+class ApprovalRequest:
     """The needs of one suite.
 
-    `needs` is the part of `whole` in question, or all of it. `asked` are the models that would be asked now. Unless
-    `must_ask` is set, the suite can be used without trust. `mocks` is true if the suite can run on mocks alone.
-    `of_history` is true if some needs come from the history instead of the suite's file. `typed` is set if the user
-    typed some servers.
-    """
+    `needs` is the part of `all_needs` in question, or all of it. `asked` are the models that would be asked now. Unless
+    `must_ask` is set, the suite can be used without trust. `can_run_on_mocks` is true if the suite can run on mocks
+    alone. `from_history` is true if some needs come from the history instead of the suite's file. `typed` is set if the
+    user typed some servers."""
 
     file: SuiteFile
     needs: SuiteNeeds
-    whole: SuiteNeeds
+    all_needs: SuiteNeeds
     grant: Grant
     asked: frozenset[ModelNeed] = frozenset()
     must_ask: bool = True
-    mocks: bool = False
-    of_history: bool = False
+    can_run_on_mocks: bool = False
+    from_history: bool = False
     typed: TypedPart | None = None
 
     @property
@@ -118,7 +117,7 @@ class Approval:
 class Needs:
     """The needs of runs, servers or gradings when they were read: one request for each suite."""
 
-    requests: tuple[Request, ...]
+    requests: tuple[ApprovalRequest, ...]
     specs: ModelSpecs = field(repr=False)
 
     @classmethod
@@ -128,12 +127,12 @@ class Needs:
         program: Program,
         known: ModelSpecs | None = None,
         *,
-        typed: Typed = _NOTHING_TYPED,
+        typed: TypedServers = _NOTHING_TYPED,
     ) -> Needs:
         """Read the needs of runs; models in `known` are not resolved again."""
         runs = tuple(runs)
         specs = _specs(program, known)
-        specs.find(runs)
+        specs.load(runs)
         listings = StoredListings(program.folders.listings)
         by_suite: dict[Path, list[PlannedRun]] = {}
         for run in runs:
@@ -151,8 +150,8 @@ class Needs:
                 # A suite whose cases are all skipped starts nothing and therefore needs nothing.
                 must_ask=runs_any
                 and (whole.beside_models or bool(asked) or _lets_providers_run_tools(whole, of_suite, specs)),
-                mocks=can_run_on_mocks(file, asked, listings),
-                of_history=file.is_historical or whole != stated,
+                can_run_on_mocks=can_run_on_mocks(file, asked, listings),
+                from_history=file.is_historical or whole != stated,
             )
             requests.append(request)
         # A run reads its key only when it opens its model. Secrets must be known before anything about the runs is
@@ -162,7 +161,7 @@ class Needs:
         return cls(tuple(requests), specs)
 
     @classmethod
-    def of_servers(cls, files: Iterable[SuiteFile], program: Program, *, typed: Typed = _NOTHING_TYPED) -> Needs:
+    def of_servers(cls, files: Iterable[SuiteFile], program: Program, *, typed: TypedServers = _NOTHING_TYPED) -> Needs:
         """Read the needs of starting the servers of valid suites by hand."""
         specs = _specs(program)
         requests = []
@@ -172,7 +171,7 @@ class Needs:
             needs = replace(whole, models=(), provider_tools=())
             request = _request(file, needs, whole, specs, typed)
             starts = bool(needs.commands or needs.urls or needs.modules)
-            requests.append(replace(request, must_ask=starts, of_history=file.is_historical))
+            requests.append(replace(request, must_ask=starts, from_history=file.is_historical))
         specs.freeze()
         return cls(tuple(requests), specs)
 
@@ -198,7 +197,7 @@ class Needs:
             if needs.nothing:
                 continue
             request = _request(file, needs, needs_of(file, specs), specs)
-            requests.append(replace(request, asked=asked, of_history=file.is_historical))
+            requests.append(replace(request, asked=asked, from_history=file.is_historical))
         specs.freeze()
         return cls(tuple(requests), specs)
 
@@ -211,22 +210,22 @@ class Needs:
         return Approval(self.specs, grants)
 
 
-Answer = Literal["always", "once", "mocks", "no"]
+ApprovalAnswer = Literal["always", "once", "mocks", "no"]
 """The user's answer: grant and remember, grant until the program ends, run on mocks alone, or refuse."""
 
 
 @dataclass(frozen=True)
-class Question:
+class ApprovalQuestion:
     """A question to the user about one request, or about several requests with the same needs.
 
     `lines` describes the consequences of granting the needs.
     """
 
-    requests: tuple[Request, ...]
+    requests: tuple[ApprovalRequest, ...]
     lines: tuple[str, ...]
 
     @property
-    def first(self) -> Request:
+    def first(self) -> ApprovalRequest:
         """The first request; the question shows only this request."""
         return self.requests[0]
 
@@ -235,7 +234,7 @@ class Question:
         return frozenset(request.file.path for request in self.requests)
 
 
-class Decision:
+class PendingApproval:
     """A pending decision about needs. A prompt, a dialog or an option answers its `questions`."""
 
     def __init__(self, needs: Needs, trust: Trust, *, together: bool = False) -> None:
@@ -245,7 +244,7 @@ class Decision:
         self._needs = needs
         self._trust = trust
         self._granted: set[Path] = set()
-        alike: dict[tuple[SuiteNeeds, Path | None], list[Request]] = {}
+        alike: dict[tuple[SuiteNeeds, Path | None], list[ApprovalRequest]] = {}
         apart: Path | None
         for request in needs.requests:
             path = request.file.path
@@ -256,9 +255,9 @@ class Decision:
                 if together:
                     apart = None
                 alike.setdefault((request.needs, apart), []).append(request)
-        self.questions = tuple(Question(tuple(group), trust.lines(group[0])) for group in alike.values())
+        self.questions = tuple(ApprovalQuestion(tuple(group), trust.lines(group[0])) for group in alike.values())
 
-    def answer(self, question: Question, answer: Answer) -> tuple[str, ...]:
+    def answer(self, question: ApprovalQuestion, answer: ApprovalAnswer) -> tuple[str, ...]:
         """Apply an answer; return the reason if the answer cannot be remembered.
 
         The request is granted until the program ends even if the answer cannot be remembered.
@@ -280,7 +279,7 @@ class Decision:
         return self._needs.approved(self._granted)
 
 
-def needs(plan: Plan, typed: Typed = _NOTHING_TYPED) -> Needs:
+def needs(plan: Plan, typed: TypedServers = _NOTHING_TYPED) -> Needs:
     """Return the needs of a plan's runs: programs, imports, and endpoints with their keys.
 
     Settings, environment and the code to import are read here. Runs do not read them again.
@@ -288,7 +287,7 @@ def needs(plan: Plan, typed: Typed = _NOTHING_TYPED) -> Needs:
     return Needs.of_runs(plan.runs, plan.program, plan.specs, typed=typed)
 
 
-def all_typed(file: SuiteFile) -> Typed:
+def all_typed(file: SuiteFile) -> TypedServers:
     """Return all servers of a valid suite as if the user had typed them."""
     assert file.suite is not None
     return {file.path: tuple(map(TypedServer, file.suite.servers))}
@@ -305,22 +304,22 @@ class Trust:
         self._all_of_them = all_of_them
         self._once: set[tuple[Path, SuiteNeeds]] = set()
 
-    def covers(self, request: Request) -> bool:
-        return self._all_of_them or self._covers(request, request.needs) or self._covers(request, request.whole)
+    def covers(self, request: ApprovalRequest) -> bool:
+        return self._all_of_them or self._covers(request, request.needs) or self._covers(request, request.all_needs)
 
-    def covers_whole(self, request: Request) -> bool:
+    def covers_whole(self, request: ApprovalRequest) -> bool:
         """Return whether all needs of the suite are already granted."""
-        return self._all_of_them or self._covers(request, request.whole)
+        return self._all_of_them or self._covers(request, request.all_needs)
 
     def covers_model(self, need: ModelNeed) -> bool:
         """Return whether an answer that is valid until the program ends allows requests to a model."""
         return self._all_of_them or any(need in needs.models for _, needs in self._once)
 
-    def _covers(self, request: Request, needs: SuiteNeeds) -> bool:
+    def _covers(self, request: ApprovalRequest, needs: SuiteNeeds) -> bool:
         path = request.file.path
         if (path, needs) in self._once:
             return True
-        if not self.store.is_trusted(path, needs, of_history=request.of_history):
+        if not self.store.is_trusted(path, needs, of_history=request.from_history):
             return False
         # An entry from an earlier version has no file hashes. Without hashes, it covers any content.
         with suppress(TrustError):
@@ -343,12 +342,12 @@ class Trust:
                 problems.append(str(error))
         return tuple(problems)
 
-    def _granted_by_typing(self, request: Request) -> Request | None:
+    def _granted_by_typing(self, request: ApprovalRequest) -> ApprovalRequest | None:
         typed = request.typed
-        if typed is None or self._covers(request, request.needs) or self._covers(request, request.whole):
+        if typed is None or self._covers(request, request.needs) or self._covers(request, request.all_needs):
             return None
         # The whole suite is tried first: its grant replaces the stored grant, which may include the suite's models.
-        for needs, before in ((request.whole, typed.whole_before), (request.needs, typed.before)):
+        for needs, before in ((request.all_needs, typed.all_before), (request.needs, typed.before)):
             # Before the first server was typed, the file's calls and answers had no effect. The user was never asked
             # about them.
             is_new = before.nothing and bool(before.calls or before.answers)
@@ -358,14 +357,14 @@ class Trust:
                 return replace(request, needs=needs)
         return None
 
-    def lines(self, request: Request) -> tuple[str, ...]:
+    def lines(self, request: ApprovalRequest) -> tuple[str, ...]:
         """Return the consequences of granting a request, one line each."""
         lines = tuple(request.needs_to_ask.lines(request.asked))
         if changed := self.store.changed_files(request.file.path, request.needs_to_ask):
             lines += (f"the code has changed since it was trusted: {', '.join(changed)}",)
         return lines
 
-    def grant(self, request: Request, *, always: bool) -> None:
+    def grant(self, request: ApprovalRequest, *, always: bool) -> None:
         """Grant a request until the program ends, or permanently with `always`.
 
         Raises TrustError if a permanent grant cannot be stored. The request is granted until the program ends in any
@@ -379,13 +378,13 @@ class Trust:
 def _specs(program: Program, known: ModelSpecs | None = None) -> ModelSpecs:
     specs = ModelSpecs(program.models, program.environment)
     if known is not None:
-        specs.take(known)
+        specs.merge(known)
     return specs
 
 
 def _request(
-    file: SuiteFile, needs: SuiteNeeds, whole: SuiteNeeds, specs: ModelSpecs, typed: Typed = _NOTHING_TYPED
-) -> Request:
+    file: SuiteFile, needs: SuiteNeeds, whole: SuiteNeeds, specs: ModelSpecs, typed: TypedServers = _NOTHING_TYPED
+) -> ApprovalRequest:
     code = hash_code(needs.folder, needs.code)
     needs = replace(needs, files=code.files, passed=_passed(needs, specs))
     whole = replace(whole, files=hash_code(whole.folder, whole.code).files, passed=_passed(whole, specs))
@@ -395,17 +394,17 @@ def _request(
     except ConfigError as error:
         # The error is stored because only runs that need a missing variable fail.
         environment = error
-    request = Request(file, needs, whole, Grant(needs, environment, code))
+    request = ApprovalRequest(file, needs, whole, Grant(needs, environment, code))
     # A history may come from anywhere. Nothing in it counts as typed on this machine.
     if file.is_historical or file.path not in typed:
         return request
     return replace(request, typed=_typed_part(request, typed[file.path]))
 
 
-def _typed_part(request: Request, typed: Collection[TypedServer]) -> TypedPart | None:
+def _typed_part(request: ApprovalRequest, typed: Collection[TypedServer]) -> TypedPart | None:
     assert request.file.suite is not None
     parts = []
-    for needs in (request.needs, request.whole):
+    for needs in (request.needs, request.all_needs):
         for part in split_by_typing(needs, request.file.suite, typed):
             files = needs.files
             if part.code != needs.code:

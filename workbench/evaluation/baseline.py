@@ -235,7 +235,7 @@ class Baseline:
                 return None
         return f"batch {number} has no case that is selected now: there is nothing to compare"
 
-    def against(self, results: Sequence[RunResult]) -> AgainstBaseline:
+    def compare(self, results: Sequence[RunResult]) -> AgainstBaseline:
         """Return the changes from this baseline to the results of the batch."""
         suites = {suite.key: suite for suite in self.suites.values()}
         with History(self.file) as history:
@@ -333,7 +333,7 @@ def baseline_of(which: str, file: Path, plan: Plan, fail_on: FailOn | None = Non
     for run in plan.runs:
         planned.add((suites[str(run.file.path)].key, run.case.id, run.model))
     # A resumed batch is compared as a whole, including its earlier runs.
-    for over in plan.over.values():
+    for over in plan.finished_figures.values():
         if over.suite in suites:
             planned.add((suites[over.suite].key, over.case_id, over.model))
     resumed = None

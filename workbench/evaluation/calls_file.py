@@ -21,7 +21,7 @@ from workbench.dataclasses import dataclass, parsed_json
 from workbench.encoding import SAVE_AS_UTF_8, why_not_utf_8
 from workbench.engine.ai_sdk import native_run
 from workbench.engine.external_run import (
-    Made,
+    CallOrCalls,
     RunDocument,
     RunDocumentError,
     document,
@@ -122,8 +122,10 @@ def _which(value: Any) -> str:
     return _RUN
 
 
-OfCase = Annotated[
-    Annotated[Items[Made], Tag(_CALLS)] | Annotated[GivenRunDocument, Tag(_RUN)] | Annotated[RunsDocument, Tag(_RUNS)],
+CaseRuns = Annotated[
+    Annotated[Items[CallOrCalls], Tag(_CALLS)]
+    | Annotated[GivenRunDocument, Tag(_RUN)]
+    | Annotated[RunsDocument, Tag(_RUNS)],
     Discriminator(_which),
 ]
 """The runs of a case: the calls of its only run, the only run in full, or several runs."""
@@ -137,7 +139,7 @@ class CallsDocument(Frozen):
 
     schema_: str | None = Field(default=None, alias="$schema")
     agent: NonEmpty | None = None
-    cases: dict[str, OfCase | None]
+    cases: dict[str, CaseRuns | None]
 
 
 class RecordDocument(GivenRunDocument):

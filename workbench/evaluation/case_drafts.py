@@ -147,7 +147,7 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Dropped:
+class RejectedDraft:
     """A rejected draft with the reason; `user` is empty if a whole answer was rejected."""
 
     about: str
@@ -165,8 +165,8 @@ class Drafts:
     """The drafts in a model's answers; `failed` are the questions without a usable answer."""
 
     kept: tuple[Draft, ...] = ()
-    dropped: tuple[Dropped, ...] = ()
-    failed: tuple[Dropped, ...] = ()
+    rejected: tuple[RejectedDraft, ...] = ()
+    failed: tuple[RejectedDraft, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -307,8 +307,8 @@ def drafts_in(
     `before` are the requests of existing cases.
     """
     kept: list[Draft] = []
-    dropped: list[Dropped] = []
-    failed: list[Dropped] = []
+    dropped: list[RejectedDraft] = []
+    failed: list[RejectedDraft] = []
     known = [*before]
     by_id = {result.case_id: result for result in results}
     for number, name in enumerate(about, 1):
@@ -316,11 +316,13 @@ def drafts_in(
         try:
             answer = _requests_in(result)
         except ValueError as error:
-            failed.append(Dropped(name, "", str(error)))
+            failed.append(RejectedDraft(name, "", str(error)))
             continue
         # The number is limited because a model that repeats itself may send hundreds of drafts.
         if len(answer) > MAX_DRAFTS:
-            dropped.append(Dropped(name, "", f"{len(answer) - MAX_DRAFTS} of {len(answer)} requests are too many"))
+            dropped.append(
+                RejectedDraft(name, "", f"{len(answer) - MAX_DRAFTS} of {len(answer)} requests are too many")
+            )
         for item in answer[:MAX_DRAFTS]:
             try:
                 draft = _draft_of(name, item, tools, known, secrets)
@@ -329,7 +331,7 @@ def drafts_in(
                 user = ""
                 if isinstance(item, Mapping) and isinstance(item.get("user"), str):
                     user = item["user"]
-                dropped.append(Dropped(name, user, str(error)))
+                dropped.append(RejectedDraft(name, user, str(error)))
                 continue
             kept.append(draft)
             known.append(draft.user)
@@ -342,7 +344,7 @@ def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int)
     A draft with missing runs stays as unchecked because no run contradicts it.
     """
     kept: list[Draft] = []
-    dropped: list[Dropped] = []
+    dropped: list[RejectedDraft] = []
     by_case: dict[str, list[RunResult]] = {}
     for result in results:
         by_case.setdefault(result.case_id, []).append(result)
@@ -357,7 +359,7 @@ def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int)
                     wrong.append(result)
         if wrong:
             count = f"{len(wrong)} of {counted(whole, 'run')}"
-            dropped.append(Dropped(draft.about, draft.user, f"{count} did something else: {_why(wrong[0])}"))
+            dropped.append(RejectedDraft(draft.about, draft.user, f"{count} did something else: {_why(wrong[0])}"))
         # Errors and stopped runs reveal nothing about the draft.
         elif whole < repeats:
             error = "a run is missing"
@@ -549,7 +551,7 @@ def rejection_lines(drafts: Drafts) -> Iterator[str]:
     """Yield a line for each failed question, then the number of dropped drafts and a line for each."""
     for failed in drafts.failed:
         yield f"not drafted: {failed}"
-    if drafts.dropped:
-        yield f"dropped {counted(len(drafts.dropped), 'draft')}:"
-        for dropped in drafts.dropped:
+    if drafts.rejected:
+        yield f"dropped {counted(len(drafts.rejected), 'draft')}:"
+        for dropped in drafts.rejected:
             yield f"  {dropped}"

@@ -30,7 +30,7 @@ from workbench.engine.redaction import RunRedaction, SuiteParts
 from workbench.evaluation.approval import Needs
 from workbench.evaluation.cluster.dask import (
     PROGRAM_SIGNALS,
-    SILENCE_S,
+    SILENCE_TIMEOUT_S,
     FromWorker,
     LeasesReturned,
     Portion,
@@ -43,7 +43,7 @@ from workbench.evaluation.cluster.dask import (
     WorkerSetup,
     quiet_logs,
 )
-from workbench.evaluation.cluster.endpoint_limits import approval_hashes, lacking, unreachable_models
+from workbench.evaluation.cluster.endpoint_limits import approval_hashes, missing_resources, unreachable_models
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.runtime import Runtime
 from workbench.evaluation.trust import trust_store
@@ -59,10 +59,10 @@ from workbench.trajectory.events import Event
 _logger = logging.getLogger(__name__)
 
 FIRST_SILENCE_TIMEOUT_S = 600.0
-"""The longest wait, in seconds, for the program's first request. Later, the limit is `SILENCE_S`."""
+"""The longest wait, in seconds, for the program's first request. Later, the limit is `SILENCE_TIMEOUT_S`."""
 LONG_POLL_S = 1.0
 """The time, in seconds, that a request from the program waits for a message."""
-LOOK_S = 0.02
+POLL_INTERVAL_S = 0.02
 MAX_MESSAGES = 200
 """The most messages in one answer."""
 
@@ -73,11 +73,11 @@ _NUMBERS = count(1)
 later node."""
 
 
-async def enlist(errand: bytes) -> tuple[str, ...]:
+async def prepare(errand: bytes) -> tuple[str, ...]:
     """Prepare for the runs of an errand; return the reasons if this is impossible."""
     try:
         unpickled: WorkerSetup = pickle.loads(errand)
-        if unpickled.is_ours:
+        if unpickled.is_own_process:
             _set_up_own_process()
         return await asyncio.to_thread(_prepared, unpickled)
     except Exception as error:  # noqa: BLE001 (dask would log it together with the errand, in which the suites are)
@@ -90,12 +90,12 @@ async def exchange(token: str, seen: int, sent: bytes) -> bytes | None:
     Returns `None` if this worker no longer works for the errand.
     """
     node = _NODES.get(token)
-    if node is None or not node.requests.note():
+    if node is None or not node.requests.record_request():
         return None
     messages: tuple[ToWorker, ...] = pickle.loads(sent)
     for message in messages:
         node.handle_message(message)
-    return await node.news(seen)
+    return await node.messages_after(seen)
 
 
 def run_portion(token: str, portion: bytes) -> bool:
@@ -111,7 +111,7 @@ def run_portion(token: str, portion: bytes) -> bool:
     if node is None:
         return False
     try:
-        node.make(pickle.loads(portion))
+        node.run_portion(pickle.loads(portion))
     except Exception as error:  # noqa: BLE001 (raised below, where nothing else of it travels)
         problem = node.redact(f"{type(error).__name__}: {error}")
     else:
@@ -170,11 +170,11 @@ class RequestWatch:
         """Whether the silence has exceeded the limit."""
         return self._clock() > self._until_s
 
-    def note(self) -> bool:
+    def record_request(self) -> bool:
         """Record a request; return whether it is in time."""
         now_s = self._clock()
         if in_time := now_s <= self._until_s:
-            self._until_s = now_s + SILENCE_S
+            self._until_s = now_s + SILENCE_TIMEOUT_S
         return in_time
 
 
@@ -184,11 +184,11 @@ class Node:
     def __init__(self, errand: WorkerSetup) -> None:
         self._errand = errand
         program = create_program(user_folders(), os.environ, errand.models)
-        log_to(program.folders.log, program.secrets, own_alone=not errand.is_ours)
+        log_to(program.folders.log, program.secrets, own_alone=not errand.is_own_process)
         self._secrets = program.secrets
         self._files = tuple(map(_suite_of, errand.suites))
         for file in self._files:
-            program.secrets.keep(file.text)
+            program.secrets.exempt(file.text)
         self._cases: list[Mapping[str, Case]] = []
         self.problems: list[str] = []
         """The reasons why the node cannot work."""
@@ -202,7 +202,7 @@ class Node:
             files=self._files,
             execution=ExecutionRules(errand.execute, errand.execute_all, trust_store(program.folders).is_exempt),
             concurrency=errand.concurrency,
-            own_pace=errand.own_pace,
+            own_pace=errand.original_pace,
             judge_anew=errand.judge_anew,
             instructions=dict(zip((file.path for file in self._files), errand.instructions, strict=False)),
         )
@@ -229,7 +229,10 @@ class Node:
         for hashed, message in approval_hashes(self._approval, self._samples).items():
             if hashed not in self._errand.approved:
                 refused.append(f"refused, because it differs from the approval: {message}")
-        problems = (*unreachable_models(self._approval, self._samples), *lacking(self._approval, self._samples))
+        problems = (
+            *unreachable_models(self._approval, self._samples),
+            *missing_resources(self._approval, self._samples),
+        )
         return refused or list(dict.fromkeys(problems))
 
     def begin(self) -> None:
@@ -237,14 +240,14 @@ class Node:
         errand = self._errand
 
         def on_hold(url: str, model: str, seconds: float) -> None:
-            self._say(PauseMessage(url, model, seconds))
+            self._send(PauseMessage(url, model, seconds))
 
         self._leases = Leases(on_hold, lambda: not self.requests.is_silent)
         redaction = _PackingRedaction(RunRedaction(SuiteParts(self._secrets), self._redacted_cases))
         self._runtime = Runtime(
-            _RedactingSender(self._say, self._secrets, redaction, errand).take,
+            _RedactingSender(self._send, self._secrets, redaction, errand).on_event,
             self._plan.program,
-            own_pace=errand.own_pace,
+            own_pace=errand.original_pace,
             judge_anew=errand.judge_anew,
             retries=errand.retries,
             leases=self._leases,
@@ -260,36 +263,36 @@ class Node:
                     self._runtime.stop_run(batch, run_id)
             case PauseMessage(endpoint=endpoint, model=model, seconds=seconds):
                 self._runtime.pause_endpoint(endpoint, model, seconds)
-            case ReturnLeases(lent=number):
+            case ReturnLeases(lease_id=number):
                 self._runtime.run_on_engine(self._give_back(number))
 
-    async def news(self, seen: int) -> bytes | None:
+    async def messages_after(self, seen: int) -> bytes | None:
         """Return the messages after `seen` and drop confirmed messages; `None` if the request came too late."""
         with self._saying:
             while self._outbox and self._outbox[0][0] <= seen:
                 self._outbox.popleft()
-        for _ in range(int(LONG_POLL_S / LOOK_S)):
+        for _ in range(int(LONG_POLL_S / POLL_INTERVAL_S)):
             if self._outbox:
                 break
-            await asyncio.sleep(LOOK_S)
-        if not self.requests.note():
+            await asyncio.sleep(POLL_INTERVAL_S)
+        if not self.requests.record_request():
             return None
         with self._saying:
             return fast_pickle(tuple(islice(self._outbox, MAX_MESSAGES)))
 
-    def make(self, portion: Portion) -> None:
+    def run_portion(self, portion: Portion) -> None:
         """Execute the runs of a portion; block until all of them are reported."""
-        self._runtime.run_on_engine(self._make(portion)).result()
+        self._runtime.run_on_engine(self._run_portion(portion)).result()
 
-    async def _make(self, portion: Portion) -> None:
+    async def _run_portion(self, portion: Portion) -> None:
         runs = tuple(map(self._run, portion.runs))
-        batch = self._runtime.open(self._plan, self._approval, runs, portion.at_once)
+        batch = self._runtime.open(self._plan, self._approval, runs, portion.concurrency)
         for run in runs:
             self._redacted_cases[run.run_id] = run.case
         self._batches[portion.number] = batch
         if portion.leases is not None:
-            self._leases.take(portion.lent, portion.leases)
-            self._lent[portion.lent] = portion.leases
+            self._leases.add(portion.lease_id, portion.leases)
+            self._lent[portion.lease_id] = portion.leases
         # The stop message may have arrived before the portion with the run.
         for run_id in tuple(self._stopped):
             batch.stop(run_id)
@@ -299,12 +302,12 @@ class Node:
             del self._batches[portion.number]
             for run in runs:
                 self._redacted_cases.pop(run.run_id, None)
-            self._say(PortionDone(portion.number))
+            self._send(PortionDone(portion.number))
 
     async def _give_back(self, number: int) -> None:
         leases = self._lent.pop(number, None)
         if leases is not None:
-            self._say(LeasesReturned(number, await self._leases.give_back(number, leases)))
+            self._send(LeasesReturned(number, await self._leases.return_leases(number, leases)))
 
     def close(self) -> None:
         """Stop the remaining runs, and close servers and connections; blocks for some seconds."""
@@ -316,14 +319,14 @@ class Node:
 
     def _watch(self) -> None:
         while not self._closed:
-            time.sleep(LOOK_S * 10)
+            time.sleep(POLL_INTERVAL_S * 10)
             if self.requests.is_silent:
                 _logger.warning("the program sends no more requests: stopping")
                 if _NODES.get(self._errand.token) is self:
                     del _NODES[self._errand.token]
                 self.close()
 
-    def _say(self, *messages: FromWorker) -> None:
+    def _send(self, *messages: FromWorker) -> None:
         with self._saying:
             for message in messages:
                 self._outbox.append((next(_NUMBERS), message))
@@ -349,7 +352,7 @@ class _PackingRedaction:
         self._passed = self._redaction.redacted(run)
         return self._passed
 
-    def through(self, run: FinishedRun) -> tuple[FinishedRun, PackedRun | None]:
+    def pack(self, run: FinishedRun) -> tuple[FinishedRun, PackedRun | None]:
         self._passed = row = None
         try:
             row = self._packer.packed(run)
@@ -374,7 +377,7 @@ class _RedactingSender(RunSender):
             super()._send_event(self._secrets.redacted(event))
 
     def _tell_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
-        run, row = self._redaction.through(done_run(done, events))
+        run, row = self._redaction.pack(done_run(done, events))
         events = ()
         if self._hears_events or (row is None and self._history):
             events = run.events

@@ -45,7 +45,7 @@ class CaseConfirmation:
     """The cases that broke: the cases decided without reruns, and the plan of reruns for the others, if any."""
 
     against: AgainstBaseline
-    settled: tuple[ConfirmedCase, ...]
+    decided: tuple[ConfirmedCase, ...]
     plan: Plan | None = None
     changes: tuple[CaseChange, ...] = ()
     """The cases to rerun, in the order of the plan's reruns."""
@@ -59,15 +59,15 @@ class CaseConfirmation:
         if len(self.changes) == 1:
             verb, they = "is", "it"
         which = f"{counted(len(self.changes), 'case')} {verb} rerun until it is decided whether {they} broke"
-        return f"{which}, with at most {counted(self.plan.reruns.most, 'run')}: --confirm none reruns nothing"
+        return f"{which}, with at most {counted(self.plan.reruns.max_runs, 'run')}: --confirm none reruns nothing"
 
-    def done(
+    def with_verdicts(
         self, results: Iterable[RunResult] = (), *, batch: int | None = None, interrupted: bool = False
     ) -> AgainstBaseline:
         """Return the comparison with a verdict on each broken case, after reruns recorded as `batch`."""
-        cases, errors, made = [*self.settled], 0, 0
+        cases, errors, made = [*self.decided], 0, 0
         if self.plan is not None and self.plan.reruns is not None:
-            course, in_error = self.plan.reruns.course(), Counter[int]()
+            course, in_error = self.plan.reruns.evidence(), Counter[int]()
             for result in results:
                 course.add_result(result)
                 made += result.status.graded or result.status == Status.ERROR

@@ -28,7 +28,7 @@ from workbench.suite.variants import model_of
 from workbench.tools.listings import StoredListings, definitions_for
 from workbench.trajectory.system_prompt import cut_instructions
 
-Cell = tuple[str, str, str]
+CostKey = tuple[str, str, str]
 """The path of a suite, the id of a case, and a model."""
 
 # Guesses apply only to models without any earlier run. The first run of a batch replaces them.
@@ -58,7 +58,7 @@ class CostLimitError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedCost:
     """The expected cost of one run in US dollars.
 
     If the cost is only guessed from the length of the request, `request_usd` is the cost of the request.
@@ -85,10 +85,10 @@ class CostLimit:
     """The cost limit of a plan's runs in US dollars, and the expected cost of each run."""
 
     usd: float
-    expected: Mapping[Cell, Expected] = field(repr=False)
+    expected: Mapping[CostKey, ExpectedCost] = field(repr=False)
     spent: SpentCost = field(default_factory=SpentCost)
 
-    def expected_of(self, run: PlannedRun) -> Expected:
+    def expected_of(self, run: PlannedRun) -> ExpectedCost:
         """Return the expected cost of a run.
 
         A run outside the original plan, such as a mutant's run, gets the highest expected cost of its model.
@@ -137,7 +137,7 @@ def cost_limit(
     of_model: dict[str, list[float]] = {}
     for (_, _, model), each in means.items():
         of_model.setdefault(model, []).append(each)
-    expected: dict[Cell, Expected] = {}
+    expected: dict[CostKey, ExpectedCost] = {}
     listings = StoredListings(program.folders.listings)
     for cell, run in cells.items():
         judging = 0.0
@@ -146,26 +146,26 @@ def cost_limit(
         price = _price_of(run, specs)
         # The best evidence comes first: this case with this model, then the model, then the length of the request.
         if run.case.skip is not None:
-            expected[cell] = Expected(0.0)
+            expected[cell] = ExpectedCost(0.0)
         elif price in (FREE, None):
-            expected[cell] = Expected(judging)
+            expected[cell] = ExpectedCost(judging)
         elif (of_cell := means.get((paths[run.file.path], run.case.id, run.model))) is not None:
-            expected[cell] = Expected(of_cell + judging)
+            expected[cell] = ExpectedCost(of_cell + judging)
         elif run.model in of_model:
-            expected[cell] = Expected(mean(of_model[run.model]) + judging)
+            expected[cell] = ExpectedCost(mean(of_model[run.model]) + judging)
         else:
             request_usd = _dollars(_sent(run, listings), 0, price)
             rounds = _ROUNDS * max(len(run.case.steps), 1)
             guess = rounds * (request_usd + _dollars(0, _ANSWER_TOKENS, price))
-            expected[cell] = Expected(guess + judging, request_usd)
+            expected[cell] = ExpectedCost(guess + judging, request_usd)
     return CostLimit(usd, expected, SpentCost(spent_usd))
 
 
-def _cell(run: PlannedRun) -> Cell:
+def _cell(run: PlannedRun) -> CostKey:
     return str(run.file.path), run.case.id, run.model
 
 
-def _means(history: Path | None) -> Mapping[Cell, float]:
+def _means(history: Path | None) -> Mapping[CostKey, float]:
     if history is None or not history.exists():
         return {}
     with History(history) as stored:
@@ -278,7 +278,7 @@ class CostGuard:
         """The costs of finished runs, by model."""
         self._news = asyncio.Event()
 
-    def take(self, event: BatchEvent) -> None:
+    def on_event(self, event: BatchEvent) -> None:
         """Count the cost of a finished run, and wake the waiting runs."""
         if isinstance(event, BatchDone) and self._asking is not None:
             self._asking.cancel()
@@ -299,7 +299,7 @@ class CostGuard:
         self._news.set()
         self._news = asyncio.Event()
 
-    async def why_not(self, planned: PlannedRun) -> str | None:
+    async def skip_reason(self, planned: PlannedRun) -> str | None:
         """Return the reason to skip a run, or `None` to start it now.
 
         Waits while runs in progress may still turn out cheaper than expected.

@@ -72,7 +72,7 @@ def _seed_of(runs: Iterable[PlannedRun]) -> int:
     return zlib.crc32("\n".join(f"{run.written.id} {run.model} {run.repeat}" for run in runs).encode())
 
 
-def out_of_reach(until: Until, runs: Iterable[PlannedRun], files: Iterable[SuiteFile]) -> list[str]:
+def undecidable_gates(until: Until, runs: Iterable[PlannedRun], files: Iterable[SuiteFile]) -> list[str]:
     """Return a sentence for each gate that these runs can never decide early."""
     found = EarlyStopping(until, dict(enumerate(map(place_of, runs))), gates_of(files)).unreachable_gates
     return [": ".join(filter(None, (each.suite, each.sentence))) for each in found]
@@ -109,7 +109,7 @@ def watch_of(plan: Plan) -> EarlyStopping | None:
     """Return the watch of a plan's batch, including its finished runs; `None` if the batch runs every case."""
     if plan.until is None:
         return None
-    over, numbers = plan.over, plan.places
+    over, numbers = plan.finished_figures, plan.places
     places = {number: _place_of_figures(run) for number, run in over.items()}
     for run in plan.runs:
         places[numbers[run.run_id]] = place_of(run)
@@ -157,7 +157,7 @@ class EarlyStopper:
         self._ahead = ahead
         self._news = asyncio.Event()
 
-    def take(self, event: BatchEvent) -> None:
+    def on_event(self, event: BatchEvent) -> None:
         """Count a finished run, and wake the waiting runs."""
         if not isinstance(event, RunDone):
             return
@@ -169,7 +169,7 @@ class EarlyStopper:
         self._news.set()
         self._news = asyncio.Event()
 
-    async def why_not(self, planned: PlannedRun) -> str | None:
+    async def skip_reason(self, planned: PlannedRun) -> str | None:
         """Return the reason to skip a run, or `None` to start it now; wait while the run is too far ahead."""
         number = self._numbers[planned.run_id]
         # A run that is too far ahead waits until the first unfinished place advances or the batch is decided.

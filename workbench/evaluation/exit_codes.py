@@ -16,7 +16,7 @@ BROKEN_PIPE = 141
 INTERRUPTED = 130
 """Stopped by Ctrl+C, SIGTERM or SIGHUP; finished runs are reported."""
 
-MEANINGS = {
+DESCRIPTIONS = {
     OK: "all cases passed or warned, or the demands were met",
     QUALITY_MISSED: "a case failed, or a demand was missed",
     USAGE: "wrong usage, a broken suite, missing trust, no case selected, or a file that cannot be written",

@@ -58,7 +58,7 @@ class ModelComparison:
         cls, plan: Plan, outcome: Outcome, *, only_differences: bool, against: AgainstBaseline | None = None
     ) -> ModelComparison:
         """Return the comparison of a plan's runs and the earlier runs of its batch."""
-        places, figures = plan.places, dict(plan.over)
+        places, figures = plan.places, dict(plan.finished_figures)
         figures |= {places[run_id]: run for run_id, run in outcome.figures_by_run}
         # Runs arrive in the order of their ends, so the plan's order is restored.
         in_order = [run for _, run in sorted(figures.items(), key=itemgetter(0))]

@@ -161,11 +161,11 @@ def names_to_run(endpoint: KnownEndpoint) -> Iterator[tuple[str, str | None]]:
         yield model, endpoint.preset.model_name(model)
 
 
-State = Literal["works", "repaired", "wrong", "unclear"]
+ProbeState = Literal["works", "repaired", "wrong", "unclear"]
 """The outcome of a probe. `wrong` is the endpoint's fault. `unclear` may be the model's fault, and another model may do
 better."""
 
-_SIGNS: Mapping[State, str] = {
+_SIGNS: Mapping[ProbeState, str] = {
     "works": Status.PASSED.sign,
     "repaired": Status.ERROR.sign,
     "wrong": Status.FAILED.sign,
@@ -178,7 +178,7 @@ class ProbeResult:
     """The finding of one probe, with advice if any."""
 
     probe: str
-    state: State
+    state: ProbeState
     finding: str
     advice: str | None = None
 
@@ -404,7 +404,7 @@ def untrusted(found: FoundModels, program: Program, trust: Trust | None = None) 
     trusted: set[ModelNeed] = set()
     for request in requests:
         if trust.covers_whole(request):
-            trusted.update(request.whole.models)
+            trusted.update(request.all_needs.models)
     # Each need is listed once because several names may mean the same model.
     left: dict[ModelNeed, None] = {}
     for listed in found.models:

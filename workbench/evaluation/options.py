@@ -279,11 +279,11 @@ class RunOptions(CommonOptions):
             yield "--until decides after each case, but a cluster runs many at a time: leave out --cluster"
 
 
-Opened = Literal["run", "compare"]
+AppView = Literal["run", "compare"]
 
 
 @dataclass(frozen=True)
-class Begin:
+class AppStart:
     """The first runs of the app, as `workbench run --break` and `workbench compare` request them.
 
     Runs are held at `breakpoints`. `opens` is the view: the first held run, or the models side by side, perhaps with
@@ -292,7 +292,7 @@ class Begin:
 
     options: RunOptions
     breakpoints: tuple[Breakpoint, ...] = ()
-    opens: Opened = "run"
+    opens: AppView = "run"
     only_differences: bool = False
 
 

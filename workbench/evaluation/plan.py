@@ -279,7 +279,7 @@ class Plan:
         return gates_of(self.files)
 
     @property
-    def over(self) -> Mapping[int, RunSummary]:
+    def finished_figures(self) -> Mapping[int, RunSummary]:
         """The figures of runs that ended before the batch was resumed, by place; raises HistoryError."""
         if self.resumed is not None:
             return self.resumed.over

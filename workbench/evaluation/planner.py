@@ -110,14 +110,14 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         raise PlanError(*problems, *map(Notice, wrong))
     problems += notices(unjudged_checks(cases_of(runs), program.models), "detail")
     specs = ModelSpecs(program.models, program.environment)
-    specs.find(runs)
+    specs.load(runs)
     if without := tuple(dict.fromkeys(_without_player(runs, specs))):
         first = f"nothing was run: {NO_USER_MODEL}"
         raise PlanError(*problems, Notice(f"{first} (cases: {', '.join(map(quoted, without))})"))
     shard = None
     if options.shard is not None:
         try:
-            shard = part_of(options.shard, runs, program, specs)
+            shard = shard_of_plan(options.shard, runs, program, specs)
         except HistoryError as error:
             raise PlanError(*problems, Notice(f"nothing was run: {error}")) from error
         runs = shard.runs
@@ -125,14 +125,14 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
     until = None
     if options.until is not None:
         # Lazy import: the app plans before its first screen, without early stopping.
-        from workbench.evaluation.early_stop import StopError, in_random_order, out_of_reach, stopping_rule
+        from workbench.evaluation.early_stop import StopError, in_random_order, stopping_rule, undecidable_gates
 
         try:
             until = stopping_rule(options.until, runs, files, compares=options.compares)
         except StopError as error:
             raise PlanError(*problems, Notice(str(error))) from error
         runs = in_random_order(runs, until.seed)
-        problems += notices(out_of_reach(until, runs, files), "warning")
+        problems += notices(undecidable_gates(until, runs, files), "warning")
         problems.append(Notice(f"runs are made in the random order of seed={until.seed}", "detail"))
     limit, of_limit = _limited(options, runs, specs, program)
     if limit is None and of_limit:
@@ -276,7 +276,7 @@ def has_subject(file: SuiteFile, name: str) -> bool:
     return file.suite is not None and file.suite.subject is not None and file.suite.subject.name == name
 
 
-def part_of(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: ModelSpecs) -> PlannedShard:
+def shard_of_plan(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: ModelSpecs) -> PlannedShard:
     """Return the part of a plan that a shard runs; raise HistoryError if the history of costs cannot be read."""
     # The secrets of the whole plan are learned: batches can be merged only if all shards redact alike.
     register_run_secrets(program, runs, specs)

@@ -35,7 +35,7 @@ class BatchProgress(Progress):
         for run in over:
             self.over_already(run.model, run.status, run.cost_usd)
 
-    def take(self, event: BatchEvent, now_s: float) -> bool:
+    def on_event(self, event: BatchEvent, now_s: float) -> bool:
         """Count an event at `now_s`; return whether it may change the progress line."""
         match event:
             case RunEvent(happened):

@@ -1,6 +1,6 @@
 """Regrading: recordings, files of calls and stored runs are graded without new runs.
 
-Each run is read as a `RunToGrade`, which `regrade` grades. `graded_anew` grades a run that is still in memory.
+Each run is read as a `RunToGrade`, which `regrade` grades. `regrade_result` grades a run that is still in memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.engine.history_recorder import stored_cases
-from workbench.engine.judges import Asking, JudgementCache, Questions, RunJudge
+from workbench.engine.judges import JudgeAccess, JudgementCache, PendingJudgements, RunJudge
 from workbench.engine.plan import PlannedRun, parse_grader, parse_repeat_rule, sends_same_requests, with_grader
 from workbench.engine.planned_run import graded
 from workbench.engine.recordings import case_of_recording, result_of_recording, suite_of_recording
@@ -37,8 +37,8 @@ from workbench.grading.lazy_sequences import LazySequence, SelectedSequence
 from workbench.grading.run import graded_run
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status
-from workbench.history.claims import claimed
-from workbench.history.database import Say
+from workbench.history.claims import is_claimed
+from workbench.history.database import ReportProblem
 from workbench.history.edits import add_grading
 from workbench.history.history import History
 from workbench.history.records import BatchRow, CaseTexts, HistoryError, RunRow, SuiteRef
@@ -72,7 +72,7 @@ class RegradingJudges:
         self.asks = chosen is not None
         self._cache = JudgementCache(program.folders.judgements, program.secrets)
         self._endpoints = Endpoints(program.secrets)
-        self._under_way: Questions = {}
+        self._under_way: PendingJudgements = {}
 
     def of(self, planned: PlannedRun, recorded: Iterable[Judgement]) -> RunJudge:
         """Return the judge of one run, with the judgements of its recording."""
@@ -86,7 +86,7 @@ class RegradingJudges:
 
         asking = None
         if self.asks:
-            asking = Asking(open_model, under_way=self._under_way)
+            asking = JudgeAccess(open_model, in_flight=self._under_way)
         return RunJudge(partial(specs.judge_of, path), self._cache, asking, recorded=recorded, chosen=self._chosen)
 
     async def close(self) -> None:
@@ -172,7 +172,7 @@ def with_clock(trajectory: Trajectory, planned: PlannedRun, started_at: str) -> 
     return replace(trajectory, start=replace(trajectory.start, clock=now))
 
 
-def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -> RunResult:
+def regrade_result(result: RunResult, planned: PlannedRun, context: CheckContext) -> RunResult:
     """Return a finished run, graded by the case of `planned` without asking a model or a tool.
 
     A run that was stopped, timed out or failed unexpectedly keeps its result. Blocks while the checks run.
@@ -388,27 +388,27 @@ _AT_A_TIME = 256
 class StoredRun:
     """A finished run of the history, with its present suite and case.
 
-    `asked_otherwise` is true if the case now sends other requests than in this run.
+    `has_other_requests` is true if the case now sends other requests than in this run.
     """
 
     row: RunRow
     file: SuiteFile
     case: Case
-    asked_otherwise: bool
+    has_other_requests: bool
 
 
 @dataclass(frozen=True)
 class RegradingPlan:
     """The `runs` of a batch that can be regraded.
 
-    `gone` holds runs of cases that the present suites lack, and `problems` the reasons why suites cannot be used.
+    `missing` holds runs of cases that the present suites lack, and `problems` the reasons why suites cannot be used.
     Neither includes runs that never finished. `texts` holds the texts of cases that were edited after the run but send
     the same requests.
     """
 
     batch: BatchRow
     runs: StoredRunsToGrade
-    gone: Sequence[RunRow]
+    missing: Sequence[RunRow]
     problems: tuple[str, ...]
     texts: CaseTexts
 
@@ -474,7 +474,7 @@ def plan_regrading(
 
     Raises HistoryError, also while the batch is still running, because its later runs would be graded by other rules.
     """
-    if batch.ended_at is None and claimed(history.file, batch.number):
+    if batch.ended_at is None and is_claimed(history.file, batch.number):
         raise HistoryError(f"batch {batch.number} is still running: regrade it when it is finished, or stop it first")
     today: dict[int, tuple[SuiteFile, dict[str, Case]]] = {}
     problems: list[str] = []
@@ -516,7 +516,7 @@ def plan_regrading(
             kinds[key] = None
             if case is not None and varied is not None:
                 graded_by = with_grader(case, by or parse_grader(row.by), rule)
-                asked_otherwise = then.asked_otherwise(row, varied, case)
+                asked_otherwise = then.has_other_requests(row, varied, case)
                 kinds[key] = runs.kind((varied, graded_by, asked_otherwise))
                 if not asked_otherwise:
                     alike.setdefault(row.suite.id, {})[row.case_id] = None
@@ -544,7 +544,7 @@ def regrade_stored_runs(
     history: History,
     runs: Sequence[StoredRun],
     judges: Callable[[], RegradingJudges],
-    damaged: Say,
+    damaged: ReportProblem,
 ) -> Iterator[RunRegrade]:
     """Yield stored runs with their new grades, in order; grade them on event loops of this thread.
 
@@ -569,7 +569,7 @@ def regrade_stored_runs(
 
 
 def store_grades(
-    file: Path, plan: RegradingPlan, graded: Iterable[RunRegrade], graded_at: str, secrets: Secrets, say: Say
+    file: Path, plan: RegradingPlan, graded: Iterable[RunRegrade], graded_at: str, secrets: Secrets, say: ReportProblem
 ) -> None:
     """Store new grades of a batch, run by run, in addition to its old grades; `graded_at` is ISO 8601.
 
@@ -619,7 +619,7 @@ class _OldSuites:
                 self._varied[key] = replace(file, suite=suite)
         return self._varied[key]
 
-    def asked_otherwise(self, row: RunRow, file: SuiteFile, case: Case) -> bool:
+    def has_other_requests(self, row: RunRow, file: SuiteFile, case: Case) -> bool:
         """Return whether a run's case sends other requests in the present suite.
 
         Returns `False` if the old suite cannot be read because a secret was redacted in it.

@@ -21,34 +21,33 @@ from workbench.numerals import count_text
 class Rerun:
     """A case to rerun with one model, like the planned `run`.
 
-    `typical` is the lowest pass rate that the case would have if it did not break. `writes` allows the case to execute
-    tools again that are not read-only.
-    """
+    `typical` is the lowest pass rate that the case would have if it did not break. `may_write` allows the case to
+    execute tools again that are not read-only."""
 
     run: PlannedRun
     typical: float
-    writes: bool = False
+    may_write: bool = False
 
 
 @dataclass(frozen=True)
 class Reruns:
-    """The cases to rerun, with at most `most` runs in total.
+    """The cases to rerun, with at most `max_runs` runs in total.
 
     `batch` is the batch in which they failed, if recorded.
     """
 
     cases: tuple[Rerun, ...]
-    among: int
+    broken_cases: int
     """The number of broken cases, including those without reruns."""
-    most: int
+    max_runs: int
     batch: int | None
     place_of: Mapping[str, int] = field(default_factory=dict)
     """The index of each planned run's case, by run id."""
 
     @property
-    def at_once(self) -> int:
-        """The number of cases rerun at the same time: as many as `most` runs can confirm."""
-        return max(1, self.most // fewest_reruns(self.among))
+    def cases_at_once(self) -> int:
+        """The number of cases rerun at the same time: as many as `max_runs` runs can confirm."""
+        return max(1, self.max_runs // fewest_reruns(self.broken_cases))
 
     def planned(self) -> tuple[Reruns, tuple[PlannedRun, ...]]:
         """Return these reruns with their planned runs.
@@ -57,15 +56,16 @@ class Reruns:
         """
         runs: list[PlannedRun] = []
         places: dict[str, int] = {}
-        # Cases run in rounds of `at_once` cases. Spreading the runs over all cases at once could confirm none of them.
-        for first in range(0, len(self.cases), self.at_once):
-            for repeat in range(min(MAX_RERUNS, self.most)):
-                for place, case in list(enumerate(self.cases))[first : first + self.at_once]:
+        # Cases run in rounds of `cases_at_once` cases. Spreading the runs over all cases at once could confirm none of
+        # them.
+        for first in range(0, len(self.cases), self.cases_at_once):
+            for repeat in range(min(MAX_RERUNS, self.max_runs)):
+                for place, case in list(enumerate(self.cases))[first : first + self.cases_at_once]:
                     runs.append(replace(case.run, run_id=next_run_id(), repeat=repeat))
                     places[runs[-1].run_id] = place
         return replace(self, place_of=places), tuple(runs)
 
-    def course(self) -> RerunListener:
+    def evidence(self) -> RerunListener:
         """Return a listener that collects the evidence of these runs."""
         return RerunListener(self)
 
@@ -81,8 +81,8 @@ class RerunListener:
 
     def __init__(self, reruns: Reruns) -> None:
         self._reruns = reruns
-        self._left = reruns.most
-        self.evidence = [RerunEvidence(reruns.among, case.typical) for case in reruns.cases]
+        self._left = reruns.max_runs
+        self.evidence = [RerunEvidence(reruns.broken_cases, case.typical) for case in reruns.cases]
         self.over = Counter[int]()
         """Number of finished reruns of each case, with or without a verdict."""
         self.writing: dict[int, str] = {}
@@ -91,7 +91,7 @@ class RerunListener:
         """Why no more reruns begin; set when the cost limit is reached."""
         self._news = asyncio.Event()
 
-    def take(self, event: BatchEvent) -> None:
+    def on_event(self, event: BatchEvent) -> None:
         """Count a finished run, and wake the waiting reruns."""
         if isinstance(event, RunDone):
             self.add_result(event.result)
@@ -108,10 +108,10 @@ class RerunListener:
         self.over[place] += 1
         if result.status.graded:
             self.evidence[place].add(good=result.passed)
-        if not self._reruns.cases[place].writes and (tool := executed_write(result)) is not None:
+        if not self._reruns.cases[place].may_write and (tool := executed_write(result)) is not None:
             self.writing.setdefault(place, tool)
 
-    async def why_not(self, planned: PlannedRun) -> str | None:
+    async def skip_reason(self, planned: PlannedRun) -> str | None:
         """Return the reason to skip a rerun, or `None` to start it; wait while earlier reruns may decide the case."""
         place = self._reruns.place_of[planned.run_id]
         evidence = self.evidence[place]
@@ -124,19 +124,19 @@ class RerunListener:
             if self.cost_limit is not None:
                 return f"{NOT_NEEDED_PREFIX}a limit on cost was reached"
             if not self._left:
-                return f"{NOT_NEEDED_PREFIX}at most {count_text(self._reruns.most)} reruns are made"
+                return f"{NOT_NEEDED_PREFIX}at most {count_text(self._reruns.max_runs)} reruns are made"
             if self._is_next(place) and planned.repeat < self.over[place] + evidence.needed:
                 self._left -= 1
                 return None
             await self._news.wait()
 
     def _is_next(self, place: int) -> bool:
-        return all(map(self._is_settled, range(place - place % self._reruns.at_once)))
+        return all(map(self._is_settled, range(place - place % self._reruns.cases_at_once)))
 
     def _is_settled(self, place: int) -> bool:
         if self.evidence[place].decided is not None or place in self.writing:
             return True
-        return self.over[place] >= min(MAX_RERUNS, self._reruns.most)
+        return self.over[place] >= min(MAX_RERUNS, self._reruns.max_runs)
 
 
 def executed_write(result: RunResult) -> str | None:

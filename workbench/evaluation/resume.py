@@ -32,8 +32,8 @@ from workbench.evaluation.suites import NoSuitesError
 from workbench.evaluation.trust import trust_store
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.scoring import mean
-from workbench.history.claims import claimed
-from workbench.history.database import Say
+from workbench.history.claims import is_claimed
+from workbench.history.database import ReportProblem
 from workbench.history.history import History
 from workbench.history.records import BatchRow, DamagedError, HistoryError, SuiteRef, Until
 from workbench.numerals import of_text
@@ -103,7 +103,7 @@ def _plan_of(
     # Several suites may be left out for the same reason, so each reason is reported once.
     for why in dict.fromkeys(left_out):
         warnings.append(f"left out of the report: {why}")
-    warnings += resumption.as_then
+    warnings += resumption.stored_text_notices
     wrong = [*_why_not(options, resume, resumption)]
     if not wrong:
         warnings += resumption.differences
@@ -282,7 +282,7 @@ def _lacking(history: History, suites: Sequence[Path], program: Program) -> Batc
         place = str(project)
     # The newest batch comes first.
     for batch in found:
-        if not claimed(history.file, batch.number):
+        if not is_claimed(history.file, batch.number):
             return batch
     if found:
         raise HistoryError(f"batch {found[0].number} is running in another program: stop it there, or wait")
@@ -332,7 +332,7 @@ def _complete_suites(
     batch: BatchRow,
     lacking: Collection[Path],
     program: Program,
-    left_out: Say,
+    left_out: ReportProblem,
 ) -> Iterator[tuple[SuiteRef, SuiteFile]]:
     """Yield the suites without missing runs, as the batch recorded them.
 

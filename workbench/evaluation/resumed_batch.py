@@ -13,7 +13,7 @@ from workbench.engine.recordings import judging_of_recording, result_of_recordin
 from workbench.engine.resume import Resumption
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
-from workbench.history.database import Say
+from workbench.history.database import ReportProblem
 from workbench.history.history import History
 from workbench.history.records import BatchRow, RunRow, SuiteRef, Tally
 from workbench.suite.model import Case
@@ -74,7 +74,7 @@ class RunsBefore:
                     self._figures[row.place] = figures_of(row, self.cases.get(row.suite, {}))
         return self._figures
 
-    def read(self, left_out: Say) -> Iterator[tuple[int, Case, RunResult]]:
+    def read(self, left_out: ReportProblem) -> Iterator[tuple[int, Case, RunResult]]:
         """Yield the place, case and packed result of each run in the form of a new run.
 
         Calls `left_out` for each damaged run. Raises HistoryError.

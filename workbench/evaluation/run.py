@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 
-WHOLE_RUNS = 4_000
+MAX_UNPACKED_RUNS = 4_000
 """The number of finished runs of a batch that stay unpacked. Packing and unpacking take longer than grading."""
 
 MAX_UNPACKED_CHARACTERS = 20_000_000
@@ -66,7 +66,7 @@ def _characters_of(result: RunResult) -> int:
 
 
 class Results(LazySequence[RunResult]):
-    """The results of a batch in order of arrival; all after the first `WHOLE_RUNS` are packed.
+    """The results of a batch in order of arrival; all after the first `MAX_UNPACKED_RUNS` are packed.
 
     After `read_from`, at most `MAX_PACKED_RUNS` stay in memory, plus the runs that the history does not have yet.
     """
@@ -85,7 +85,7 @@ class Results(LazySequence[RunResult]):
         self._let_go = LiveColumns(file, handle)
 
     def append(self, result: RunResult) -> None:
-        if len(self._kept) < WHOLE_RUNS and self._left_whole > 0:
+        if len(self._kept) < MAX_UNPACKED_RUNS and self._left_whole > 0:
             self._left_whole -= _characters_of(result)
             self._kept.append(result)
             return
@@ -142,10 +142,10 @@ class Outcome:
     def begin(self) -> None:
         self._began_s = time.monotonic()
 
-    def over(self) -> None:
+    def end_clock(self) -> None:
         self.took_s = time.monotonic() - self._began_s
 
-    def take(self, event: BatchEvent) -> None:
+    def on_event(self, event: BatchEvent) -> None:
         match event:
             case RunDone(result=result, began_ms=began_ms, ended_ms=ended_ms):
                 self.results.append(result)
@@ -163,17 +163,17 @@ class Outcome:
                     self._starting.add(number)
                 else:
                     self._starting.discard(number)
-            case ClusterNotice(ends=True):
+            case ClusterNotice(ends_batch=True):
                 self.interrupted = True
             case BatchDone():
-                self.over()
+                self.end_clock()
             case _:
                 pass
 
     def end(self, runtime: Runtime, name: str) -> None:
         """Read the number of the batch and the count of unrecorded runs; call it once the history is complete."""
         self.unrecorded = runtime.missing_in_history(name)
-        self.batch, self.started_at = runtime.number_of(name), runtime.began_at(name) or self.started_at
+        self.batch, self.started_at = runtime.batch_number(name), runtime.began_at(name) or self.started_at
 
     @property
     def timing(self) -> Timing:
@@ -372,7 +372,7 @@ class Evaluation:
             await _run_blocking(self._runtime.close)
         else:
             await self._done.wait()
-            await _run_blocking(self._runtime.settle_history)
+            await _run_blocking(self._runtime.flush_history)
 
     def _put(self, event: BatchEvent) -> None:
         # Each waking of the loop's thread delays the runs.
@@ -385,8 +385,8 @@ class Evaluation:
             self._loop.call_soon_threadsafe(self._take)
 
     def _take(self) -> None:
-        for event in self._inbox.take():
-            self._outcome.take(event)
+        for event in self._inbox.take_all():
+            self._outcome.on_event(event)
             if self._is_watched is not False:
                 self._events.append(event)
             if isinstance(event, RunDone) and not (future := self.runs[event.result.run_id]).done():

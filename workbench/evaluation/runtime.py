@@ -33,13 +33,13 @@ from workbench.engine.events import (
     RequestDelayed,
     StartUpReporter,
     ToolsListed,
-    in_turn,
-    timed,
+    combined_listener,
+    with_times,
 )
-from workbench.engine.executor import Leave, PermissionQuestion
+from workbench.engine.executor import PermissionAnswer, PermissionQuestion
 from workbench.engine.garbage import garbage_collected_rarely
 from workbench.engine.history_recorder import HistoryRecorder, settings_of_batch
-from workbench.engine.judges import Asking, JudgementCache, Questions, RunJudge
+from workbench.engine.judges import JudgeAccess, JudgementCache, PendingJudgements, RunJudge
 from workbench.engine.model_specs import ModelSpecs
 from workbench.engine.plan import PlannedRun
 from workbench.engine.planned_run import RunContext, RunGrading, no_wait
@@ -60,7 +60,7 @@ from workbench.trajectory.events import RetryScheduled
 
 if TYPE_CHECKING:
     from workbench.engine.breakpoints import Breakpoint
-    from workbench.engine.stepper import Steppers, Until
+    from workbench.engine.stepper import Steppers, StepTarget
     from workbench.evaluation.cluster.batch import ClusterBatch, WorkerGroup
     from workbench.evaluation.cost_limit import CostGuard
     from workbench.evaluation.early_stop import EarlyStopper
@@ -124,7 +124,7 @@ class RuntimeModels:
     def judges(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], RunJudge]:
         """Return a function that returns the judge of a run."""
         specs = approval.specs
-        under_way: Questions = {}
+        under_way: PendingJudgements = {}
 
         def judge_of(planned: PlannedRun) -> RunJudge:
             def open_model(spec: ModelSpec) -> Model:
@@ -134,7 +134,7 @@ class RuntimeModels:
             def tell(judge: str, values: int, again: RetryScheduled | None) -> None:
                 self._listener(JudgeAsked(planned.run_id, judge, values, again))
 
-            asking = Asking(open_model, self._retries, under_way=under_way, tell=tell)
+            asking = JudgeAccess(open_model, self._retries, in_flight=under_way, on_request=tell)
             return RunJudge(partial(specs.judge_of, planned.file.path), self._judgements, asking)
 
         return judge_of
@@ -176,9 +176,9 @@ class RuntimeModels:
 
         return speaker_of
 
-    def hold(self, endpoint: str, model: str, seconds: float) -> None:
+    def pause(self, endpoint: str, model: str, seconds: float) -> None:
         """Send no request to a model for some seconds."""
-        self._endpoints.hold(endpoint, model, seconds)
+        self._endpoints.pause(endpoint, model, seconds)
 
     async def close(self) -> None:
         if self._connected:
@@ -300,7 +300,7 @@ class Runtime:
         self._ask = None
         if asks:
             self._ask = self._asked
-        self._questions: dict[tuple[str, str], asyncio.Future[Leave]] = {}
+        self._questions: dict[tuple[str, str], asyncio.Future[PermissionAnswer]] = {}
         self._raised: dict[str, asyncio.Future[float | None]] = {}
         """Unanswered questions of batches that have reached their cost limits."""
         self._start_ups = StartUpReporter(listener)
@@ -337,7 +337,7 @@ class Runtime:
         *,
         listener: BatchListener | None = None,
         record: Recordings | None = None,
-        until: Until = "end",
+        until: StepTarget = "end",
         given_up: Callable[[], bool] = lambda: False,
     ) -> str:
         """Begin a batch and return its name at once.
@@ -373,14 +373,14 @@ class Runtime:
         spending = self._spending(plan, name)
         stored = no_wait
         if recorder is not None:
-            stored = recorder.stored
+            stored = recorder.wait_until_stored
         listeners = self._listeners(plan, recorder, record, listener, sparing, spending)
         context = replace(
             self._context(plan, approval, listeners),
             # The batch is recorded before its first run. It can be resumed even if the program is killed during that
             # run.
-            ready=lambda: asyncio.to_thread(self.settle_history),
-            stored=stored,
+            ready=lambda: asyncio.to_thread(self.flush_history),
+            wait_until_stored=stored,
         )
         if group is not None:
             # Lazy import, as in `_worker_group`.
@@ -399,7 +399,7 @@ class Runtime:
 
         The caller also records the runs, if necessary.
         """
-        context = self._context(plan, approval, timed(self._listener))
+        context = self._context(plan, approval, with_times(self._listener))
         return Batch("", runs, lambda planned: QueueKey("", at_once), context)
 
     def run_on_engine(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
@@ -409,9 +409,9 @@ class Runtime:
         """
         return self._engine.submit(work)
 
-    def make(self, batch: Batch, planned: PlannedRun) -> Future[None]:
+    def start_run(self, batch: Batch, planned: PlannedRun) -> Future[None]:
         """Begin one run of an open batch and return at once; the run ends in one `RunDone`."""
-        return self._engine.submit(batch.make(planned))
+        return self._engine.submit(batch.run_one(planned))
 
     def _context(self, plan: Plan, approval: Approval, listener: BatchListener) -> RunContext:
         control_of: Callable[[PlannedRun, RunGrading], RunControl | None] = _no_control
@@ -428,9 +428,9 @@ class Runtime:
             retries=self._retries,
             price_of=_prices(approval.specs),
             judge_of=self._models.judges(approval, plan.concurrency),
-            speaker_of=self._users(plan, approval),
+            user_of=self._users(plan, approval),
             control_of=control_of,
-            instructions=plan.instructions,
+            earlier_instructions=plan.instructions,
             environment_of=approval.specs.environment_at,
             passed_variables=approval.specs.passed_variables,
         )
@@ -504,16 +504,16 @@ class Runtime:
         """
         listeners: list[BatchListener] = []
         if self._ask is not None:
-            listeners.append(self._steppers.take)
+            listeners.append(self._steppers.on_event)
         for each in (sparing, spending, recorder):
             if each is not None:
-                listeners.append(each.take)
+                listeners.append(each.on_event)
         if record is not None:
             listeners.append(record.listener(plan.runs))
         listeners.append(self._listener)
         if listener is not None:
             listeners.append(listener)
-        return timed(in_turn(*listeners))
+        return with_times(combined_listener(*listeners))
 
     def _history_recorder(self, plan: Plan, specs: ModelSpecs) -> HistoryRecorder | None:
         if self._history is None:
@@ -545,11 +545,11 @@ class Runtime:
             settings,
             self._program.secrets,
             home=self._program.environment.home,
-            going_on=going_on,
+            resumed=going_on,
             shard=plan.shard,
         )
 
-    def number_of(self, batch: str) -> int | None:
+    def batch_number(self, batch: str) -> int | None:
         """Return the number of a batch in the history; `None` while it is unknown, or without a history."""
         handle = self._handles.get(batch)
         if handle is None:
@@ -574,10 +574,10 @@ class Runtime:
             return None
         return handle.started_at
 
-    def settle_history(self) -> None:
+    def flush_history(self) -> None:
         """Wait until the history has recorded all events so far; block for at most a second."""
         if self._history is not None:
-            self._history.settle(SETTLING_TIMEOUT_S)
+            self._history.wait_until_written(SETTLING_TIMEOUT_S)
 
     def stop(self, run_id: str) -> None:
         """Stop one run, which ends as `stopped`; return at once."""
@@ -606,20 +606,20 @@ class Runtime:
         """
 
         async def hold() -> None:
-            self._models.hold(endpoint, model, seconds)
+            self._models.pause(endpoint, model, seconds)
 
         self._engine.submit(hold())
 
-    def allow(self, run_id: str, call_id: str, leave: Leave) -> None:
+    def allow(self, run_id: str, call_id: str, leave: PermissionAnswer) -> None:
         """Answer an `PermissionRequested` event and return at once; do nothing if the question is no longer open."""
         if self._engine.alive:
             self._engine.submit(self._answer(run_id, call_id, leave))
 
-    def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None:
+    def set_breakpoints(self, breakpoints: Sequence[Breakpoint]) -> None:
         """Hold all runs, even those in progress, at exactly these breakpoints; return at once."""
         self._steppers.breakpoints = tuple(breakpoints)
 
-    def go_on(self, run_id: str, until: Until, hold: int | None) -> Future[str | None]:
+    def continue_run(self, run_id: str, until: StepTarget, hold: int | None) -> Future[str | None]:
         """Let a held run continue `until` a breakpoint.
 
         `hold` is the sequence number of the `Paused` event that the caller has seen, or `None` for a run that is not
@@ -627,15 +627,15 @@ class Runtime:
         """
 
         async def go_on() -> str | None:
-            return self._steppers.go_on(run_id, until, hold)
+            return self._steppers.continue_until(run_id, until, hold)
 
         return self._engine.submit(go_on())
 
-    def do(self, run_id: str, command: Command, hold: int) -> Future[str | None]:
+    def apply_command(self, run_id: str, command: Command, hold: int) -> Future[str | None]:
         """Apply a command to a run that is held at `hold`; the future returns the reason if this is impossible."""
 
         async def do() -> str | None:
-            return self._steppers.do(run_id, command, hold)
+            return self._steppers.apply(run_id, command, hold)
 
         return self._engine.submit(do())
 
@@ -659,11 +659,11 @@ class Runtime:
             if self._history is not None:
                 self._history.close()
 
-    async def _run(self, batch: Batch, until: Until, workers: ClusterBatch | None) -> None:
+    async def _run(self, batch: Batch, until: StepTarget, workers: ClusterBatch | None) -> None:
         task = asyncio.current_task()
         assert task is not None
         if self._ask is not None:
-            self._steppers.expect(batch.runs, until)
+            self._steppers.prepare(batch.runs, until)
         self._batches[batch] = task
         try:
             with garbage_collected_rarely():
@@ -694,7 +694,7 @@ class Runtime:
 
         return Steppers(self._listener)
 
-    async def _asked(self, question: PermissionQuestion) -> Leave:
+    async def _asked(self, question: PermissionQuestion) -> PermissionAnswer:
         key = (question.run_id, question.call.id)
         self._questions[key] = asyncio.get_running_loop().create_future()
         self._listener(PermissionRequested(question))
@@ -703,7 +703,7 @@ class Runtime:
         finally:
             del self._questions[key]
 
-    async def _answer(self, run_id: str, call_id: str, leave: Leave) -> None:
+    async def _answer(self, run_id: str, call_id: str, leave: PermissionAnswer) -> None:
         answer = self._questions.get((run_id, call_id))
         if answer is not None and not answer.done():
             answer.set_result(leave)
@@ -719,7 +719,7 @@ def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], QueueKey]) -> EarlyStop
     The number of runs ahead of the decision is limited to the number of runs that can be in progress at once.
     """
     if plan.reruns is not None:
-        return plan.reruns.course()
+        return plan.reruns.evidence()
     if plan.until is None:
         return None
     # Lazy import: few plans stop early.

@@ -24,7 +24,7 @@ from workbench.grading.packed import STORED_PROPERTIES, UNPACKED_FIELDS, LazyRes
 from workbench.grading.result_json import Outcome
 from workbench.grading.run_summary import is_cost_limited
 from workbench.grading.status import Status
-from workbench.history.database import Say
+from workbench.history.database import ReportProblem
 from workbench.history.history import History
 from workbench.history.records import BatchRow, DamagedError, HistoryError, Regrade, RunRow, SuiteRef
 from workbench.history.writer import BatchHandle
@@ -182,7 +182,7 @@ class StoredRuns(Columns, LazyRuns):
         rows: Sequence[RunRow],
         grading: Regrade | None,
         cases: Mapping[str, Mapping[str, Case]],
-        damaged: Say,
+        damaged: ReportProblem,
     ) -> None:
         """Read the figures of each run.
 
@@ -220,7 +220,7 @@ class StoredRows:
     rows: Sequence[RunRow]
     grading: Regrade | None
     secrets: Secrets
-    damaged: Say
+    damaged: ReportProblem
 
     def shown_runs(self) -> Iterator[ShownRun]:
         """Yield the runs one by one, without secrets."""
@@ -249,7 +249,7 @@ class StoredRows:
 
 
 def _whole_results(
-    history: History, rows: Sequence[RunRow], grading: Regrade | None, damaged: Say
+    history: History, rows: Sequence[RunRow], grading: Regrade | None, damaged: ReportProblem
 ) -> Iterator[tuple[int, RunResult]]:
     for place, row in enumerate(rows):
         if row.figures is not None:
@@ -280,13 +280,13 @@ class LiveColumns(Columns):
         # Two runs for each new run, so the number of unwritten runs falls again after a slow moment of the disk.
         for _ in range(min(2, len(self._unwritten))):
             first = self._unwritten.popleft()
-            if self._handle.has(self._here[first].run_id):
+            if self._handle.is_written(self._here[first].run_id):
                 del self._here[first]
             else:
                 self._unwritten.append(first)
 
     @property
-    def here(self) -> int:
+    def count_in_memory(self) -> int:
         return len(self._here)
 
     def whole(self, index: int) -> RunResult:
@@ -339,7 +339,7 @@ def stored_report(
     runs: Sequence[RunRow],
     grading: Regrade | None,
     secrets: Secrets,
-    damaged: Say,
+    damaged: ReportProblem,
 ) -> Report:
     """Return the report on the finished runs among `runs` of a batch, by one of its gradings.
 
@@ -423,7 +423,7 @@ def combined_report(earlier: Report, later: Report, against: AgainstBaseline, sa
     return replace(later, runs=(*before, *later.runs), suites={**suites, **later.suites}, against=against)
 
 
-def _suites(history: History, batch: BatchRow, damaged: Say) -> list[SuiteFile]:
+def _suites(history: History, batch: BatchRow, damaged: ReportProblem) -> list[SuiteFile]:
     """Return the readable suites of a batch as they were.
 
     A suite is unreadable if it is damaged or if a secret was redacted in it. `damaged` is called for each damaged

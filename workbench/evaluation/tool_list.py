@@ -40,8 +40,8 @@ async def tools_of(file: SuiteFile, only: str | None, pool: ServerPool, approval
 
 async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPool, approval: Approval) -> ToolSource:
     try:
-        started = await pool.started(file.path, server, approval.grants[file.path])
-        notices = tuple(news.notice for news in started.take_news())
+        started = await pool.running_server(file.path, server, approval.grants[file.path])
+        notices = tuple(news.notice for news in started.take_start_notices())
         return ToolSource(
             server.name,
             started.tools,
@@ -53,7 +53,7 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
         )
     except ServerError as error:
         # An old list is better than none, for example while a server is down.
-        remembered = pool.remembered(suite, file.path).get(server.name)
+        remembered = pool.stored_listings(suite, file.path).get(server.name)
         if remembered is None:
             return ToolSource(server.name, error=str(error), output=error.output)
         return ToolSource(

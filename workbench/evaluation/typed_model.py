@@ -293,7 +293,7 @@ async def check_typed(spec: ModelSpec, folder: Path, program: Program) -> CheckR
 
     Raises ConfigError if a `.env` cannot be read.
     """
-    listed = ListedModel(program.models.located(spec, folder), program.environment.of(folder))
+    listed = ListedModel(program.models.with_place(spec, folder), program.environment.of(folder))
     await check_models([listed], program)
     assert listed.check is not None
     return listed.check

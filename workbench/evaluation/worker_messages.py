@@ -45,17 +45,16 @@ class SecretsMessage:
 
 
 @dataclass(frozen=True)
-class Made:
+class ResultMessage:
     """A message from a worker: a run has ended.
 
-    A run is sent as a whole, so a worker that dies leaves no partial run. `result` is packed if possible, and `news`
-    are the shared parts needed to unpack it. `row` is the run for the history, redacted with the first `known` forms of
-    secrets. `events` are sent if the program wants them, or if there is no row.
-    """
+    A run is sent as a whole, so a worker that dies leaves no partial run. `result` is packed if possible, and
+    `shared_parts` are the shared parts needed to unpack it. `row` is the run for the history, redacted with the first
+    `known` forms of secrets. `events` are sent if the program wants them, or if there is no row."""
 
     run_id: str
     result: TransferredResult | RunResult
-    news: SharedPartsUpdate | None
+    shared_parts: SharedPartsUpdate | None
     began_ms: float | None
     ended_ms: float | None
     row: PackedRun | None = None
@@ -81,7 +80,7 @@ class RunSender:
         self._events: dict[str, list[Event]] = {}
         self._in_common = SharedParts()
 
-    def take(self, event: BatchEvent) -> None:
+    def on_event(self, event: BatchEvent) -> None:
         """Send or collect an event, as a listener of the runtime."""
         match event:
             case RunEvent(event=happened):
@@ -113,11 +112,11 @@ class RunSender:
             events = ()
         self._send(*learned, self._made(done, row, events, len(known)))
 
-    def _made(self, done: RunDone, row: PackedRun | None, events: tuple[Event, ...], known: int) -> Made:
+    def _made(self, done: RunDone, row: PackedRun | None, events: tuple[Event, ...], known: int) -> ResultMessage:
         result: TransferredResult | RunResult = self._in_common.packed(done.result)
         if isinstance(result, PackedResult):
             result = result.parcel
-        return Made(
+        return ResultMessage(
             done.result.run_id,
             result,
             self._in_common.news(),

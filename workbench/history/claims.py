@@ -86,7 +86,7 @@ def claim_if_free(file: Path, number: int) -> Claim | None:
     return _taken(file, number, _CLAIM_TIMEOUT_S)
 
 
-def claimed(file: Path, number: int) -> bool:
+def is_claimed(file: Path, number: int) -> bool:
     """Return whether any program, including this one, is running a batch of the history `file`.
 
     A batch without an end or a claim was interrupted. The check is fast enough for any thread, and never raises."""

@@ -54,7 +54,7 @@ def path(value: Any) -> str:
     return name
 
 
-def whole(value: Any) -> int:
+def integer(value: Any) -> int:
     """Return a whole number."""
     if type(value) is not int:
         raise ValueError("must be a whole number")
@@ -63,7 +63,7 @@ def whole(value: Any) -> int:
 
 def count(value: Any) -> int:
     """Return a whole number, 0 or more."""
-    if whole(value) < 0:
+    if integer(value) < 0:
         raise ValueError("must not be negative")
     return int(value)
 
@@ -179,7 +179,7 @@ def readable(columns: Mapping[str, Reader], row: Sequence[Any]) -> dict[str, Any
 
 
 SUITE: Mapping[str, Reader] = {
-    "id": whole,
+    "id": integer,
     "project": path,
     "path": path,
     "hash": text,
@@ -187,7 +187,7 @@ SUITE: Mapping[str, Reader] = {
     "cases": count,
 }
 BATCH: Mapping[str, Reader] = {
-    "id": whole,
+    "id": integer,
     "name": optional(text),
     "kind": one_of(*get_args(Kind)),
     "started_at": text,
@@ -197,8 +197,8 @@ BATCH: Mapping[str, Reader] = {
     "planned": count,
 }
 PART: Mapping[str, Reader] = {
-    "batch": whole,
-    "suite": whole,
+    "batch": integer,
+    "suite": integer,
     "model": text,
     "planned": count,
     "cases": count,
@@ -208,7 +208,7 @@ PART: Mapping[str, Reader] = {
 }
 
 
-def ended(value: Any) -> Status:
+def finished_status(value: Any) -> Status:
     """Return the status of a finished run."""
     try:
         return Status(text(value))
@@ -217,30 +217,30 @@ def ended(value: Any) -> Status:
 
 
 RUN: Mapping[str, Reader] = {
-    "id": whole,
-    "batch": whole,
+    "id": integer,
+    "batch": integer,
     "place": count,
-    "suite": whole,
+    "suite": integer,
     "case_id": text,
     "case_name": text,
     "model": text,
-    "model_of_suite": whole,
+    "model_of_suite": integer,
     "repeat": count,
     "decided_by": optional(text),
-    "is_fork": whole,
-    "status": optional(ended),
+    "is_fork": integer,
+    "status": optional(finished_status),
     "score": optional(score),
     "reason": optional(text),
-    "broken": optional(whole),
+    "broken": optional(integer),
     "options": optional(text),
     "began_ms": optional(moment_ms),
     "ended_ms": optional(moment_ms),
     "latency_ms": optional(number),
     "first_token_ms": optional(number),
-    "input_tokens": optional(whole),
-    "output_tokens": optional(whole),
+    "input_tokens": optional(integer),
+    "output_tokens": optional(integer),
     "cost_usd": optional(number),
-    "asked": optional(whole),
+    "asked": optional(integer),
     "loop_ms": optional(number),
     "metrics": optional(metrics),
     "arguments": optional(tool_arguments),
@@ -250,4 +250,4 @@ RUN: Mapping[str, Reader] = {
 }
 _OF_OUTLINES = ("place", "suite", "case_id", "case_name", "model", "status")
 OUTLINE: Mapping[str, Reader] = {name: RUN[name] for name in _OF_OUTLINES}
-GRADING: Mapping[str, Reader] = {"id": whole, "graded_at": text, "program": text}
+GRADING: Mapping[str, Reader] = {"id": integer, "graded_at": text, "program": text}

@@ -221,21 +221,21 @@ _LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 _NOT_WRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")
 _WRITTEN_LAST = "-wal"
-_BESIDE = (_WRITTEN_LAST, "-shm")
+_SIDE_FILES = (_WRITTEN_LAST, "-shm")
 """The suffixes of SQLite's files next to a database. They hold recent data that is not in the database yet."""
 
-_LOOKED_AT = "mode=ro"
+_READ_ONLY_MODE = "mode=ro"
 """The mode for identifying a file without waiting for locks."""
 
 _MAGIC = b"SQLite format 3\0"
 """The first bytes of every intact SQLite database."""
 
-Say = Callable[[str], None]
+ReportProblem = Callable[[str], None]
 
 _Result = TypeVar("_Result")
 
 
-def open_for_writing(file: Path, say: Say, *, suspect: bool = False) -> sqlite3.Connection:
+def open_for_writing(file: Path, say: ReportProblem, *, suspect: bool = False) -> sqlite3.Connection:
     """Open a history for writing, and create a missing file and its folder.
 
     A damaged file is renamed, and `say` gets a message about it. With `suspect`, the whole file is checked, whatever
@@ -250,12 +250,12 @@ def open_for_writing(file: Path, say: Say, *, suspect: bool = False) -> sqlite3.
             checks = _SMALL_TABLES if large else _FULL_CHECK
             if suspect:
                 checks = _INDEX_CHECK
-            connection = _retry_while_locked(lambda: _sound(file, "mode=rwc", checks))
+            connection = _retry_while_locked(lambda: _opened_if_sound(file, "mode=rwc", checks))
             if connection is None:
-                say(_set_aside(file))
+                say(_rename_damaged(file))
                 connection = _connected(file, "mode=rwc")
             _for_its_owner_only(file)
-            return _made_ready(connection, file)
+            return _migrated(connection, file)
 
 
 def open_for_reading(file: Path) -> sqlite3.Connection | None:
@@ -275,7 +275,7 @@ def open_for_reading(file: Path) -> sqlite3.Connection | None:
         if not connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
             connection.close()
             return None
-        return _made_ready(connection, file)
+        return _migrated(connection, file)
 
 
 @contextmanager
@@ -377,7 +377,7 @@ def _connected(file: Path, how: str) -> sqlite3.Connection:
         with suppress(FileExistsError):
             os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o600))
     timeout_s = BUSY_TIMEOUT_S
-    if how == _LOOKED_AT:
+    if how == _READ_ONLY_MODE:
         timeout_s = 0
     # Without an isolation level, Python begins no transactions of its own. Connections are closed explicitly, because
     # `with connection` would only end a transaction and leave the file open.
@@ -400,7 +400,7 @@ def _refuse_links(file: Path) -> None:
 
 
 def _files_beside(file: Path) -> list[Path]:
-    return [Path(f"{file}{ending}") for ending in _BESIDE]
+    return [Path(f"{file}{ending}") for ending in _SIDE_FILES]
 
 
 def _refuse_folders(file: Path) -> None:
@@ -421,7 +421,7 @@ def _refuse_other_files(file: Path) -> None:
         return
     # Operational errors, such as locks, are ignored here. Opening the file for writing waits or reports them.
     with suppress(sqlite3.OperationalError):
-        connection = _sound(file, _LOOKED_AT, ())
+        connection = _opened_if_sound(file, _READ_ONLY_MODE, ())
         if connection is not None:
             connection.close()
         else:
@@ -446,7 +446,7 @@ def _for_its_owner_only(file: Path) -> None:
                 path.chmod(path.stat().st_mode & 0o700)
 
 
-def _sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Connection | None:
+def _opened_if_sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Connection | None:
     """Open a file and return the connection; return `None` if SQLite finds damage in one of the `checks`.
 
     Raises OtherFileError for another kind of database. Also raises errors of SQLite that do not show damage."""
@@ -483,14 +483,14 @@ def _sound_for_reading(file: Path) -> sqlite3.Connection | None:
         # Readers open the file for writing if they may. The last program that closes the file merges SQLite's
         # write-ahead log into it. An older schema is migrated.
         how = "mode=ro" if is_read_only() else "mode=rw"
-        return _retry_while_locked(lambda: _sound(file, how, _SMALL_TABLES))
+        return _retry_while_locked(lambda: _opened_if_sound(file, how, _SMALL_TABLES))
     except sqlite3.OperationalError as error:
         # Reading a file in WAL mode needs another file next to it, which a read-only folder cannot get. With
         # `immutable`, SQLite reads without that file. This is safe only while no program writes, and a writing program
         # would have created the file.
         if not _name(error).startswith(_NOT_WRITABLE) or any(beside.exists() for beside in _files_beside(file)):
             raise
-        return _sound(file, "mode=ro&immutable=1", _SMALL_TABLES)
+        return _opened_if_sound(file, "mode=ro&immutable=1", _SMALL_TABLES)
 
 
 def _retry_while_locked(attempt: Callable[[], _Result]) -> _Result:
@@ -525,7 +525,7 @@ def _is_there(file: Path) -> bool:
     return file.exists() and file.stat().st_size > 0
 
 
-def _made_ready(connection: sqlite3.Connection, file: Path) -> sqlite3.Connection:
+def _migrated(connection: sqlite3.Connection, file: Path) -> sqlite3.Connection:
     try:
         if (version := _version(connection, file)) < len(MIGRATIONS):
             if is_read_only():
@@ -547,12 +547,12 @@ def _made_ready(connection: sqlite3.Connection, file: Path) -> sqlite3.Connectio
         raise
 
 
-def _set_aside(file: Path) -> str:
+def _rename_damaged(file: Path) -> str:
     _refuse_foreign_files(file)
     stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S-%f")
     aside = file.with_name(f"{file.stem}.damaged-{stamp}{file.suffix}")
     # Rename the log first: SQLite would apply a log next to a new database, even if the log belongs to another file.
-    for ending in _BESIDE:
+    for ending in _SIDE_FILES:
         with suppress(FileNotFoundError):
             Path(f"{file}{ending}").rename(f"{aside}{ending}")
     file.rename(aside)

@@ -16,7 +16,7 @@ from workbench.grading.run_summary import RunSummary
 from workbench.history.claims import claim
 from workbench.history.columns import stored
 from workbench.history.database import (
-    Say,
+    ReportProblem,
     as_history_errors,
     open_for_writing,
     transaction,
@@ -51,7 +51,7 @@ def check_name(name: str) -> None:
         raise HistoryError(f"a batch cannot be called {name!r}: a name is one line of text")
 
 
-def name_batch(file: Path, number: int, name: str | None, say: Say) -> None:
+def name_batch(file: Path, number: int, name: str | None, say: ReportProblem) -> None:
     """Name a batch, or remove its name with `None`. Another batch with that name loses the name.
 
     The settings of the named batch store the number of the batch that lost the name."""
@@ -77,7 +77,7 @@ def add_grading(
     graded_at: str,
     program: str,
     regraded: Iterable[tuple[int, RunSummary, RunResult]],
-    say: Say,
+    say: ReportProblem,
     texts: CaseTexts = MappingProxyType({}),
 ) -> None:
     """Store a regrade: new grades of a batch's runs, in addition to the old grades.
@@ -151,7 +151,7 @@ def _clear_grading(connection: sqlite3.Connection, grading: int) -> None:
             ).rowcount
 
 
-def remove_batches(file: Path, numbers: Sequence[int], say: Say) -> int:
+def remove_batches(file: Path, numbers: Sequence[int], say: ReportProblem) -> int:
     """Remove batches with their runs and with suites that no other batch uses.
 
     Returns the number of unused bytes in the file. If one of the batches is running, none is removed. The batches
@@ -161,7 +161,7 @@ def remove_batches(file: Path, numbers: Sequence[int], say: Say) -> int:
         for number in numbers:
             claims.callback(claim(file, number).release)
         _remove_batch_rows(connection, numbers)
-        _clear(connection)
+        _delete_orphans(connection)
         try:
             _shrink(connection, file)
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -183,7 +183,7 @@ def _remove_batch_rows(connection: sqlite3.Connection, numbers: Sequence[int]) -
     connection.execute("PRAGMA foreign_keys = ON")
 
 
-def _clear(connection: sqlite3.Connection) -> None:
+def _delete_orphans(connection: sqlite3.Connection) -> None:
     for (batch,) in connection.execute(_WITHOUT_BATCH).fetchall():
         removed = MAX_RUNS_PER_STEP
         while removed == MAX_RUNS_PER_STEP:
@@ -221,6 +221,6 @@ def _number(connection: sqlite3.Connection, statement: str) -> int:
 
 
 @contextmanager
-def _changing(file: Path, say: Say) -> Iterator[sqlite3.Connection]:
+def _changing(file: Path, say: ReportProblem) -> Iterator[sqlite3.Connection]:
     with as_history_errors(file), closing(open_for_writing(file, say)) as connection, transaction(connection):
         yield connection

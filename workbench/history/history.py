@@ -18,7 +18,7 @@ from workbench.encoding import toml_of
 from workbench.grading.result_json import Outcome, outcome_from_json
 from workbench.grading.status import FINAL, Status
 from workbench.history import columns
-from workbench.history.database import Say, as_history_errors
+from workbench.history.database import ReportProblem, as_history_errors
 from workbench.history.packing import case_texts_of, events_in, outcome_in, unpacked, unpacked_blocks
 from workbench.history.records import (
     BatchPart,
@@ -36,7 +36,7 @@ from workbench.history.records import (
     SuiteRef,
     Tally,
 )
-from workbench.history.rows import DAMAGE, TEXTS, StoredRows, values_in
+from workbench.history.rows import DAMAGE, TEXTS, RowReader, values_in
 from workbench.history.run_table import RunTable
 from workbench.suite.excerpts import Blocks
 from workbench.suite.grading_model import Gate
@@ -85,10 +85,10 @@ _NUMBERS = 1 << 62
 MAX_BATCHES_PER_STEP = 100
 """The number of batches that one step reads."""
 
-_NAMED = {"id": columns.whole, "name": columns.text}
+_NAMED = {"id": columns.integer, "name": columns.text}
 
 
-class StoredBatches(StoredRows):
+class StoredBatches(RowReader):
     """The part of a `History` that reads batches: their parts, regrades and sizes."""
 
     def batches(self) -> list[BatchRow]:
@@ -180,10 +180,15 @@ class StoredBatches(StoredRows):
 
     def counted_again(self, batch: BatchRow, grading: Regrade) -> tuple[BatchPart, ...]:
         """Return the parts of a batch with the statuses and valid calls of a regrade."""
-        wanted = {"suite": columns.whole, "model": columns.text, "status": columns.ended, "count": columns.count}
+        wanted = {
+            "suite": columns.integer,
+            "model": columns.text,
+            "status": columns.finished_status,
+            "count": columns.count,
+        }
         rows = self._rows(f"a run of batch {batch.number}", wanted, _COUNTED_AGAIN, (grading.id, batch.number))
         counts = {tuple(part_and_status): count for *part_and_status, count in rows}
-        wanted = {"suite": columns.whole, "model": columns.text, "valid": columns.count, "checked": columns.count}
+        wanted = {"suite": columns.integer, "model": columns.text, "valid": columns.count, "checked": columns.count}
         rows = self._rows(f"a run of batch {batch.number}", wanted, _CHECKED_AGAIN, (grading.id, batch.number))
         calls = {(suite, model): numbers for suite, model, *numbers in rows}
 
@@ -403,7 +408,7 @@ class History(StoredBatches):
             if len(rows) < PAGE and not self._stored("SELECT 1 FROM batches WHERE id = ?", (batch,)):
                 raise HistoryError(f"batch {batch} was removed from {self.file} while it was being read")
 
-    def readable_runs(self, batch: int, damaged: Say) -> Iterator[RunRow]:
+    def readable_runs(self, batch: int, damaged: ReportProblem) -> Iterator[RunRow]:
         """Yield the readable runs of a finished or interrupted batch, in the order of its plan.
 
         Damaged runs are left out and reported to `damaged`."""
@@ -482,7 +487,7 @@ class History(StoredBatches):
             "SELECT model, status, sum(cost_usd), count(*) FROM runs WHERE batch = ? AND status IS NOT NULL "
             "AND status != 'stopped' GROUP BY model, status, cost_usd IS NULL"
         )
-        names = {"model": columns.text, "status": columns.ended, "cost_usd": columns.RUN["cost_usd"]}
+        names = {"model": columns.text, "status": columns.finished_status, "cost_usd": columns.RUN["cost_usd"]}
         rows = self._rows(f"the runs of batch {batch}", {**names, "runs": columns.count}, statement, (batch,))
         return [Tally(*row) for row in rows]
 
@@ -523,7 +528,7 @@ class History(StoredBatches):
                 names.append(CaseName(columns.text(id_), columns.text(name)))
         return names
 
-    def runs_of_case(self, suite: str, case_id: str, limit: int, damaged: Say) -> Sequence[RunRow]:
+    def runs_of_case(self, suite: str, case_id: str, limit: int, damaged: ReportProblem) -> Sequence[RunRow]:
         """Return the latest runs of a case from the newest to the oldest; `suite` is a `SuiteRef.key`.
 
         Damaged runs are left out and reported to `damaged`."""
@@ -532,7 +537,7 @@ class History(StoredBatches):
             statement = f"{_RUN} WHERE case_id = ? AND suite IN ({ids}) AND {_OF_A_BATCH} ORDER BY id DESC LIMIT ?"
             return self._runs(statement, (case_id, limit), damaged)
 
-    def last_runs(self, cases: Mapping[str, Collection[str]], damaged: Say) -> Sequence[RunRow]:
+    def last_runs(self, cases: Mapping[str, Collection[str]], damaged: ReportProblem) -> Sequence[RunRow]:
         """Return each case's finished runs in the last batch that has any, from the oldest to the newest.
 
         The runs have their latest grades. `cases` maps a `SuiteRef.key` to case ids. Forks do not count. Damaged runs
@@ -647,7 +652,7 @@ class History(StoredBatches):
         return Recording(run.suite.file, header, events, trajectory, result), outcome
 
     def recordings(
-        self, runs: Iterable[RunRow], grading: Regrade | None, damaged: Say
+        self, runs: Iterable[RunRow], grading: Regrade | None, damaged: ReportProblem
     ) -> Iterator[tuple[RunRow, Recording]]:
         """Yield finished runs with their recordings.
 
@@ -668,7 +673,7 @@ class History(StoredBatches):
         with self._damage_of(f"the suite {suite.path}"):
             return unpacked(rows[0][0])
 
-    def gates(self, batch: BatchRow, damaged: Say) -> dict[str, Gate]:
+    def gates(self, batch: BatchRow, damaged: ReportProblem) -> dict[str, Gate]:
         """Return the gate of each suite in a batch when the batch ran, keyed by `SuiteRef.key`.
 
         Suites with unreadable text are left out and reported to `damaged`."""

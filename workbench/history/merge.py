@@ -19,8 +19,8 @@ from workbench.config.folders import folder_of_stored, stored_folder
 from workbench.dataclasses import compact_json, dataclass, parsed_json
 from workbench.grading.status import Status
 from workbench.history import columns
-from workbench.history.claims import claim, claim_if_free, claimed
-from workbench.history.database import Say, as_history_errors, open_for_reading, open_for_writing, transaction
+from workbench.history.claims import claim, claim_if_free, is_claimed
+from workbench.history.database import ReportProblem, as_history_errors, open_for_reading, open_for_writing, transaction
 from workbench.history.packing import unpacked
 from workbench.history.records import NAMED_AFTER, HistoryError, MergedShards, Outline, ShardRef, settings_of_answers
 from workbench.history.rows import DAMAGE, count_calls, insert_suite, write_plan
@@ -38,7 +38,7 @@ class StoredShard:
     """A stored batch with some runs of a plan: one shard, or several merged shards.
 
     `ref` is the shard, `None` for a merged batch. `shards` holds pairs: a shard's index, from 1, and the number of
-    shards in the plan. `goes_on` means that a program is still adding runs to the batch."""
+    shards in the plan. `is_running` means that a program is still adding runs to the batch."""
 
     file: Path
     number: int
@@ -46,7 +46,7 @@ class StoredShard:
     ref: ShardRef | None
     plan_id: str | None
     shards: tuple[tuple[int, int], ...]
-    goes_on: bool
+    is_running: bool
 
     def __str__(self) -> str:
         batch = f"batch {self.number} of {self.file}"
@@ -78,7 +78,7 @@ def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
             if merged is None:
                 raise ValueError("its place in the plan cannot be read")
             # A batch without an end may have been interrupted. Only a claim proves that a program still writes to it.
-            goes_on = ended_at is None and claimed(file, number)
+            goes_on = ended_at is None and is_claimed(file, number)
             found.append(StoredShard(file, number, columns.text(uid), ref, merged.plan_id, merged.shards, goes_on))
         except DAMAGE as error:
             raise HistoryError(f"batch {number} of {file} is damaged: {error}") from error
@@ -160,48 +160,49 @@ _LACKS = "count(*) FILTER (WHERE status IS NULL OR status = 'stopped')"
 
 
 @dataclass
-class Merged:
+class MergeResult:
     """The result of a merge.
 
-    `number` is the merged batch, and `taken` the number of results that are new in it. `second` counts runs that
-    already had a different result; `named` lists some of these runs. `unfinished` lists the shards with missing runs.
-    `kept` lists the shards that stay in the history next to the merged batch. `damaged` lists the parts that were left
-    out. `goes_on` means that a shard is still running. If all shards were merged at once, `of_several` counts the runs
-    that several shards covered, and `of_none` the runs that no shard covered."""
+    `number` is the merged batch, and `new_results` the number of results that are new in it. `second_results` counts
+    runs that already had a different result; `named` lists some of these runs. `unfinished` lists the shards with
+    missing runs. `kept` lists the shards that stay in the history next to the merged batch. `damaged` lists the parts
+    that were left out. `is_running` means that a shard is still running. If all shards were merged at once,
+    `covered_by_several` counts the runs that several shards covered, and `covered_by_none` the runs that no shard
+    covered."""
 
     number: int = 0
-    taken: int = 0
-    second: int = 0
+    new_results: int = 0
+    second_results: int = 0
     named: list[str] = field(default_factory=list)
     unfinished: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
     programs: set[str] = field(default_factory=set)
-    goes_on: bool = False
-    of_several: int = 0
-    of_none: int = 0
+    is_running: bool = False
+    covered_by_several: int = 0
+    covered_by_none: int = 0
 
-    def add(self, other: Merged) -> None:
+    def add(self, other: MergeResult) -> None:
         """Add the result of merging another shard into the batch."""
         self.number = other.number
-        self.taken += other.taken
-        self.second += other.second
+        self.new_results += other.new_results
+        self.second_results += other.second_results
         self.named = [*self.named, *other.named][:MAX_NAMED]
         self.unfinished += other.unfinished
         self.kept += other.kept
         self.damaged += other.damaged
         self.programs |= other.programs
-        self.goes_on |= other.goes_on
+        self.is_running |= other.is_running
 
 
-def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: Say) -> Merged:
+def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: ReportProblem) -> MergeResult:
     """Merge shards of one plan into one batch of the history `target`.
 
     A shard in `target` itself is removed once all of its runs are in the batch. If a suite's file is missing at its
     recorded path, the project `here` is searched for it. Damaged parts are left out and reported.
 
     Raises HistoryError."""
-    merged = Merged()
+    merged = MergeResult()
     with as_history_errors(target), closing(open_for_writing(target, say)) as connection:
         connection.execute(_TO_MAKE)
         for shard in shards:
@@ -219,7 +220,7 @@ def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: Say) -> 
         given = MergedShards(None, tuple(refs))
         # The runs that no shard covers are known only if all shards of the plan are here.
         if given.shards and not given.missing and not merged.damaged:
-            merged.of_several, merged.of_none = connection.execute(_UNEVEN, (merged.number,)).fetchone()
+            merged.covered_by_several, merged.covered_by_none = connection.execute(_UNEVEN, (merged.number,)).fetchone()
     return merged
 
 
@@ -244,10 +245,10 @@ class _ShardMerge:
         self._target, self._file = target, file
         self._source, self._shard = source, shard
         self._here = here
-        self._merged = Merged()
+        self._merged = MergeResult()
         self._shared: dict[int, int] = {}
 
-    def merge(self) -> Merged:
+    def merge(self) -> MergeResult:
         """Merge the whole shard.
 
         Raises HistoryError and the errors of `DAMAGE`; nothing of the shard is then merged."""
@@ -275,7 +276,7 @@ class _ShardMerge:
             self._runs(number, dict(zip(of_source, of_target, strict=True)))
             self._gradings(number)
             self._end(number, started_at)
-            if own and not (name or merged.second or merged.damaged):
+            if own and not (name or merged.second_results or merged.damaged):
                 self._target.execute("DELETE FROM batches WHERE id = ?", (shard.number,))
             elif own:
                 # A shard stays in the history if the user named it or some of its results were not merged.
@@ -286,8 +287,8 @@ class _ShardMerge:
         merged.number = number
         merged.programs.add(program)
         some = f"{count_text(lacks)} of its {counted(planned, 'run')}"
-        if lacks and shard.goes_on:
-            merged.goes_on = True
+        if lacks and shard.is_running:
+            merged.is_running = True
             merged.unfinished.append(f"{shard} is still running, with {some} to make")
         elif lacks and shard.ref is not None:
             merged.unfinished.append(f"{shard} lacks {some}")
@@ -438,13 +439,13 @@ class _ShardMerge:
         ended[known[1], known[3], found["status"]] += 1
         if there["status"] is not None:
             ended[known[1], known[3], there["status"]] -= 1
-        self._merged.taken += 1
+        self._merged.new_results += 1
 
     def _second(self, found: Mapping[str, Any], there: Mapping[str, Any]) -> None:
         """Count and name a run whose second result has another verdict than its first result."""
         if all(found[name] == there[name] for name in _VERDICT):
             return
-        self._merged.second += 1
+        self._merged.second_results += 1
         if len(self._merged.named) < MAX_NAMED:
             which = f"run {found['place'] + 1}, {columns.text(found['case_id'])} with {columns.text(found['model'])}"
             self._merged.named.append(

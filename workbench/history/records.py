@@ -483,11 +483,11 @@ class RunRow:
 
 
 class ModelUse(NamedTuple):
-    """A model that runs of a suite use in a batch. `of_suite` means that the suite names the model."""
+    """A model that runs of a suite use in a batch. `is_named_by_suite` means that the suite names the model."""
 
     suite: SuiteRef
     model: str
-    of_suite: bool
+    is_named_by_suite: bool
 
 
 class Tally(NamedTuple):

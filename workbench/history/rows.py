@@ -19,7 +19,7 @@ from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status
 from workbench.history import columns
 from workbench.history.columns import stored
-from workbench.history.database import Say, as_history_errors, open_for_reading
+from workbench.history.database import ReportProblem, as_history_errors, open_for_reading
 from workbench.history.packing import (
     PackedRun,
     SharedText,
@@ -305,7 +305,7 @@ def values_in(table: str, column: str) -> str:
     SELECT {column} FROM each WHERE {column} IS NOT NULL"""
 
 
-class StoredRows:
+class RowReader:
     """The part of a `History` that reads and validates rows."""
 
     def __init__(self, file: Path) -> None:
@@ -334,10 +334,12 @@ class StoredRows:
             self._connection.close()
             self._connection = None
 
-    def _runs(self, statement: str, values: Sequence[Any], damaged: Say | None = None) -> list[RunRow]:
+    def _runs(self, statement: str, values: Sequence[Any], damaged: ReportProblem | None = None) -> list[RunRow]:
         return list(self._each_run(statement, values, damaged))
 
-    def _each_run(self, statement: str, values: Sequence[Any], damaged: Say | None = None) -> Iterator[RunRow]:
+    def _each_run(
+        self, statement: str, values: Sequence[Any], damaged: ReportProblem | None = None
+    ) -> Iterator[RunRow]:
         """Yield the runs that a statement selects, in their state at one moment.
 
         Damaged runs are reported to `damaged`, or raise DamagedError without it."""

@@ -90,7 +90,7 @@ class RunTable(LazySequence[RunRow]):
     def figures(self) -> Sequence[RunSummary]:
         return _Figures(self, self._finished)
 
-    def over(self) -> Iterator[int]:
+    def finished_indices(self) -> Iterator[int]:
         """Yield the indices of the finished runs."""
         return self._kinds.where(lambda kind: kind[-1] is not None)
 
@@ -120,7 +120,7 @@ class _Figures(LazySequence[RunSummary]):
         # In a complete batch every run has figures. A range holds their indices in constant memory.
         self._over: Sequence[int] = range(len(runs))
         if finished < len(runs):
-            self._over = array("L", runs.over())
+            self._over = array("L", runs.finished_indices())
 
     def __len__(self) -> int:
         return self._finished

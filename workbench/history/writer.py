@@ -20,7 +20,7 @@ from pathlib import Path
 from workbench.config.folders import history_option
 from workbench.dataclasses import dataclass
 from workbench.history.claims import Claim, claim, claim_if_free
-from workbench.history.database import Say, as_history_errors, open_for_writing, transaction, yielding_step
+from workbench.history.database import ReportProblem, as_history_errors, open_for_writing, transaction, yielding_step
 from workbench.history.packing import PackedRun, RunPacker, RunRedaction
 from workbench.history.records import DamagedError, FinishedRun, HistoryError, NewBatch, ResumedBy, resumed_by
 from workbench.history.rows import (
@@ -56,7 +56,7 @@ class BatchHandle:
     _written: bytearray = field(default_factory=bytearray, repr=False)
     """One byte per place in the plan, 1 if the place's run was written. The array ends at the last written place."""
 
-    def has(self, run_id: str) -> bool:
+    def is_written(self, run_id: str) -> bool:
         """Return whether a run is known to be stored."""
         place = self.places[run_id]
         return place < len(self._written) and bool(self._written[place])
@@ -67,7 +67,7 @@ class BatchHandle:
         self._written.extend(bytes(max(place + 1 - len(self._written), 0)))
         self._written[place] = 1
 
-    def lost(self) -> None:
+    def mark_all_lost(self) -> None:
         """Mark all runs as not stored, because their file is gone."""
         self._written.clear()
 
@@ -118,7 +118,7 @@ class OpenHistory:
     The file may be damaged, removed or replaced while it is open. It is then opened or created again, and `say` gets a
     message. Batches that began here are written to the new file. Use this object on one thread."""
 
-    def __init__(self, file: Path, say: Say) -> None:
+    def __init__(self, file: Path, say: ReportProblem) -> None:
         self._file = file
         self._say = say
         self._connection: sqlite3.Connection | None = None
@@ -222,18 +222,18 @@ class OpenHistory:
             self._identity = _identity(self._file)
             try:
                 with as_history_errors(self._file):
-                    self._begin_anew(self._connection)
+                    self._restart_batch(self._connection)
             except BaseException:
                 self.close()
                 raise
         return self._connection
 
-    def _begin_anew(self, connection: sqlite3.Connection) -> None:
+    def _restart_batch(self, connection: sqlite3.Connection) -> None:
         for handle, (started_at, batch) in self._going_on.items():
             if handle.number is not None and is_batch(connection, handle.number, started_at):
                 continue
             self.lost[handle] += self._written.pop(handle, 0)
-            handle.lost()
+            handle.mark_all_lost()
             if batch is not None:
                 self._begin(connection, handle, batch)
             else:
@@ -274,7 +274,7 @@ RETRY_S = 1.0
 """The seconds from a failed write to the next attempt, not including the attempt."""
 
 
-LOOK_S = 1.0
+POLL_INTERVAL_S = 1.0
 """The seconds between two checks of a waiting thread that the writer is still alive."""
 
 # Each commit waits for the disk. Many short runs can be written fast enough only if one commit covers several of them.
@@ -300,7 +300,7 @@ class HistoryWriter:
     No failure stops a run. `say` gets each message once, on the writer's thread. A failed entry is retried with the
     next entry and at the end. Waiting entries are kept in memory, compressed. Any thread may use the writer."""
 
-    def __init__(self, file: Path, say: Say) -> None:
+    def __init__(self, file: Path, say: ReportProblem) -> None:
         self.file = file
         self._say = say
         self._given: queue.SimpleQueue[Entry | _Done | threading.Event | None] = queue.SimpleQueue()
@@ -334,7 +334,7 @@ class HistoryWriter:
         handle = BatchHandle(places=places, started_at=batch.started_at, resumed_by=resumed_by(batch.settings))
         self._runs_given[handle] = 0
         self._packers[handle] = RunPacker(redaction)
-        self._give(BeginBatch(handle, batch))
+        self._enqueue(BeginBatch(handle, batch))
         return handle
 
     def resume(self, handle: BatchHandle, redaction: RunRedaction | None = None) -> None:
@@ -348,9 +348,9 @@ class HistoryWriter:
             handle.claim = claim(self.file, handle.number)
         begun = self._beginning[handle] = Future()
         self._packers[handle] = RunPacker(redaction)
-        self._give(ResumeBatch(handle))
+        self._enqueue(ResumeBatch(handle))
         try:
-            while not wait((begun,), LOOK_S).done and self._thread.is_alive():
+            while not wait((begun,), POLL_INTERVAL_S).done and self._thread.is_alive():
                 pass
             if not begun.done():
                 raise HistoryError(f"the history {self.file} is no longer written, because the program is quitting")
@@ -378,16 +378,16 @@ class HistoryWriter:
         return settled
 
     def end(self, handle: BatchHandle, ended_at: str) -> None:
-        self._give(EndBatch(handle, ended_at))
+        self._enqueue(EndBatch(handle, ended_at))
 
     def missing(self, handle: BatchHandle) -> int:
         """Return the number of a batch's recorded runs that are not known to be stored."""
         return self._runs_given[handle] - self._runs_written[handle] + self._open.lost[handle]
 
-    def settle(self, timeout_s: float) -> bool:
+    def wait_until_written(self, timeout_s: float) -> bool:
         """Wait at most `timeout_s` seconds until all recorded entries are written. Return whether they are."""
         written = threading.Event()
-        self._give(written)
+        self._enqueue(written)
         return self._thread.is_alive() and written.wait(timeout_s)
 
     def close(self) -> bool:
@@ -396,13 +396,13 @@ class HistoryWriter:
         This blocks for CLOSE_TIMEOUT_S at most, and may be called more than once."""
         if self._closing_at is None:
             self._closing_at = time.monotonic()
-            self._give(None)
+            self._enqueue(None)
             self._thread.join(CLOSE_TIMEOUT_S)
             if self._thread.is_alive():
                 self._tell_what_is_missing()
         return not self._thread.is_alive() and not self._waiting and self._runs_given == self._runs_written
 
-    def _give(self, given: Entry | threading.Event | None) -> None:
+    def _enqueue(self, given: Entry | threading.Event | None) -> None:
         self._given.put(given)
         self._in_a_hurry.set()
 
@@ -489,7 +489,7 @@ class HistoryWriter:
                     self._alone = len(entries)
                     continue
                 _logger.exception("an entry was left out of the history %s", self.file)
-                self._give_up(entries[0], error)
+                self._drop(entries[0], error)
             else:
                 for entry in entries:
                     self._count(entry)
@@ -515,7 +515,7 @@ class HistoryWriter:
             self._runs_given[entry.handle] = 0
             self._beginning.pop(entry.handle).set_result(None)
 
-    def _give_up(self, entry: Entry, error: Exception) -> None:
+    def _drop(self, entry: Entry, error: Exception) -> None:
         """Drop an entry that can never be written. If the entry resumes a batch, its caller gets the error."""
         if isinstance(entry, ResumeBatch):
             self._beginning.pop(entry.handle).set_exception(self._cannot_go_on(entry, error))

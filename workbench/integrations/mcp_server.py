@@ -42,7 +42,7 @@ _READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 
 @dataclass(frozen=True)
-class Allowed:
+class ServerPermissions:
     """The user's permissions for the server, given at its start."""
 
     paths: tuple[Path, ...]
@@ -141,7 +141,7 @@ class NotStartedError(Exception):
     """The server cannot start; the message says why."""
 
 
-def server_for(allowed: Allowed) -> MCPServer:
+def server_for(allowed: ServerPermissions) -> MCPServer:
     """Return a server with these permissions; suites and models are approved in their present state.
 
     Raises NotStartedError for an unknown model.
@@ -171,7 +171,7 @@ def server_for(allowed: Allowed) -> MCPServer:
 class _ServerTools:
     """The tools of the server, and the reports of its runs."""
 
-    def __init__(self, allowed: Allowed) -> None:
+    def __init__(self, allowed: ServerPermissions) -> None:
         self._allowed = allowed
         self._approval = standing_approval(
             allowed.paths, models=allowed.models, judge=allowed.judge, trust=allowed.trust

@@ -22,7 +22,7 @@ WEAKNESSES = {
     "hasty": "chooses tools by the first word of their descriptions",
 }
 """The planted weaknesses of the offline model, by the word after `offline:`."""
-PLANTED = tuple(f"{OFFLINE}:{weakness}" for weakness in WEAKNESSES)
+PLANTED_MODELS = tuple(f"{OFFLINE}:{weakness}" for weakness in WEAKNESSES)
 REPLAY = "replay:"
 MODEL_SEPARATOR = "#"
 """Separates a folder of recordings from the name of the recorded model to play."""
@@ -67,7 +67,7 @@ class BuiltInModels:
         """
         if name == OFFLINE:
             return self._offline
-        if name in PLANTED:
+        if name in PLANTED_MODELS:
             return self._planted(name.partition(":")[2])
         return self._replays.open(name, *_recorded_at(name, folder), case_id)
 
@@ -79,7 +79,7 @@ class BuiltInModels:
 
     def check(self, name: str, folder: Path) -> None:
         """Raise ModelError if `open` would do so for every case."""
-        if name != OFFLINE and name not in PLANTED:
+        if name != OFFLINE and name not in PLANTED_MODELS:
             self._replays.check(name, *_recorded_at(name, folder))
 
     @cached_property
@@ -106,7 +106,7 @@ def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
 
     path = name.removeprefix(REPLAY)
     if path == name:
-        raise ModelError(f"there is no model {name!r}: there are {', '.join((OFFLINE, *PLANTED))}")
+        raise ModelError(f"there is no model {name!r}: there are {', '.join((OFFLINE, *PLANTED_MODELS))}")
     if not path:
         raise ModelError(
             f"{REPLAY} is not followed by a recording: write {REPLAY}FILE, {REPLAY}FOLDER or {REPLAY}FOLDER#MODEL"

@@ -175,7 +175,7 @@ class CallerLoop:
         context = self._context.copy()
         return await asyncio.wrap_future(context.run(asyncio.run_coroutine_threadsafe, tracked(), self._loop))
 
-    async def settle(self) -> None:
+    async def wait_for_cancelled(self) -> None:
         """Wait for cancelled agents that are still cleaning up."""
         if self._running:
             await asyncio.wait(self._running)
@@ -209,7 +209,7 @@ class FunctionModel:
         """Ask the function, and yield its answer as the events of a model."""
         asked = AgentRequest(request.system, request.messages, request.tools, request.round, self._case, self._run)
         try:
-            answer = answer_of(await self._loop.run(partial(self._reply, asked)))
+            answer = parse_reply(await self._loop.run(partial(self._reply, asked)))
             events: list[ModelEvent] = []
             if isinstance(answer, AgentAnswer):
                 events += _events(answer, request)
@@ -245,13 +245,13 @@ def is_async(function: Callable[..., object]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
-def answer_of(reply: object) -> AgentAnswer | ExternalRun:
+def parse_reply(reply: object) -> AgentAnswer | ExternalRun:
     """Return the reply of a function as an answer, or as a whole run.
 
     Raises TypeError for a value that is not a reply."""
     match reply:
         case AgentRun():
-            return run_of(reply)
+            return external_run_of_agent(reply)
         case AgentAnswer():
             return _checked_answer(reply)
         case str():
@@ -267,7 +267,7 @@ def answer_of(reply: object) -> AgentAnswer | ExternalRun:
             )
 
 
-def run_of(run: AgentRun) -> ExternalRun:
+def external_run_of_agent(run: AgentRun) -> ExternalRun:
     """Convert the run of an agent to an external run.
 
     Raises TypeError for values of other types, and for numbers that are negative or not finite."""

@@ -149,7 +149,7 @@ class RecordingPlayer:
 
     def __init__(self, *, own_pace: bool = False) -> None:
         self._own_pace = own_pace
-        self._folders: dict[Path, _Folder] = {}
+        self._folders: dict[Path, _RecordingFolder] = {}
         self._models: dict[tuple[str, Path], ReplayModel] = {}
 
     def open(self, name: str, path: Path, of_model: str | None, case_id: str) -> ReplayModel:
@@ -186,11 +186,11 @@ class RecordingPlayer:
 
     def _newest_in(self, path: Path, of_model: str | None, name: str) -> _NewestRecordings:
         if path not in self._folders:
-            self._folders[path] = _Folder(path)
+            self._folders[path] = _RecordingFolder(path)
         return self._folders[path].newest(of_model, name)
 
 
-class _Folder:
+class _RecordingFolder:
     """The recordings in a folder, found by their header lines alone.
 
     Raises RecordingError when there are none."""

@@ -31,11 +31,11 @@ from workbench.remote.records import (
     ProtocolError,
     batch_event_line,
     begun_line,
+    decode_message,
     done_line,
+    encode_message,
     event_line,
     greeting,
-    packed,
-    unpacked,
     write_record,
 )
 from workbench.trajectory.events import Event
@@ -47,7 +47,7 @@ _logger = logging.getLogger(__name__)
 # One thread handles all sockets. The batch's threads only append lines to queues and wake this thread, so they never
 # wait for a viewer. A viewer that falls too far behind is dropped.
 
-SILENT_S = 10.0
+SILENCE_TIMEOUT_S = 10.0
 """The time limit, in seconds, for a viewer to greet, to read its report, and to read that it was dropped."""
 
 _RECEIVED_BYTES = 1 << 16
@@ -58,30 +58,31 @@ _POLL_INTERVAL_S = 1.0
 class Viewer:
     """The connection of one viewer.
 
-    `waiting` are the lines to send, `behind` is their size in bytes, and `most` the limit of `behind`."""
+    `unsent_lines` are the lines to send, `backlog_bytes` is their size in bytes, and `max_backlog_bytes` the limit of
+    `backlog_bytes`."""
 
     connection: socket.socket
     heard_at: float
     """The time when the viewer last read or sent something, on the monotonic clock."""
     received: bytearray = field(default_factory=bytearray)
-    waiting: deque[bytes] = field(default_factory=deque)
-    behind: int = 0
-    most: int = MAX_VIEWER_BACKLOG_BYTES
-    watches: bool = False
-    greeted: bool = False
-    asked: bool = False
+    unsent_lines: deque[bytes] = field(default_factory=deque)
+    backlog_bytes: int = 0
+    max_backlog_bytes: int = MAX_VIEWER_BACKLOG_BYTES
+    is_watching: bool = False
+    has_greeted: bool = False
+    wants_report: bool = False
     """Whether the viewer waits for a report that has not been started."""
-    leaves: bool = False
+    is_leaving: bool = False
     """Whether to disconnect the viewer once it has read all waiting lines."""
-    gone: bool = False
+    is_gone: bool = False
 
 
-class Server:
+class ViewerServer:
     """The server of viewers at `address`, until it is closed.
 
     `hello` is the first line to each viewer. `snapshot` returns the lines that describe the state so far to a new
-    viewer. It is called under the server's lock. `tell` must hold the same lock, so that no line is missed between the
-    two. `stop` is called when a viewer asks to stop the batch. Raises OSError if the socket cannot be made."""
+    viewer. It is called under the server's lock. `broadcast` must hold the same lock, so that no line is missed between
+    the two. `stop` is called when a viewer asks to stop the batch. Raises OSError if the socket cannot be made."""
 
     def __init__(
         self, address: Path, hello: bytes, snapshot: Callable[[], Iterable[bytes]], stop: Callable[[], object]
@@ -115,39 +116,39 @@ class Server:
         self._thread.start()
 
     @property
-    def watched(self) -> bool:
+    def is_watched(self) -> bool:
         """Whether any viewer is watching; without one, no lines are needed."""
         with self.lock:
-            return any(viewer.watches for viewer in self._viewers)
+            return any(viewer.is_watching for viewer in self._viewers)
 
-    def tell(self, line: bytes) -> None:
+    def broadcast(self, line: bytes) -> None:
         """Send a line to all watching viewers without waiting; drop viewers that are too far behind."""
         with self.lock:
             for viewer in self._viewers:
-                if viewer.watches:
-                    self._give(viewer, line)
+                if viewer.is_watching:
+                    self._send_report_piece(viewer, line)
         self._wake()
 
-    def send(self, viewer: Viewer, pieces: Iterable[bytes], patience_s: float = SILENT_S) -> None:
+    def send(self, viewer: Viewer, pieces: Iterable[bytes], patience_s: float = SILENCE_TIMEOUT_S) -> None:
         """Send a report to one viewer as fast as it reads; a viewer that reads nothing is disconnected.
 
         `patience_s` is the time that it may read nothing, in seconds."""
-        viewer.asked = False
+        viewer.wants_report = False
         for piece in pieces:
             with self._progress:
                 deadline = time.monotonic() + patience_s
-                while viewer.behind > MAX_VIEWER_BACKLOG_BYTES // 2 and not viewer.gone:
-                    before = viewer.behind
+                while viewer.backlog_bytes > MAX_VIEWER_BACKLOG_BYTES // 2 and not viewer.is_gone:
+                    before = viewer.backlog_bytes
                     self._progress.wait(_POLL_INTERVAL_S)
-                    if viewer.behind < before:
+                    if viewer.backlog_bytes < before:
                         deadline = time.monotonic() + patience_s
                     if time.monotonic() > deadline:
-                        viewer.leaves = True
+                        viewer.is_leaving = True
                         return
-                if viewer.gone:
+                if viewer.is_gone:
                     return
-                viewer.waiting.append(piece)
-                viewer.behind += len(piece)
+                viewer.unsent_lines.append(piece)
+                viewer.backlog_bytes += len(piece)
             self._wake()
 
     def close(self) -> None:
@@ -155,26 +156,26 @@ class Server:
         with self.lock:
             self._closing = True
             for viewer in self._viewers:
-                viewer.leaves = True
+                viewer.is_leaving = True
         self._wake()
-        self._thread.join(2 * SILENT_S)
+        self._thread.join(2 * SILENCE_TIMEOUT_S)
         self._address.unlink(missing_ok=True)
 
     def _wake(self) -> None:
         with suppress(BlockingIOError, OSError):  # the thread is awake already, or has ended
             self._waking.send(b"!")
 
-    def _give(self, viewer: Viewer, line: bytes) -> None:
-        if viewer.leaves:
+    def _send_report_piece(self, viewer: Viewer, line: bytes) -> None:
+        if viewer.is_leaving:
             return
-        if viewer.waiting and viewer.behind + len(line) > viewer.most:
+        if viewer.unsent_lines and viewer.backlog_bytes + len(line) > viewer.max_backlog_bytes:
             # The current line is completed, so the reason begins its own line.
-            first = viewer.waiting[0]
-            line = packed(dropped="the viewer read too slowly")
-            viewer.waiting, viewer.behind, viewer.leaves = deque([first]), len(first), True
+            first = viewer.unsent_lines[0]
+            line = encode_message(dropped="the viewer read too slowly")
+            viewer.unsent_lines, viewer.backlog_bytes, viewer.is_leaving = deque([first]), len(first), True
             viewer.heard_at = time.monotonic()
-        viewer.waiting.append(line)
-        viewer.behind += len(line)
+        viewer.unsent_lines.append(line)
+        viewer.backlog_bytes += len(line)
 
     def _serve(self) -> None:
         try:
@@ -192,7 +193,7 @@ class Server:
             _logger.exception("viewers of the batch are no longer served")
         finally:
             for viewer in tuple(self._viewers):
-                self._let_go(viewer)
+                self._disconnect(viewer)
             self._selector.close()
             for each in (self._listening, self._waking, self._woken):
                 each.close()
@@ -210,14 +211,14 @@ class Server:
         with self.lock:
             line = self._hello
             if len(self._viewers) >= MAX_VIEWERS:
-                line, viewer.leaves = packed(refused=MAX_VIEWERS.reached()), True
+                line, viewer.is_leaving = encode_message(refused=MAX_VIEWERS.reached()), True
             self._viewers.add(viewer)
             self._give_first(viewer, line)
         self._selector.register(connection, selectors.EVENT_READ, viewer)
 
     def _give_first(self, viewer: Viewer, line: bytes) -> None:
-        viewer.waiting.append(line)
-        viewer.behind += len(line)
+        viewer.unsent_lines.append(line)
+        viewer.backlog_bytes += len(line)
 
     def _attend(self, viewer: Viewer, what: int) -> None:
         try:
@@ -228,89 +229,89 @@ class Server:
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
-            self._let_go(viewer)
+            self._disconnect(viewer)
 
     def _write(self, viewer: Viewer) -> None:
-        while viewer.waiting:
+        while viewer.unsent_lines:
             with self.lock:
-                line = viewer.waiting[0]
+                line = viewer.unsent_lines[0]
             sent = viewer.connection.send(line)
             with self._progress:
-                viewer.behind -= sent
+                viewer.backlog_bytes -= sent
                 viewer.heard_at = time.monotonic()
                 if sent == len(line):
-                    viewer.waiting.popleft()
+                    viewer.unsent_lines.popleft()
                 else:
-                    viewer.waiting[0] = line[sent:]
+                    viewer.unsent_lines[0] = line[sent:]
                 self._progress.notify_all()
 
     def _read(self, viewer: Viewer) -> None:
         received = viewer.connection.recv(_RECEIVED_BYTES)
         if not received:
-            self._let_go(viewer)
+            self._disconnect(viewer)
             return
         viewer.received += received
         viewer.heard_at = time.monotonic()
-        while not viewer.leaves and (end := viewer.received.find(b"\n")) >= 0:
+        while not viewer.is_leaving and (end := viewer.received.find(b"\n")) >= 0:
             line = bytes(viewer.received[:end])
             del viewer.received[: end + 1]
             try:
-                self._take(viewer, unpacked(line))
+                self._take(viewer, decode_message(line))
             except ProtocolError as error:
                 self._refuse(viewer, f"the viewer's message is invalid: {error}")
         if len(viewer.received) > MAX_VIEWER_LINE_BYTES:
-            self._let_go(viewer)
+            self._disconnect(viewer)
 
     def _take(self, viewer: Viewer, message: Mapping[str, Any]) -> None:
-        if not viewer.greeted:
+        if not viewer.has_greeted:
             if message.get("protocol") != PROTOCOL or (
                 message.get("do") != "stop" and message.get("version") != __version__
             ):
                 self._refuse(viewer, f"this batch runs in Workbench {__version__}: attach with that version")
                 return
-            viewer.greeted = True
+            viewer.has_greeted = True
         if message.get("do") == "stop":
             self._stop()
-        elif message.get("do") == "watch" and not viewer.watches:
+        elif message.get("do") == "watch" and not viewer.is_watching:
             with self.lock:
                 lines = [*self._snapshot()]
                 # The state so far may exceed the limit, but does not count as being behind.
-                viewer.most += sum(map(len, lines))
-                viewer.watches = True
+                viewer.max_backlog_bytes += sum(map(len, lines))
+                viewer.is_watching = True
                 for line in lines:
                     self._give_first(viewer, line)
         elif isinstance(report := message.get("report"), dict):
-            if viewer.asked:
+            if viewer.wants_report:
                 self._refuse(viewer, "only one report at a time: another one is already waiting")
                 return
-            viewer.asked = True
+            viewer.wants_report = True
             self.requests.put((viewer, report))
 
     def _refuse(self, viewer: Viewer, why: str) -> None:
         with self.lock:
-            self._give_first(viewer, packed(refused=why))
-            viewer.leaves = True
+            self._give_first(viewer, encode_message(refused=why))
+            viewer.is_leaving = True
 
     def _check_viewers(self) -> None:
         now = time.monotonic()
         for viewer in tuple(self._viewers):
-            late = now > viewer.heard_at + SILENT_S
-            if (viewer.leaves and (not viewer.waiting or late)) or (not viewer.greeted and late):
-                self._let_go(viewer)
+            late = now > viewer.heard_at + SILENCE_TIMEOUT_S
+            if (viewer.is_leaving and (not viewer.unsent_lines or late)) or (not viewer.has_greeted and late):
+                self._disconnect(viewer)
             else:
                 wanted = selectors.EVENT_READ
-                if viewer.waiting:
+                if viewer.unsent_lines:
                     wanted |= selectors.EVENT_WRITE
                 if self._selector.get_key(viewer.connection).events != wanted:
                     self._selector.modify(viewer.connection, wanted, viewer)
 
-    def _let_go(self, viewer: Viewer) -> None:
+    def _disconnect(self, viewer: Viewer) -> None:
         with suppress(KeyError, ValueError):
             self._selector.unregister(viewer.connection)
         viewer.connection.close()
         with self._progress:
-            viewer.gone = True
-            viewer.waiting.clear()
+            viewer.is_gone = True
+            viewer.unsent_lines.clear()
             self._viewers.discard(viewer)
             self._progress.notify_all()
 
@@ -324,7 +325,7 @@ def _is_own(connection: socket.socket) -> bool:
     return bool(user == os.getuid())
 
 
-MAX_SAID_LINES = 200
+MAX_OUTPUT_LINES = 200
 """The number of lines stored from the end of the process's output."""
 
 _REPORT_PIECE = 1 << 16
@@ -363,19 +364,19 @@ class BatchBroadcast:
         self._over = 0
         if plan.resumed is not None:
             self._over = plan.resumed.before.count
-        self._said: deque[str] = deque(maxlen=MAX_SAID_LINES)
+        self._said: deque[str] = deque(maxlen=MAX_OUTPUT_LINES)
         self._end: bytes | None = None
         hello = greeting(
             history=known.history, batch=known.batch, command=known.command, planned=known.planned, pid=known.pid
         )
-        self._server = Server(Path(known.socket), hello, self._snapshot, stop)
+        self._server = ViewerServer(Path(known.socket), hello, self._snapshot, stop)
         try:
             write_record(self._folders, known)
         except OSError:
             self._server.close()
             raise
 
-    def take(self, event: BatchEvent) -> None:
+    def on_event(self, event: BatchEvent) -> None:
         """Send an event to all viewers, and store it for later viewers."""
         server = self._server
         with server.lock:
@@ -383,31 +384,31 @@ class BatchBroadcast:
                 case RunEvent(event=happened):
                     run = self._run(happened.run_id)
                     run.events.append(happened)
-                    if server.watched:
+                    if server.is_watched:
                         for line in self._unsent_lines(run):
-                            server.tell(line)
+                            server.broadcast(line)
                 case RunDone(result=result):
                     run = self._run(result.run_id)
-                    if server.watched:
+                    if server.is_watched:
                         for line in (*self._unsent_lines(run), *self._rest(run), *self._done(run.place, event)):
-                            server.tell(line)
+                            server.broadcast(line)
                     del self._under_way[result.run_id]
                     self._over += result.status != Status.STOPPED
-                case _ if server.watched:
+                case _ if server.is_watched:
                     place = None
                     if isinstance(event, JudgeAsked | RequestDelayed):
                         place = self._places[event.run_id]
                     news = batch_event_line(event, place, self._secrets.redacted)
                     if news is not None:
-                        server.tell(news)
+                        server.broadcast(news)
                 case _:
                     pass
 
-    def said(self, line: str) -> None:
+    def send_output(self, line: str) -> None:
         """Send a line of the process's terminal output."""
         with self._server.lock:
             self._said.append(line)
-            self._server.tell(packed(said=line))
+            self._server.broadcast(encode_message(said=line))
 
     def end(self, exit_code: int) -> None:
         """Send the end of the batch, and write it into the record; later events are dropped."""
@@ -419,21 +420,21 @@ class BatchBroadcast:
         except OSError:
             _logger.exception("the exit code of batch %d was not recorded", self.known.batch)
         with self._server.lock:
-            self._end = packed(end=exit_code)
-            self._server.tell(self._end)
+            self._end = encode_message(end=exit_code)
+            self._server.broadcast(self._end)
 
     def serve_reports(self, pieces: Pieces | None) -> None:
         """Send the report to the viewers that watched to the end and requested it, then close the server.
 
         Blocks until the slowest viewer has read it."""
-        server, until = self._server, time.monotonic() + SILENT_S
-        while server.watched and time.monotonic() < until:
+        server, until = self._server, time.monotonic() + SILENCE_TIMEOUT_S
+        while server.is_watched and time.monotonic() < until:
             try:
                 viewer, wanted = server.requests.get(timeout=_END_POLL_INTERVAL_S)
             except queue.Empty:
                 continue
             server.send(viewer, _report_lines(pieces, wanted))
-            until = time.monotonic() + SILENT_S
+            until = time.monotonic() + SILENCE_TIMEOUT_S
         server.close()
 
     def _run(self, run_id: str) -> _RunInProgress:
@@ -447,10 +448,10 @@ class BatchBroadcast:
     def _unsent_lines(self, run: _RunInProgress) -> Iterator[bytes]:
         while run.events:
             # An event whose text may end inside a secret is held back and sent with the next event.
-            yield from self._kept(run, run.redaction.take(run.events.pop(0)))
+            yield from self._kept(run, run.redaction.add(run.events.pop(0)))
 
     def _rest(self, run: _RunInProgress) -> Iterator[bytes]:
-        return self._kept(run, run.redaction.rest())
+        return self._kept(run, run.redaction.flush())
 
     def _kept(self, run: _RunInProgress, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
@@ -470,9 +471,9 @@ class BatchBroadcast:
 
     def _snapshot(self) -> Iterator[bytes]:
         """Yield lines that describe the state so far to a new viewer; finished runs are in the history."""
-        yield packed(over=self._over)
+        yield encode_message(over=self._over)
         for line in self._said:
-            yield packed(said=line)
+            yield encode_message(said=line)
         for run in self._under_way.values():
             for _ in self._unsent_lines(run):
                 pass
@@ -496,12 +497,12 @@ def _report_lines(pieces: Pieces | None, wanted: Mapping[str, Any]) -> Iterator[
             held.append(piece)
             size += len(piece)
             if size >= _REPORT_PIECE:
-                yield packed(report="".join(held))
+                yield encode_message(report="".join(held))
                 held, size = [], 0
-        yield packed(report="".join(held))
-        yield packed(reported=True)
+        yield encode_message(report="".join(held))
+        yield encode_message(reported=True)
     except ValueError as error:
-        yield packed(reported=False, why=str(error))
+        yield encode_message(reported=False, why=str(error))
     except Exception:
         _logger.exception("a report for a viewer")
-        yield packed(reported=False, why="the report could not be written: see the log")
+        yield encode_message(reported=False, why="the report could not be written: see the log")

@@ -16,7 +16,7 @@ from typing import Any
 from workbench.config.folders import Folders, history_option
 from workbench.dataclasses import compact_json, dataclass, parsed_json, reader_of
 from workbench.engine.events import BatchEvent, JudgeAsked, RequestDelayed, RunDone, StartUp
-from workbench.history.claims import claim_if_free, claimed
+from workbench.history.claims import claim_if_free, is_claimed
 from workbench.history.history import History
 from workbench.history.packing import grading_text
 from workbench.history.records import BatchRow, HistoryError, ResumedBy
@@ -35,12 +35,12 @@ class ProtocolError(ValueError):
     """A line violates the protocol; the message gives the reason without quoting the line."""
 
 
-def packed(**message: object) -> bytes:
+def encode_message(**message: object) -> bytes:
     """Return a message as a line of JSON."""
     return f"{compact_json(message)}\n".encode()
 
 
-def unpacked(line: bytes) -> Mapping[str, Any]:
+def decode_message(line: bytes) -> Mapping[str, Any]:
     """Return the message in a line of JSON.
 
     Raises ProtocolError for a line that is not a JSON object."""
@@ -55,12 +55,12 @@ def unpacked(line: bytes) -> Mapping[str, Any]:
 
 def greeting(**more: object) -> bytes:
     """Return the first line of either side, with the versions of the protocol and of Workbench."""
-    return packed(protocol=PROTOCOL, version=__version__, **more)
+    return encode_message(protocol=PROTOCOL, version=__version__, **more)
 
 
 def begun_line(place: int, ago_ms: float) -> bytes:
     """Return the line that announces a run in progress, begun `ago_ms` milliseconds ago; its events follow."""
-    return packed(place=place, begun_ago_ms=round(ago_ms))
+    return encode_message(place=place, begun_ago_ms=round(ago_ms))
 
 
 def event_line(place: int, line: str) -> bytes:
@@ -83,11 +83,11 @@ def batch_event_line(event: BatchEvent, place: int | None, redact: Any) -> bytes
     match event:
         case StartUp(number, what, took_ms, downloads):
             told = {"number": number, "what": redact(what), "took_ms": took_ms, "downloads": downloads}
-            return packed(start_up=told)
+            return encode_message(start_up=told)
         case JudgeAsked(_, judge, values, again):
-            return packed(place=place, judge=redact({"judge": judge, "values": values, "again": again}))
+            return encode_message(place=place, judge=redact({"judge": judge, "values": values, "again": again}))
         case RequestDelayed(_, wait_s):
-            return packed(place=place, put_off=wait_s)
+            return encode_message(place=place, put_off=wait_s)
         case _:
             return None
 
@@ -170,7 +170,7 @@ def is_running(folders: Folders, detached: DetachedBatch) -> bool:
     """Return whether the process of a batch is alive."""
     # A killed process records no exit code, so only the claim shows whether it is alive.
     key = _key(detached.file, detached.batch)
-    return detached.exit_code is None and claimed(folders.detached / _PROCESSES, int(key, 16))
+    return detached.exit_code is None and is_claimed(folders.detached / _PROCESSES, int(key, 16))
 
 
 def records(folders: Folders) -> list[DetachedBatch]:
@@ -199,7 +199,7 @@ def remove_stale(folders: Folders) -> None:
                 file.unlink()
 
 
-def address(folders: Folders, history: Path, batch: int) -> Path:
+def socket_address(folders: Folders, history: Path, batch: int) -> Path:
     """Create a private folder for a batch's socket, and return the socket's path.
 
     Raises AttachError without a safe place."""
@@ -280,7 +280,7 @@ def _key(history: Path, batch: int) -> str:
 
 
 @dataclass(frozen=True)
-class Found:
+class NamedBatch:
     """A batch that the user named, its history, and its record if it ran without a terminal.
 
     `running` is whether its process is alive."""
@@ -293,19 +293,19 @@ class Found:
     @property
     def in_another_program(self) -> bool:
         """Whether the batch runs in a program that cannot be watched."""
-        return not self.running and claimed(self.history, self.number)
+        return not self.running and is_claimed(self.history, self.number)
 
 
-def running_batches(folders: Folders) -> list[Found]:
+def running_batches(folders: Folders) -> list[NamedBatch]:
     """Return the batches that are running without a terminal, the newest first."""
     running = []
     for known in records(folders):
         if is_running(folders, known):
-            running.append(Found(known.file, known.batch, known, True))
+            running.append(NamedBatch(known.file, known.batch, known, True))
     return running
 
 
-def found(folders: Folders, history: Path, which: str | None) -> Found:
+def find_batch(folders: Folders, history: Path, which: str | None) -> NamedBatch:
     """Return the batch with a number or a name: from the history, or a running batch of another history.
 
     Without `which`, return the only batch that runs without a terminal. Raises AttachError without exactly one such
@@ -322,7 +322,7 @@ def found(folders: Folders, history: Path, which: str | None) -> Found:
     except HistoryError as why:
         error = why
     # Take this history's batch, except if it had a terminal and another history's batch runs without one now.
-    here: list[Found] = []
+    here: list[NamedBatch] = []
     known = None
     if stored is not None:
         known = record_of(folders, history, stored.number)
@@ -337,14 +337,14 @@ def found(folders: Folders, history: Path, which: str | None) -> Found:
     if stored is None:
         assert error is not None
         raise error
-    return Found(history, stored.number, known)
+    return NamedBatch(history, stored.number, known)
 
 
-def _is(each: Found, history: Path, number: int) -> bool:
+def _is(each: NamedBatch, history: Path, number: int) -> bool:
     return each.number == number and each.history == history.resolve()
 
 
-def _only(running: list[Found], folders: Folders) -> Found:
+def _only(running: list[NamedBatch], folders: Folders) -> NamedBatch:
     if len(running) == 1:
         return running[0]
     if running:
@@ -365,7 +365,7 @@ def running_in(history: Path) -> list[BatchRow]:
     running = []
     with suppress(HistoryError), History(history) as opened:
         for batch in opened.each_batch(unended=True):
-            if batch.damage is None and claimed(history, batch.number):
+            if batch.damage is None and is_claimed(history, batch.number):
                 running.append(batch)
         return running
     return []

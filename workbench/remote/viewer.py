@@ -31,9 +31,9 @@ from workbench.remote.records import (
     DetachedBatch,
     ProtocolError,
     batch_event_of,
+    decode_message,
+    encode_message,
     greeting,
-    packed,
-    unpacked,
 )
 from workbench.suite.model import Case, Suite
 from workbench.suite.suite_file import SuiteFile, cases_by_id, parse_suite
@@ -112,7 +112,7 @@ class Connection:
         if not line.endswith(b"\n"):
             raise ConnectionEndedError("the process of the batch has closed the connection")
         try:
-            message = unpacked(line)
+            message = decode_message(line)
         except ProtocolError as error:
             raise AttachError(f"a message of the batch is invalid: {error}") from None
         if isinstance(why := message.get("refused"), str):
@@ -126,7 +126,7 @@ class Connection:
 
         Raises ConnectionEndedError if the connection has ended."""
         try:
-            self._socket.sendall(packed(**message))
+            self._socket.sendall(encode_message(**message))
         except OSError:
             raise ConnectionEndedError("the process of the batch has closed the connection") from None
 
@@ -145,28 +145,28 @@ class Connection:
 
 
 @dataclass(frozen=True)
-class Said:
+class OutputLine:
     """A line of terminal output of the batch's process."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Ended:
+class BatchEnded:
     """The batch has ended."""
 
     exit_code: int
 
 
-Seen = BatchEvent | Said | Ended
+ViewedEvent = BatchEvent | OutputLine | BatchEnded
 
 
 class BatchView:
     """A batch of another process while this program watches it: `with Viewing(known) as viewing`.
 
     `plan` are the batch's runs by place, read from the history. `over` are the runs that had finished at the start.
-    Iterate over the view for all later events: first the events of runs in progress, last `Ended`. Raises AttachError,
-    HistoryError, and ConnectionEndedError if the process has ended or dropped this viewer."""
+    Iterate over the view for all later events: first the events of runs in progress, last `BatchEnded`. Raises
+    AttachError, HistoryError, and ConnectionEndedError if the process has ended or dropped this viewer."""
 
     def __init__(self, known: DetachedBatch) -> None:
         self.known = known
@@ -179,7 +179,7 @@ class BatchView:
             threading.Thread(target=self._take_all, name="viewing", daemon=True).start()
             with History(known.file) as history:
                 self.batch = history.batch(f"#{known.batch}")
-                rows = _settled(history, known, self._before)
+                rows = _stored_runs(history, known, self._before)
                 self.rows = {row.place: row for row in rows}
                 self.over = {row.place: row for row in rows if row.figures is not None and not row.missing}
                 self.plan = planned_runs(history, self.batch, rows)
@@ -201,7 +201,7 @@ class BatchView:
         """Stop watching; may be called on another thread."""
         self._connection.close()
 
-    def __iter__(self) -> Iterator[Seen]:
+    def __iter__(self) -> Iterator[ViewedEvent]:
         while True:
             message = self._told.get()
             if isinstance(message, Exception):
@@ -212,7 +212,7 @@ class BatchView:
                 raise AttachError(f"a message of the batch is invalid: {error}") from error
             if seen is not None:
                 yield seen
-            if isinstance(seen, Ended):
+            if isinstance(seen, BatchEnded):
                 return
 
     def report(self, **wanted: object) -> Iterator[str]:
@@ -242,11 +242,11 @@ class BatchView:
             raise AttachError("a message of the batch is invalid")
         return over
 
-    def _seen(self, message: Mapping[str, Any]) -> Seen | None:
+    def _seen(self, message: Mapping[str, Any]) -> ViewedEvent | None:
         if "said" in message:
-            return Said(str(message["said"]))
+            return OutputLine(str(message["said"]))
         if "end" in message:
-            return Ended(int(message["end"]))
+            return BatchEnded(int(message["end"]))
         place = message.get("place")
         run_id = ""
         if isinstance(place, int):
@@ -302,7 +302,7 @@ def _planned(row: RunRow, file: SuiteFile, case: Case | None) -> PlannedRun:
     return PlannedRun(str(row.place), file, case, model, row.repeat, row.model_of_suite, by)
 
 
-def _settled(history: History, known: DetachedBatch, over: int) -> Sequence[RunRow]:
+def _stored_runs(history: History, known: DetachedBatch, over: int) -> Sequence[RunRow]:
     """Return the runs of a batch after its plan, and if possible `over` finished runs, are in the history."""
     # The batch sends events at once, and its other thread writes the history. Storing a large plan takes a while, and a
     # run that has just finished may follow a moment later.

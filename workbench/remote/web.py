@@ -22,7 +22,7 @@ from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 from textual_serve.server import Server
 
-from workbench.config.program import SERVED
+from workbench.config.program import SERVED_VARIABLE
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_PIPED_BYTES, MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
 from workbench.numerals import counted, setting_text
@@ -158,7 +158,7 @@ def _page(title: str, body: str, *, head: str = "", static: str | None = None) -
 
 _log = logging.getLogger(__name__)
 
-ENDING_S = 20.0
+APP_END_TIMEOUT_S = 20.0
 """Time for an app to stop its runs and servers before it is killed, in seconds."""
 
 _NOT_STARTED = "It did not start: its output is in the terminal where 'workbench serve' was started."
@@ -166,7 +166,7 @@ _FAILED = "It failed: see the program log, or the terminal where 'workbench serv
 
 _GREETING = b"__GANGLION__\n"
 
-_NEEDED = (
+_NEEDED_VARIABLES = (
     *("HOME", "LOGNAME", "PATH", "SHELL", "USER", "LANG", "LANGUAGE", "TZ", "TMPDIR", "VIRTUAL_ENV"),
     "WORKBENCH_ASCII",
 )
@@ -188,7 +188,7 @@ def app_for(words: Sequence[str], environment: Mapping[str, str], *, read_only: 
     """Return the app for the words of a command line.
 
     A read-only app gets only the variables that any program needs, and no keys of providers."""
-    needed = (*_NEEDED, *_NEEDED_ON_WINDOWS)
+    needed = (*_NEEDED_VARIABLES, *_NEEDED_ON_WINDOWS)
     kept = {}
     for name, value in environment.items():
         if name in _TERMINAL_VARIABLES:
@@ -198,7 +198,7 @@ def app_for(words: Sequence[str], environment: Mapping[str, str], *, read_only: 
     # `-P` and the path of this process keep the current folder out of `sys.path`: a module in it would replace one of
     # the program's.
     begin = f"import sys; sys.path[:] = {sys.path!r}; from workbench.cli.main import main; sys.exit(main())"
-    return App((sys.executable, "-P", "-c", begin, *words), {**kept, "TERM": "xterm-256color", SERVED: "1"})
+    return App((sys.executable, "-P", "-c", begin, *words), {**kept, "TERM": "xterm-256color", SERVED_VARIABLE: "1"})
 
 
 class Visitor(AppService):
@@ -249,7 +249,7 @@ class Visitor(AppService):
                 os.kill(process.pid, signal.SIGTERM)
         try:
             # `run` still reads the app's output, so the app is not blocked on writing.
-            await asyncio.wait_for(asyncio.shield(process.wait()), ENDING_S)
+            await asyncio.wait_for(asyncio.shield(process.wait()), APP_END_TIMEOUT_S)
         except TimeoutError:
             _log.error("the app of a visitor did not end and was killed")
             process.kill()
@@ -296,9 +296,9 @@ class Visitor(AppService):
 # Anybody who reaches the port can open connections, so their number is limited. A connection that has shown neither
 # token nor cookie is replaced by a new one, or ends after a while.
 
-SILENT_S = 10.0
+FIRST_REQUEST_TIMEOUT_S = 10.0
 """The time for the first allowed request of a connection, in seconds."""
-IDLE_S = 75.0
+IDLE_TIMEOUT_S = 75.0
 """The time between allowed requests after which a connection is closed, in seconds."""
 
 
@@ -321,7 +321,9 @@ class Connections:
                 return False
             self._end(next(iter(self._outside)))
         self._open.add(connection)
-        self._outside[connection] = asyncio.get_running_loop().call_later(SILENT_S, self._end, connection)
+        self._outside[connection] = asyncio.get_running_loop().call_later(
+            FIRST_REQUEST_TIMEOUT_S, self._end, connection
+        )
         return True
 
     def admit(self, connection: object) -> None:
@@ -329,13 +331,13 @@ class Connections:
         if isinstance(connection, Connection) and (ending := self._outside.pop(connection, None)) is not None:
             ending.cancel()
 
-    def lost(self, connection: Connection) -> None:
+    def remove(self, connection: Connection) -> None:
         """Note that a connection has ended."""
         self.admit(connection)
         self._open.discard(connection)
 
     def _end(self, connection: Connection) -> None:
-        self.lost(connection)
+        self.remove(connection)
         if connection.transport is not None:
             connection.transport.abort()
 
@@ -351,7 +353,7 @@ class Connection(web.RequestHandler):
             loop=asyncio.get_running_loop(),
             access_log=None,  # type: ignore[arg-type]
             logger=logger,
-            keepalive_timeout=IDLE_S,
+            keepalive_timeout=IDLE_TIMEOUT_S,
         )
         self._connections = connections
 
@@ -362,7 +364,7 @@ class Connection(web.RequestHandler):
             transport.abort()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        self._connections.lost(self)
+        self._connections.remove(self)
         super().connection_lost(exc)
 
 
@@ -373,9 +375,9 @@ FONT_SIZES = range(6, 73)
 SPARE_CONNECTIONS = 32
 CONNECTIONS_OF_VISITOR = 6
 """The number of connections of a browser to one server."""
-AT_ONCE = 32
+ACCEPT_BACKLOG = 32
 """The number of connections that are accepted before the next count."""
-PIECE = 4096
+MAX_FORWARDED_BYTES = 4096
 """The number of bytes of input that are forwarded at a time; a busy app reads no more."""
 HEARTBEAT_S = 15.0
 """The interval between two pings of a browser, in seconds."""
@@ -486,11 +488,11 @@ class AppServer(Server):
             "Close the page of one, or start the server with more places (--visitors).",
         )
 
-    async def _has_place(self) -> bool:
+    async def _acquire_place(self) -> bool:
         """Take a place for a visitor, and return whether one was free."""
         # A reloaded page waits for the end of its former app, which soon frees a place.
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(ENDING_S):
+            async with asyncio.timeout(APP_END_TIMEOUT_S):
                 while self._is_full and self._ending:
                     self._freed.clear()
                     await self._freed.wait()
@@ -501,7 +503,7 @@ class AppServer(Server):
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """Run an app for as long as a browser is connected."""
-        if not await self._has_place():
+        if not await self._acquire_place():
             raise web.HTTPServiceUnavailable
         visitor: Visitor | None = None
         try:
@@ -524,9 +526,9 @@ class AppServer(Server):
                 idle.cancel()
             return socket
         finally:
-            await asyncio.shield(self._leave(visitor))
+            await asyncio.shield(self._release_place(visitor))
 
-    async def _leave(self, visitor: Visitor | None) -> None:
+    async def _release_place(self, visitor: Visitor | None) -> None:
         self._ending += 1
         try:
             if visitor is not None:
@@ -561,10 +563,10 @@ class AppServer(Server):
                 case ["stdin", str(text)]:
                     app_service.typed_s = asyncio.get_running_loop().time()
                     typed = text.encode("utf-8", "ignore")
-                    for start in range(0, len(typed), PIECE):
+                    for start in range(0, len(typed), MAX_FORWARDED_BYTES):
                         if app_service.stdin.is_closing():  # the app is ending
                             break
-                        await app_service.send_bytes(typed[start : start + PIECE])
+                        await app_service.send_bytes(typed[start : start + MAX_FORWARDED_BYTES])
                 case ["resize", {"width": int(width), "height": int(height)}]:
                     await app_service.set_terminal_size(
                         _bounded(width, 80, MAX_TERMINAL_COLUMNS), _bounded(height, 24, MAX_TERMINAL_ROWS)
@@ -588,7 +590,7 @@ class AppServer(Server):
             await self._make_app(),
             access_log=None,
             logger=_log,
-            shutdown_timeout=ENDING_S,
+            shutdown_timeout=APP_END_TIMEOUT_S,
             # The handler of a disconnecting browser is cancelled even while it waits for an app that reads no input.
             handler_cancellation=True,
         )
@@ -600,7 +602,7 @@ class AppServer(Server):
                 partial(Connection, self._connections, runner.server, _log),
                 self._settings.host,
                 self._settings.port,
-                backlog=AT_ONCE,
+                backlog=ACCEPT_BACKLOG,
             )
             ended = asyncio.Event()
             for number in (signal.SIGINT, signal.SIGTERM):

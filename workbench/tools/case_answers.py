@@ -10,7 +10,7 @@ from workbench.checks.patterns import CheckError
 from workbench.suite.server_model import Answer
 from workbench.tools.mocks import AskJudge, condition_holds
 from workbench.tools.python_code import in_thread
-from workbench.tools.questions import UNANSWERED, Question, Reply, problem_of_reply
+from workbench.tools.questions import UNANSWERED, ServerQuestion, ServerReply, problem_of_reply
 from workbench.trajectory.events import ReplySource
 
 
@@ -25,7 +25,7 @@ class Answers:
         for number, answer in enumerate(of_suite):
             self._answers.append((answer, "suite", f"answers[{number}] of the suite"))
 
-    async def reply(self, question: Question, tool: str, judge: AskJudge | None = None) -> Reply:
+    async def reply(self, question: ServerQuestion, tool: str, judge: AskJudge | None = None) -> ServerReply:
         """Return the reply of the first answer that applies in a call of `tool`, or `UNANSWERED`."""
         if question.undeclared:
             return UNANSWERED
@@ -42,6 +42,6 @@ class Answers:
                 reply = partial(problem_of_reply, question, answer.action, answer.content, answer.text)
                 problem = await in_thread(reply, name="schema")
             if problem is not None:
-                return Reply("decline", source, answer.content, answer.text, f"{where}: {problem}")
-            return Reply(answer.action, source, answer.content, answer.text)
+                return ServerReply("decline", source, answer.content, answer.text, f"{where}: {problem}")
+            return ServerReply(answer.action, source, answer.content, answer.text)
         return UNANSWERED

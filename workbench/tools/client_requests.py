@@ -13,7 +13,7 @@ from workbench.config.secrets import Secrets
 from workbench.limits import MAX_CALL_QUESTIONS
 from workbench.suite.server_model import Server
 from workbench.tools.answer import clean_object, clean_text
-from workbench.tools.questions import UNANSWERED, AskRun, Question, Reply
+from workbench.tools.questions import UNANSWERED, AskRun, ServerQuestion, ServerReply
 from workbench.trajectory.events import AskedKind
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _USER_REJECTED = -1
 """The error code of the specification for a sampling request that the user rejects."""
 
 
-async def answer_nothing(question: Question) -> Reply:
+async def answer_nothing(question: ServerQuestion) -> ServerReply:
     """Decline every request, for a caller without answers."""
     return UNANSWERED
 
@@ -79,7 +79,7 @@ class CallTimer:
             self._limit.reschedule(min(self._clock() + self._call_s, latest))
 
     @contextmanager
-    def waiting(self) -> Iterator[None]:
+    def suspended(self) -> Iterator[None]:
         """Suspend the time limit of the call while it waits."""
         if not self._waits:
             self._waits_since = self._clock()
@@ -101,14 +101,14 @@ class _CallInProgress:
     def __init__(self, ask: AskRun, time: CallTimer) -> None:
         self._ask = ask
         self._time = time
-        self._replies: set[asyncio.Task[Reply]] = set()
+        self._replies: set[asyncio.Task[ServerReply]] = set()
         self._count = 0
 
     @property
     def too_many(self) -> bool:
         return self._count > MAX_CALL_QUESTIONS
 
-    async def reply(self, question: Question) -> Reply | None:
+    async def reply(self, question: ServerQuestion) -> ServerReply | None:
         """Return the reply of the run, `None` if it cannot reply any more."""
         self._count += 1
         if self.too_many:
@@ -116,7 +116,7 @@ class _CallInProgress:
         replying = asyncio.ensure_future(self._ask(question))
         self._replies.add(replying)
         try:
-            with self._time.waiting():
+            with self._time.suspended():
                 # With `wait`, the end of the call cancels the reply, but not the SDK's callback around it.
                 await asyncio.wait({replying})
         finally:
@@ -223,7 +223,7 @@ class ClientRequests:
         from mcp_types import ElicitResult
 
         reply = await self._reply(question := self._elicitation(params))
-        if not isinstance(reply, Reply):
+        if not isinstance(reply, ServerReply):
             return reply
         content: Any = None
         if reply.action == "accept" and question.schema is not None:
@@ -236,7 +236,7 @@ class ClientRequests:
         from mcp_types import CreateMessageResult, ErrorData, TextContent
 
         reply = await self._reply(self._sampling(params))
-        if not isinstance(reply, Reply):
+        if not isinstance(reply, ServerReply):
             return reply
         if reply.action != "accept":
             return ErrorData(code=_USER_REJECTED, message="User rejected sampling request")
@@ -253,7 +253,7 @@ class ClientRequests:
             roots.append(Root.model_validate({"uri": folder.as_uri(), "name": folder.name}))
         return ListRootsResult(roots=roots)
 
-    async def _reply(self, question: Question) -> Reply | ErrorData:
+    async def _reply(self, question: ServerQuestion) -> ServerReply | ErrorData:
         """Return the reply of the run, or an error for the server; a callback of the SDK must not raise."""
         from mcp_types import INVALID_REQUEST, ErrorData
 
@@ -269,13 +269,13 @@ class ClientRequests:
             return ErrorData(code=INVALID_REQUEST, message=f"{question.kind.capitalize()} not supported")
         return reply
 
-    def _elicitation(self, params: ElicitRequestParams) -> Question:
+    def _elicitation(self, params: ElicitRequestParams) -> ServerQuestion:
         request = params.model_dump(
             by_alias=True, exclude_none=True, mode="json", exclude={"message", "mode", "meta", "task"}
         )
         return self._question("elicitation", params.message, request)
 
-    def _sampling(self, params: CreateMessageRequestParams) -> Question:
+    def _sampling(self, params: CreateMessageRequestParams) -> ServerQuestion:
         texts = []
         for message in params.messages:
             for block in message.content_as_list:
@@ -283,6 +283,6 @@ class ClientRequests:
         request = params.model_dump(by_alias=True, exclude_none=True, mode="json", exclude={"meta", "task"})
         return self._question("sampling", "\n".join(texts), request)
 
-    def _question(self, kind: AskedKind, message: str, request: dict[str, Any]) -> Question:
+    def _question(self, kind: AskedKind, message: str, request: dict[str, Any]) -> ServerQuestion:
         name, undeclared = self._server.name, kind not in self._server.answers
-        return Question(kind, name, clean_text(message), clean_object(request), undeclared)
+        return ServerQuestion(kind, name, clean_text(message), clean_object(request), undeclared)

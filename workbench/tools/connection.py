@@ -100,7 +100,7 @@ class TimeLimits:
         return replace(self, start_s=start_s, call_s=call_s, download_s=max(self.download_s, start_s))
 
 
-class Announce(Protocol):
+class AnnounceStart(Protocol):
     """Reports a start-up, such as `server weather`, around the body of the returned context.
 
     If the server `downloads`, the context yields a function to call when the download has ended."""
@@ -145,7 +145,7 @@ class Connection(Protocol):
         """The additional seconds for closing while a package manager rolls back a download."""
 
     @property
-    def lost(self) -> asyncio.Future[None]:
+    def disconnected(self) -> asyncio.Future[None]:
         """A future that is done when the server has ended the connection.
 
         Await it, but never cancel it. It exists once the connection is entered."""
@@ -184,7 +184,7 @@ class Connection(Protocol):
     def hint(self) -> str:
         """Return a hint on why a server does not answer, as the end of a sentence, or ""."""
 
-    def broke_off(self, error: BaseException) -> bool:
+    def ended_by_server(self, error: BaseException) -> bool:
         """Return whether the server was reached and then ended the connection; `error` ended the attempt."""
 
     def why_lost(self, error: BaseException | None) -> str:
@@ -247,7 +247,7 @@ def register_server_secrets(server: Server, secrets: Secrets) -> None:
     secrets.add_passwords(server.name, server.url or "")
     for name, value in server.env.items():
         if not environment_names(value):
-            secrets.guess(name, value)
+            secrets.add_if_secret_by_look(name, value)
     for name, value in server.headers.items():
         variable = name.upper().replace("-", "_")
         if environment_names(value):
@@ -256,10 +256,10 @@ def register_server_secrets(server: Server, secrets: Secrets) -> None:
             # The scheme is not part of the secret: in `Bearer abc`, the secret is `abc`.
             secrets.add(variable, value.rpartition(" ")[2])
         else:
-            secrets.guess(variable, value)
+            secrets.add_if_secret_by_look(variable, value)
 
 
-def filled(text: str, environment: Mapping[str, str], secrets: Secrets) -> str:
+def expand_variables(text: str, environment: Mapping[str, str], secrets: Secrets) -> str:
     """Replace `$NAME` and `${NAME}` by the variable's value and `$$` by a dollar sign; any other `$` stays.
 
     The values are added to `secrets`. Raises MissingVariableError if a variable is not set."""

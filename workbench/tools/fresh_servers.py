@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Starting:
+class StartingServer:
     """A server and the task that starts it."""
 
     server: McpServer
     start: asyncio.Task[None]
 
 
-Begin = Callable[[Grant, bool], Starting]
+BeginStart = Callable[[Grant, bool], StartingServer]
 """Begins to start a server. `first` marks the first server of its batch, whose start is announced to the user."""
 
 
@@ -34,11 +34,11 @@ class FreshServers:
 
     `name` is the server's name in messages."""
 
-    def __init__(self, name: str, begin: Begin, background: BackgroundClosing) -> None:
+    def __init__(self, name: str, begin: BeginStart, background: BackgroundClosing) -> None:
         self._name = name
         self._begin = begin
         self._background = background
-        self._spare: Starting | None = None
+        self._spare: StartingServer | None = None
         self._used: set[McpServer] = set()
         self._taken = 0
         self._tools: tuple[ToolDefinition, ...] | None = None
@@ -52,8 +52,8 @@ class FreshServers:
         told, self._told = self._told, True
         return not told
 
-    async def take(self, grant: Grant) -> McpServer:
-        """Return a server that no other run has used; `give_back` ends it.
+    async def acquire(self, grant: Grant) -> McpServer:
+        """Return a server that no other run has used; `release` ends it.
 
         Raises ServerError if the server does not start, or lists other tools than the first server of the batch."""
         if self._failure is not None and self._failures >= MAX_FAILED_STARTS:
@@ -61,8 +61,8 @@ class FreshServers:
             raise ServerError(message, self._failure.output)
         self._taken += 1
         starting, self._spare = self._spare, None
-        if starting is not None and starting.server.down is not None:
-            self._background.end(starting.server.close())
+        if starting is not None and starting.server.down_reason is not None:
+            self._background.close_later(starting.server.close())
             starting = None
         if starting is None:
             starting = self._begin(grant, self._taken == 1)
@@ -78,17 +78,17 @@ class FreshServers:
         except BaseException as error:
             if isinstance(error, ServerError):
                 self._failures, self._failure = self._failures + 1, error
-            self.give_back(server)
+            self.release(server)
             raise
         self._failures = 0
         return server
 
-    def give_back(self, server: McpServer) -> asyncio.Task[None]:
+    def release(self, server: McpServer) -> asyncio.Task[None]:
         """Close a server after its run, in the background; return the closing task."""
         self._used.discard(server)
-        return self._background.end(server.close())
+        return self._background.close_later(server.close())
 
-    def renew(self) -> None:
+    def begin_batch(self) -> None:
         """Begin a new batch: new tools may be listed, and failed starts are tried again."""
         self.drop_spare()
         self._tools, self._failure, self._failures, self._taken = None, None, 0, 0
@@ -96,7 +96,7 @@ class FreshServers:
 
     def drop_spare(self) -> None:
         if self._spare is not None:
-            self._background.end(self._spare.server.close())
+            self._background.close_later(self._spare.server.close())
             self._spare = None
 
     async def close(self) -> None:
@@ -119,25 +119,25 @@ class FreshServers:
 
 
 class BackgroundClosing:
-    """Servers being closed in the background; `finish` waits for them."""
+    """Servers being closed in the background; `wait_closed` waits for them."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def end(self, closing: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def close_later(self, closing: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Begin to close a server."""
         task = asyncio.get_running_loop().create_task(closing)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def finish(self) -> None:
+    async def wait_closed(self) -> None:
         """Wait until all closings have ended."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
 
-class Leases:
+class RunServers:
     """The servers that one run has for itself; `close` returns each server as soon as it has started.
 
     `places` bounds the runs that have such servers; a place becomes free when all servers of its run have ended."""
@@ -149,17 +149,17 @@ class Leases:
         self._has_place = False
         self._closed = False
 
-    async def wait(self) -> None:
+    async def wait_for_place(self) -> None:
         """Wait for a place; call it once, before the first server is taken."""
         # One place for all servers of a run: with one place per server, runs could wait for each other for ever.
         await self._places.acquire()
         self._has_place = True
 
-    async def take(self, servers: FreshServers, grant: Grant) -> McpServer:
+    async def acquire(self, servers: FreshServers, grant: Grant) -> McpServer:
         """Return a server for the run alone. Raises ServerError."""
-        server = await servers.take(grant)
+        server = await servers.acquire(grant)
         if self._closed:
-            servers.give_back(server)
+            servers.release(server)
         else:
             self._held.append((servers, server))
         return server
@@ -167,11 +167,11 @@ class Leases:
     def close(self) -> None:
         """Return all servers."""
         self._closed = True
-        ending = [servers.give_back(server) for servers, server in self._held]
+        ending = [servers.release(server) for servers, server in self._held]
         self._held.clear()
         if self._has_place:
             self._has_place = False
-            self._background.end(self._free_after(ending))
+            self._background.close_later(self._free_after(ending))
 
     async def _free_after(self, ending: Sequence[asyncio.Task[None]]) -> None:
         if ending:

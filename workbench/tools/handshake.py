@@ -40,7 +40,7 @@ class Handshake:
         self.unanswered = False
         """Whether `server/discover` stayed without an answer, so that `initialize` was sent as well."""
 
-    def of(self, client: Client) -> None:
+    def attach_to(self, client: Client) -> None:
         """Replace the client's own negotiation, which would wait ten seconds for an answer."""
         build = client._build_session
 

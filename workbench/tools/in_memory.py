@@ -59,7 +59,7 @@ class ModuleConnection:
         return self._closing or self._over.done()
 
     @property
-    def lost(self) -> asyncio.Future[None]:
+    def disconnected(self) -> asyncio.Future[None]:
         return self._over
 
     async def __aenter__(self) -> TransportStreams:
@@ -128,7 +128,7 @@ class ModuleConnection:
     def expired(self) -> bool:
         return False
 
-    def broke_off(self, error: BaseException) -> bool:
+    def ended_by_server(self, error: BaseException) -> bool:
         return False
 
     def why_lost(self, error: BaseException | None) -> str:

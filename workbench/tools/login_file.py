@@ -21,12 +21,12 @@ from workbench.dataclasses import dataclass
 from workbench.suite.files import LockedError, is_outside, locked, relative_to_cwd, resolved
 from workbench.suite.server_model import Server, ServerAuth
 from workbench.suite.trust import write_atomically
-from workbench.tools.connection import filled
+from workbench.tools.connection import expand_variables
 
 LOCK_TIMEOUT_S = 60.0
 """The longest wait, in seconds, for another process that renews a token: longer than its requests may take."""
 
-_LOCK_AGAIN_S = 0.02
+_LOCK_RETRY_S = 0.02
 
 _RENEW_EARLY_S = 30.0
 _EARLY_SHARE = 0.1
@@ -59,9 +59,9 @@ def login_settings(server: Server, environment: Mapping[str, str], secrets: Secr
     client_id = client_secret = None
     if server.client_id is not None:
         # Not a secret: the address that the user opens contains it.
-        client_id = filled(server.client_id, environment, Secrets())
+        client_id = expand_variables(server.client_id, environment, Secrets())
     if server.client_secret is not None:
-        client_secret = filled(server.client_secret, environment, secrets)
+        client_secret = expand_variables(server.client_secret, environment, secrets)
     return LoginSettings(server.url, server.auth, client_id, client_secret, server.issuer, server.scope)
 
 
@@ -174,7 +174,7 @@ class LoginFile:
         except OSError as error:
             raise LoginFileError(f"the login cannot be stored in {self._path}: {error.strerror}") from error
 
-    def forget(self) -> bool:
+    def delete(self) -> bool:
         """Delete the stored login, and return whether it existed.
 
         Raises LoginFileError."""
@@ -187,7 +187,7 @@ class LoginFile:
         return True
 
     @asynccontextmanager
-    async def alone(self) -> AsyncIterator[None]:
+    async def locked(self) -> AsyncIterator[None]:
         """Lock the login against other connections and processes.
 
         Raises LoginFileError if it stays locked."""
@@ -205,7 +205,7 @@ class LoginFile:
                         raise LoginFileError(f"another program keeps {self._path} locked: end it") from None
                 except OSError as error:
                     raise LoginFileError(f"{self._path} cannot be locked: {error.strerror}") from error
-                await asyncio.sleep(_LOCK_AGAIN_S)
+                await asyncio.sleep(_LOCK_RETRY_S)
             yield
 
     def _make_folder(self) -> None:

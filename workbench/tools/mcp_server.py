@@ -14,7 +14,7 @@ from workbench.numerals import counted, seconds_text
 from workbench.suite.server_model import Server, ServerProtocol
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer
 from workbench.tools.client_requests import answer_nothing
-from workbench.tools.connection import Announce, Connection, ListingIssue, TimeLimits, announce_nothing
+from workbench.tools.connection import AnnounceStart, Connection, ListingIssue, TimeLimits, announce_nothing
 from workbench.tools.handshake import Handshake
 from workbench.tools.launchers import launcher_of
 from workbench.tools.listings import ListingChange
@@ -37,7 +37,7 @@ async def _ignore_listing() -> None:
 
 
 @dataclass(frozen=True)
-class News:
+class StartNotice:
     """A notice about a start of a server, with the unreported output of an earlier start."""
 
     notice: str
@@ -60,7 +60,7 @@ class McpServer:
         secrets: Secrets,
         limits: TimeLimits,
         relisted: Callable[[], Awaitable[object]] = _ignore_listing,
-        announce: Announce = announce_nothing,
+        announce: AnnounceStart = announce_nothing,
         *,
         known: bool = False,
         protocol: ServerProtocol | None = None,
@@ -90,7 +90,7 @@ class McpServer:
         self._restarts = 0
         self._tools: tuple[ToolDefinition, ...] = ()
         self._instructions = ""
-        self._news: list[News] = []
+        self._news: list[StartNotice] = []
         self._lists_others: str | None = None
         """A notice that the restarted server lists other tools than at the start of the batch."""
         self.downloads = self._launcher is not None and not known
@@ -138,9 +138,9 @@ class McpServer:
         self._restarts = 0
 
     @property
-    def down(self) -> str | None:
+    def down_reason(self) -> str | None:
         """The reason why the server cannot be called now, `None` while it can."""
-        return self._session.down
+        return self._session.down_reason
 
     @property
     def output(self) -> ServerOutput | None:
@@ -161,11 +161,11 @@ class McpServer:
         """The task that starts the server again, `None` if there is none."""
         return self._renewal
 
-    def take_news(self) -> list[News]:
+    def take_start_notices(self) -> list[StartNotice]:
         """Return news for the next run: unreported starts, and whether the server lists different tools."""
         news, self._news = self._news, []
         if self._lists_others is not None:
-            news.append(News(self._lists_others))
+            news.append(StartNotice(self._lists_others))
         return news
 
     async def start(self) -> None:
@@ -188,7 +188,7 @@ class McpServer:
             # A run whose first call comes while the server goes down has no state there, so it gets the next session.
             await self._session.wait_until_down()
         if self._renewal is None:
-            if not self._is_up or self._closed or not (self._session.expired or self._session.down is not None):
+            if not self._is_up or self._closed or not (self._session.expired or self._session.down_reason is not None):
                 return
             self._renewal = asyncio.create_task(self._renew(self._session))
             self._renewal.add_done_callback(self._renewed)
@@ -220,14 +220,14 @@ class McpServer:
             for task in waiting - {start}:
                 task.cancel()
 
-    async def changed(self, seen: tuple[ToolDefinition, ...]) -> None:
+    async def wait_for_change(self, seen: tuple[ToolDefinition, ...]) -> None:
         """Wait until the server's status changes.
 
         A running server goes down or lists different tools than `seen`; a server that is down starts."""
-        if self._session.down is not None:
+        if self._session.down_reason is not None:
             await self._start.wait()
         else:
-            await self._session.changed(seen)
+            await self._session.wait_for_change(seen)
 
     async def close(self) -> None:
         """End the server and everything that it started, within the limits. May be called repeatedly."""
@@ -291,14 +291,14 @@ class McpServer:
                 self._restarts = 0
             if self._restarts >= MAX_RESTARTS:
                 stays = f"it has failed {counted(1 + MAX_RESTARTS, 'time')} in this batch, and stays down"
-                raise ServerError(f"{old.down}; {stays}", old.output)
+                raise ServerError(f"{old.down_reason}; {stays}", old.output)
             self._restarts += 1
-            notice, output = f"started again: {old.down}", old.output
+            notice, output = f"started again: {old.down_reason}", old.output
             if old.failed_call:
                 output = None
         with self._announced() as launched:
             await self._replace(launched)
-        self._news.append(News(notice, output))
+        self._news.append(StartNotice(notice, output))
         self._lists_others = self._difference()
         await self._tell_relisted()
 
@@ -371,7 +371,7 @@ class McpServer:
     def _note_wait(self, what: str) -> None:
         name = self._server.name
         text = f'server {name!r} {what}: `protocol = "legacy"` in its [[servers]] saves the time'
-        self._news.append(News(text))
+        self._news.append(StartNotice(text))
 
 
 class RunServer:

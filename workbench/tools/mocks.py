@@ -42,7 +42,7 @@ AskJudge = Callable[[Judged, JsonValue], Awaitable[CheckVerdict]]
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 
 
-class Run(Protocol):
+class MakeAnswer(Protocol):
     """A function that makes the answer to a call.
 
     Progress notices of a server go to `on_progress`, and its requests to `ask`."""
@@ -58,7 +58,7 @@ class PlannedAnswer:
     that the model did not cause."""
 
     source: ResultSource
-    run: Run
+    run: MakeAnswer
     server: str | None = None
     turn: Callable[[], AbstractAsyncContextManager[object]] = nullcontext
 
@@ -97,7 +97,7 @@ class Mocks:
                 return PlannedAnswer(source, self._answer(mock, call, self._answered[index]))
         return None
 
-    def count(self, call: ToolCall, answer: ToolAnswer) -> None:
+    def count_replayed(self, call: ToolCall, answer: ToolAnswer) -> None:
         """Count a replayed call for the mock that answered it, without asking a judge or calling Python.
 
         Raises ToolsError if a condition cannot be evaluated."""
@@ -105,7 +105,7 @@ class Mocks:
         for index, (mock, _) in enumerate(self._mocks):
             if mock.tool != call.tool or not self._is_left(index):
                 continue
-            held = self._held(mock, call)
+            held = self._holds_without_judge(mock, call)
             if held or (held is None and _written_answer(mock, call, self._answered[index] + 1, self.row) == answer):
                 self._answered[index] += 1
                 return
@@ -115,7 +115,7 @@ class Mocks:
         times = self._mocks[index][0].times
         return times is None or self._answered[index] < times
 
-    def _held(self, mock: Mock, call: ToolCall) -> bool | None:
+    def _holds_without_judge(self, mock: Mock, call: ToolCall) -> bool | None:
         when, arguments = mock.when or {}, call.arguments
         # A check of a missing argument fails without a judge.
         known = {name: check for name, check in when.items() if name not in arguments or not check.uses_outside_service}
@@ -133,7 +133,7 @@ class Mocks:
         except CheckError as error:
             raise _condition_error(mock, error) from error
 
-    def _answer(self, mock: Mock, call: ToolCall, occurrence: int) -> Run:
+    def _answer(self, mock: Mock, call: ToolCall, occurrence: int) -> MakeAnswer:
         async def answer(on_progress: OnProgress | None = None, ask: AskRun | None = None) -> ToolAnswer:
             if mock.delay_ms:
                 await self._sleep(mock.delay_ms / 1000)

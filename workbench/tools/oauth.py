@@ -60,7 +60,7 @@ _FAILURES = (OAuthFlowError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, 
 """The errors of a flow. The SDK and pydantic raise ValueError for answers that violate OAuth."""
 
 
-class Person(Protocol):
+class LoginUser(Protocol):
     """The person who logs in; the browser goes to the address `redirect` after the login."""
 
     redirect: str
@@ -115,14 +115,14 @@ class ServerLogin:
                 self._take(login := await self._authorized(_MachineProvider(self._settings)))
                 return login.access_token
 
-    async def log_in(self, person: Person) -> None:
+    async def log_in(self, person: LoginUser) -> None:
         """Let a person log in, and store the login.
 
         Raises LoginError."""
         try:
             provider = _PersonProvider(self._settings, person)
             login = await self._authorized(provider)
-            async with self._file.alone():
+            async with self._file.locked():
                 self._file.write(login)
         except LoginFileError as error:
             raise LoginError(f"cannot keep its login: {error}") from error
@@ -139,7 +139,7 @@ class ServerLogin:
 
     async def _renewed(self, refused: str | None) -> str:
         # A refresh token works only once, so another process that has just renewed the login has the only valid tokens.
-        async with self._file.alone():
+        async with self._file.locked():
             self._take(self._file.read())
             if (token := self._usable(refused)) is not None:
                 return token
@@ -177,7 +177,7 @@ class ServerLogin:
             raise LoginError(f"cannot renew its login: {requests.reason(error)}") from error
         if requests.error_code() in _LOGIN_ENDED_ERRORS:
             self._login = None
-            self._file.forget()
+            self._file.delete()
             raise self.wants_login(" (the last one has ended)")
         raise LoginError(f"cannot renew its login: {requests.last_refusal()}")
 
@@ -266,7 +266,7 @@ class _NoStorage:
 class _PersonProvider(OAuthClientProvider):
     """Authorizes by a person's answer, at the issuer in the settings if one is set."""
 
-    def __init__(self, settings: LoginSettings, person: Person | None = None) -> None:
+    def __init__(self, settings: LoginSettings, person: LoginUser | None = None) -> None:
         redirects = [AnyUrl("http://127.0.0.1/callback" if person is None else person.redirect)]
         metadata = OAuthClientMetadata(
             client_name="Toolcall Workbench",

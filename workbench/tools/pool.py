@@ -24,14 +24,14 @@ from workbench.suite.trust import provider_tool_need, server_folder
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.case_answers import Answers
 from workbench.tools.connection import (
-    Announce,
+    AnnounceStart,
     Connection,
     ServerStatus,
     TimeLimits,
     announce_nothing,
     register_server_secrets,
 )
-from workbench.tools.fresh_servers import BackgroundClosing, FreshServers, Leases, Starting
+from workbench.tools.fresh_servers import BackgroundClosing, FreshServers, RunServers, StartingServer
 from workbench.tools.grant import Grant
 from workbench.tools.listings import (
     DamagedListingError,
@@ -89,7 +89,7 @@ class ServerPool:
         program: Program,
         limits: TimeLimits | None = None,
         now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
-        starting: Announce = announce_nothing,
+        starting: AnnounceStart = announce_nothing,
         listed: Callable[[Path, str, ListingChange | None], object] = lambda _suite_file, _server, _change: None,
     ) -> None:
         self._starting = starting
@@ -97,7 +97,7 @@ class ServerPool:
         self._program = program
         self._limits = limits or TimeLimits()
         self._listings = StoredListings(program.folders.listings, now)
-        self._servers: dict[tuple[Path, str], Starting] = {}
+        self._servers: dict[tuple[Path, str], StartingServer] = {}
         self._fresh: dict[tuple[Path, str], FreshServers] = {}
         self._places = asyncio.Semaphore(MAX_SERVED_RUNS)
         self._background = BackgroundClosing()
@@ -137,10 +137,10 @@ class ServerPool:
         Only servers that the grant covers are started. If a server does not run and nothing is executed, its stored
         tools are used, and a notice reports that. Raises UntrustedError and ServerError if a server's tools are not
         available, and ToolsError and UnknownToolError as `offered` does."""
-        leases = Leases(self._places, self._background)
+        leases = RunServers(self._places, self._background)
         try:
             if execute and grant is not None and any(server.state == "run" for server in suite.servers):
-                await leases.wait()
+                await leases.wait_for_place()
             return await self._open(
                 *(suite, case, suite_file, execute, grant, changes, instructions, clock, leases, of_subject)
             )
@@ -158,7 +158,7 @@ class ServerPool:
         changes: Sequence[ToolChange],
         instructions: Mapping[str, str],
         clock: Clock | None,
-        leases: Leases,
+        leases: RunServers,
         of_subject: bool,
     ) -> Toolbox:
         listings = []
@@ -250,11 +250,11 @@ class ServerPool:
                 sent.append(ServerInstructions(server, before))
         return tuple(sent), notices
 
-    async def started(self, suite_file: Path, server: Server, grant: Grant) -> McpServer:
+    async def running_server(self, suite_file: Path, server: Server, grant: Grant) -> McpServer:
         """Return a server of a suite; start it if necessary, or restart it if it has died or lost its session.
 
         Raises UntrustedError if the grant does not cover the server. Raises ServerError if the server does not start or
-        has died too often; `stop` or `renew` then allow another start."""
+        has died too often; `stop` or `begin_batch` then allow another start."""
         self._refuse(suite_file, server, grant)
         key = _key(suite_file, server)
         if key not in self._servers:
@@ -274,16 +274,16 @@ class ServerPool:
         if self._closed:
             raise ServerError(f"server {server.name!r} is not started: the program is quitting")
 
-    async def _leased(self, suite_file: Path, server: Server, grant: Grant, leases: Leases) -> McpServer:
+    async def _leased(self, suite_file: Path, server: Server, grant: Grant, leases: RunServers) -> McpServer:
         """Return a server for one run alone.
 
-        Raises UntrustedError and ServerError as `started` does."""
+        Raises UntrustedError and ServerError as `running_server` does."""
         self._refuse(suite_file, server, grant)
         key = _key(suite_file, server)
         if key not in self._fresh:
             begin = partial(self._begin_fresh, suite_file, server)
             self._fresh[key] = FreshServers(server.name, begin, self._background)
-        return await leases.take(self._fresh[key], grant)
+        return await leases.acquire(self._fresh[key], grant)
 
     def status(self, suite_file: Path, server: Server) -> ServerStatus:
         """Return the present status of a server."""
@@ -294,8 +294,8 @@ class ServerPool:
         if not started.start.done() or server_now.renewal is not None:
             starting_s = time.monotonic() - server_now.began_s
             return ServerStatus("starting", starting_s=starting_s, downloads=server_now.downloads)
-        if server_now.down is not None:
-            return ServerStatus("down", reason=server_now.down, output=server_now.output)
+        if server_now.down_reason is not None:
+            return ServerStatus("down", reason=server_now.down_reason, output=server_now.output)
         return ServerStatus(
             "running",
             server_now.listed,
@@ -304,7 +304,7 @@ class ServerPool:
             instructions=self.secrets.redact(server_now.listed_instructions),
         )
 
-    async def changed(self, suite_file: Path, server: Server, seen: tuple[ToolDefinition, ...] = ()) -> None:
+    async def wait_for_change(self, suite_file: Path, server: Server, seen: tuple[ToolDefinition, ...] = ()) -> None:
         """Wait for a change of a server's status; `seen` are the tools in the status that the caller knows.
 
         A starting server is downloaded, runs or has failed. A running server goes down or lists different tools. A
@@ -318,25 +318,25 @@ class ServerPool:
         if start is not None:
             await started.server.wait_for_start(start)
         else:
-            await started.server.changed(seen)
+            await started.server.wait_for_change(seen)
 
     async def stop(self, suite_file: Path, server: Server) -> None:
         """Close a server in any state. The next run that needs the server starts it again."""
         key = _key(suite_file, server)
         if key in self._fresh:
-            self._fresh[key].renew()
+            self._fresh[key].begin_batch()
         started = self._servers.pop(key, None)
         if started is not None:
             await started.server.close()
 
-    async def renew(self) -> None:
+    async def begin_batch(self) -> None:
         """Prepare the servers for the next batch: dead ones may start again, the others offer their latest tools."""
         # Within a batch the offered tools do not change, because runs with different tools cannot be compared.
         for started in self._servers.values():
             started.server.begin_batch()
         for fresh in self._fresh.values():
-            fresh.renew()
-        dead = {key: started for key, started in self._servers.items() if started.server.down is not None}
+            fresh.begin_batch()
+        dead = {key: started for key, started in self._servers.items() if started.server.down_reason is not None}
         for key in dead:
             del self._servers[key]
         await asyncio.gather(*(started.server.close() for started in dead.values()))
@@ -347,21 +347,21 @@ class ServerPool:
         closing = [started.server.close() for started in self._servers.values()]
         closing += [fresh.close() for fresh in self._fresh.values()]
         await asyncio.gather(*closing)
-        await self._background.finish()
+        await self._background.wait_closed()
 
     def drop_spares(self) -> None:
         """End the spare servers after a batch."""
         for fresh in self._fresh.values():
             fresh.drop_spare()
 
-    def remembered(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
+    def stored_listings(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
         """Return the stored listings of the servers of a suite, by the servers' names.
 
         A suite with a listing for every server can run with mocks without starting a server."""
         return self._listings.of(suite, suite_file)
 
     async def _listed(
-        self, suite_file: Path, server: Server, *, execute: bool, grant: Grant | None, leases: Leases | None
+        self, suite_file: Path, server: Server, *, execute: bool, grant: Grant | None, leases: RunServers | None
     ) -> _Listed:
         """Return the tools of a server; with `leases`, those of a server for the run alone."""
         try:
@@ -373,7 +373,7 @@ class ServerPool:
             if leases is not None:
                 started = await self._leased(suite_file, server, grant, leases)
             else:
-                started = await self.started(suite_file, server, grant)
+                started = await self.running_server(suite_file, server, grant)
         except (ServerError, UntrustedError) as error:
             if execute or self._closed:
                 raise
@@ -382,7 +382,7 @@ class ServerPool:
         from workbench.tools.mcp_server import RunServer
 
         notices, outputs = [], []
-        for news in started.take_news():
+        for news in started.take_start_notices():
             notices.append(news.notice)
             if news.output is not None:
                 outputs.append(news.output)
@@ -413,11 +413,11 @@ class ServerPool:
             outputs = (error.output,)
         return _Listed(listing.tools, listing.instructions, None, (notice,), outputs)
 
-    def _begin_fresh(self, suite_file: Path, definition: Server, grant: Grant, first: bool) -> Starting:
+    def _begin_fresh(self, suite_file: Path, definition: Server, grant: Grant, first: bool) -> StartingServer:
         """Begin to start a server for one run. The first server of a batch decides the tools of all."""
         return self._begin(suite_file, definition, grant, quiet=not first)
 
-    def _begin(self, suite_file: Path, definition: Server, grant: Grant, *, quiet: bool = False) -> Starting:
+    def _begin(self, suite_file: Path, definition: Server, grant: Grant, *, quiet: bool = False) -> StartingServer:
         # Lazy import: most suites have no server.
         from workbench.tools.mcp_server import McpServer
 
@@ -439,8 +439,8 @@ class ServerPool:
             roots=_roots(definition, suite_file),
         )
         start = asyncio.create_task(self._start(suite_file, definition, server, quiet=quiet))
-        start.add_done_callback(_look_at)
-        return Starting(server, start)
+        start.add_done_callback(_status_of)
+        return StartingServer(server, start)
 
     async def _start(self, suite_file: Path, definition: Server, server: McpServer, *, quiet: bool) -> None:
         await server.start()
@@ -521,7 +521,7 @@ def _key(suite_file: Path, server: Server) -> tuple[Path, str]:
     return suite_file, server.model_dump_json()
 
 
-def _look_at(start: asyncio.Task[None]) -> None:
+def _status_of(start: asyncio.Task[None]) -> None:
     # Retrieve a failure that no task awaits any more; asyncio would otherwise print it on the terminal.
     if not start.cancelled():
         start.exception()

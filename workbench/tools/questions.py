@@ -11,7 +11,7 @@ from workbench.trajectory.events import AskedKind, JsonValue, ReplyAction, Reply
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ServerQuestion:
     """A request of a server: an elicitation or a sampling.
 
     An elicitation has a `message` for the user, a sampling has messages. `request` holds the other parameters under
@@ -31,13 +31,13 @@ class Question:
         return schema if isinstance(schema, dict) else None
 
 
-def question_of(asked: ServerAsked) -> Question:
+def question_of(asked: ServerAsked) -> ServerQuestion:
     """Return the request of a recorded event."""
-    return Question(asked.kind, asked.server, asked.message, asked.request, asked.undeclared)
+    return ServerQuestion(asked.kind, asked.server, asked.message, asked.request, asked.undeclared)
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ServerReply:
     """The reply to a request of a server; `problem` is the reason if the answer that applies cannot be sent."""
 
     action: ReplyAction
@@ -47,18 +47,18 @@ class Reply:
     problem: str | None = None
 
 
-UNANSWERED = Reply("decline", "nobody")
+UNANSWERED = ServerReply("decline", "nobody")
 """The reply to a request if no answer applies."""
 
 
 class AskRun(Protocol):
     """Returns a run's reply to a server's request during one of the run's calls. It raises nothing."""
 
-    async def __call__(self, question: Question) -> Reply: ...
+    async def __call__(self, question: ServerQuestion) -> ServerReply: ...
 
 
 def problem_of_reply(
-    question: Question, action: ReplyAction, content: Mapping[str, JsonValue] | None, text: str | None
+    question: ServerQuestion, action: ReplyAction, content: Mapping[str, JsonValue] | None, text: str | None
 ) -> str | None:
     """Return why a reply does not fit a request; `None` if it does."""
     if action != "accept":

@@ -77,7 +77,7 @@ class RedirectServer:
         self._answer = asyncio.get_running_loop().create_future()
         return await self._answer
 
-    def take(self, address: str) -> str | None:
+    def accept_address(self, address: str) -> str | None:
         """Take the address of a redirect as the answer; return the reason if it is not an answer, `None` if it is."""
         values = _values_of(address.strip())
         if "code" not in values and "error" not in values:
@@ -100,7 +100,7 @@ class RedirectServer:
             words = (await reader.readuntil(b"\r\n")).decode("latin-1").split(" ")
             status, text = "404 Not Found", "There is nothing here."
             if len(words) == 3 and words[0] == "GET" and urlsplit(words[1]).path == _PATH:
-                problem = self.take(words[1])
+                problem = self.accept_address(words[1])
                 status, text = "200 OK", "Workbench has the answer. Close this page, and go back to the terminal."
                 if problem is not None:
                     status, text = "400 Bad Request", f"Workbench did not take the answer: {problem}."

@@ -25,12 +25,12 @@ from textwrap import shorten
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO
 
-from workbench.config.secrets import Finder, Pieces, Secrets
+from workbench.config.secrets import Finder, RedactedPieces, Secrets
 from workbench.limits import MAX_MESSAGE_BYTES, MAX_STRAY_LINE_CHARS, MAX_STRAY_LINES
 from workbench.numerals import count_text
 from workbench.suite.server_model import Server
 from workbench.tools.answer import clean_json
-from workbench.tools.connection import TimeLimits, filled, first_line, inherited_variables
+from workbench.tools.connection import TimeLimits, expand_variables, first_line, inherited_variables
 from workbench.tools.launchers import forwards, rolls_back
 from workbench.tools.listings import digest, readable_name
 from workbench.tools.start_advice import start_advice
@@ -81,7 +81,7 @@ class ServerLog:
         self._size = 0
         self._last = ""
         """The end of the server's output."""
-        self._lines: dict[tuple[str, int], _Lines] = {}
+        self._lines: dict[tuple[str, int], _RedactedLines] = {}
         """The lines of the server that are held back because a secret may continue in the next one."""
         self._line_ends = 0
         """The number of line ends in the server's whole output."""
@@ -99,10 +99,10 @@ class ServerLog:
         """Append a line of the server with a prefix, its text cut to `limit` characters.
 
         The lines of a private key are held back until its end."""
-        self._lines.setdefault((beginning, limit), _Lines()).add(f"{text.rstrip()}\n", self._secrets.finder)
+        self._lines.setdefault((beginning, limit), _RedactedLines()).add(f"{text.rstrip()}\n", self._secrets.finder)
         self._append_lines()
 
-    def note(self, text: str) -> None:
+    def write_note(self, text: str) -> None:
         """Append a line of Workbench's own about the server; it does not count among the last lines."""
         begin = ""
         if self._last and not self._last.endswith("\n"):
@@ -125,12 +125,12 @@ class ServerLog:
     async def follow(self, stream: asyncio.StreamReader) -> None:
         """Append everything from a stream until it ends; may be cancelled."""
         decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
-        pieces = Pieces()
+        pieces = RedactedPieces()
         try:
             while chunk := await stream.read(_CHUNK_BYTES):
                 self._append(pieces.add(decoder.decode(chunk), self._secrets.finder))
         finally:
-            self._append(pieces.rest(self._secrets.finder))
+            self._append(pieces.flush(self._secrets.finder))
 
     def close(self) -> None:
         """Close the file; later writes are dropped."""
@@ -184,18 +184,18 @@ class ServerLog:
         self._size = len(notice) + len(kept)
 
 
-class _Lines:
+class _RedactedLines:
     """The lines of a text that is redacted as a whole, because a secret may span several lines."""
 
     def __init__(self) -> None:
-        self._pieces = Pieces()
+        self._pieces = RedactedPieces()
         self._shown = ""
 
     def add(self, line: str, finder: Finder) -> None:
         self._shown += self._pieces.add(line, finder)
 
     def end(self, finder: Finder) -> None:
-        self._shown += self._pieces.rest(finder)
+        self._shown += self._pieces.flush(finder)
 
     def taken(self) -> list[str]:
         """Remove the complete lines and return them."""
@@ -287,7 +287,7 @@ class StdioTransport:
         return _is_read(self._process.stdin.transport)
 
     @property
-    def lost(self) -> asyncio.Task[None]:
+    def disconnected(self) -> asyncio.Task[None]:
         """A task that ends when no further message can come. Await it, but never cancel it."""
         return self._reader
 
@@ -360,8 +360,8 @@ class StdioTransport:
         await _group_ends_within(process.pid, _GROUP_S)
 
     def _end_left_behind(self, process: asyncio.subprocess.Process) -> None:
-        for pid, command in left_behind(process, self._mark):
-            self._log.note(f"process {pid} was left behind outside of the server's group, and killed: {command}")
+        for pid, command in kill_left_behind(process, self._mark):
+            self._log.write_note(f"process {pid} was left behind outside of the server's group, and killed: {command}")
 
     async def _read(
         self, process: asyncio.subprocess.Process, to_client: MemoryObjectSendStream[SessionMessage | Exception]
@@ -448,7 +448,7 @@ async def started_process(
     """Start a command in a process group of its own, with pipes whose readers hold up to `limit` bytes.
 
     To end the group, close the returned socket: a watcher in the group waits for that, and for the end of this program.
-    `left_behind` finds processes by the `mark` in their environment. Raises OSError if the command cannot be
+    `kill_left_behind` finds processes by the `mark` in their environment. Raises OSError if the command cannot be
     started."""
     environment = {**environment, MARK: mark}
     if sys.platform != "win32":
@@ -514,7 +514,7 @@ def new_mark() -> str:
     return uuid.uuid4().hex
 
 
-def left_behind(process: asyncio.subprocess.Process, mark: str) -> Iterator[tuple[int, str]]:
+def kill_left_behind(process: asyncio.subprocess.Process, mark: str) -> Iterator[tuple[int, str]]:
     """Kill processes that a killed command started outside its group, and yield their ids and command lines."""
     for pid, command in end_marked(mark.encode(), process.pid):
         yield pid, command.decode("utf-8", "replace")
@@ -658,14 +658,14 @@ class CommandConnection:
         return self._transport is None or self._transport.closed
 
     @property
-    def lost(self) -> asyncio.Future[None]:
+    def disconnected(self) -> asyncio.Future[None]:
         assert self._transport is not None
-        return self._transport.lost
+        return self._transport.disconnected
 
     async def __aenter__(self) -> TransportStreams:
         given = {}
         for name, value in self._server.env.items():
-            given[name] = filled(value, self._environment, self._secrets)
+            given[name] = expand_variables(value, self._environment, self._secrets)
         inherited = inherited_variables(self._environment, self._passed, self._secrets)
         self._given = {**inherited, **given}.keys()
         # `python` means the interpreter of this program.
@@ -690,7 +690,7 @@ class CommandConnection:
             return await self._transport.__aenter__()
         except BaseException as error:
             if isinstance(error, OSError):
-                self._log.note(f"cannot be started: {self._in_words(error)}")
+                self._log.write_note(f"cannot be started: {self._in_words(error)}")
             self._log.close()
             raise
 
@@ -705,7 +705,7 @@ class CommandConnection:
             ended = "was closed"
             if self._transport.own_exit_code is not None:
                 ended = self.why_lost(None)
-            self._log.note(ended)
+            self._log.write_note(ended)
             self._log.close()
 
     def kill(self) -> None:
@@ -736,7 +736,7 @@ class CommandConnection:
             return "; it writes to standard output something that is not an MCP message"
         return ""
 
-    def broke_off(self, error: BaseException) -> bool:
+    def ended_by_server(self, error: BaseException) -> bool:
         transport = self._transport
         if transport is None or transport.overlong:
             return False

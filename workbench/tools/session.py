@@ -126,7 +126,7 @@ class Session:
         return self._issues
 
     @property
-    def down(self) -> str | None:
+    def down_reason(self) -> str | None:
         """The reason why the server can no longer be called, `None` while it can."""
         return self._down
 
@@ -157,7 +157,7 @@ class Session:
         handshake, error = self._handshake, self._error
         if handshake is None or not handshake.asked or handshake.agreed or error is None:
             return False
-        return isinstance(error, SilentServerError) or self._connection.broke_off(error)
+        return isinstance(error, SilentServerError) or self._connection.ended_by_server(error)
 
     @property
     def pid(self) -> int | None:
@@ -286,7 +286,7 @@ class Session:
         await self._end()
         raise self._down_error()
 
-    async def changed(self, seen: tuple[ToolDefinition, ...]) -> None:
+    async def wait_for_change(self, seen: tuple[ToolDefinition, ...]) -> None:
         """Wait until a started server is down, or has listed different tools than `seen`."""
         owner = self._owner
         while owner is not None and not owner.done() and self._listed is seen and self._relisting is not None:
@@ -370,7 +370,7 @@ class Session:
                 entered = replace(entered, mode="auto")
             self._requests.serve(entered)
             if self._handshake is not None:
-                self._handshake.of(entered)
+                self._handshake.attach_to(entered)
             async with entered as client:
                 if self._handshake is not None:
                     self._handshake.agreed = True
@@ -384,7 +384,7 @@ class Session:
                 for each in (self._follow(pages, changed), _listen(client, changed)):
                     followers.add(asyncio.create_task(each))
                 try:
-                    await asyncio.wait({stop, self._connection.lost}, return_when=asyncio.FIRST_COMPLETED)
+                    await asyncio.wait({stop, self._connection.disconnected}, return_when=asyncio.FIRST_COMPLETED)
                     self._client = None
                 finally:
                     for follower in followers:

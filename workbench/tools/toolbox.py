@@ -188,12 +188,12 @@ class Toolbox:
             known = f"The tools are: {_listed(names, _MAX_OFFERED, ', ', ' and ')}."
         return ToolAnswer(f"There is no tool named {name}. {known}", is_error=True)
 
-    def count(self, call: ToolCall, answer: ToolAnswer, step_mock: JsonValue = None) -> None:
+    def count_replayed(self, call: ToolCall, answer: ToolAnswer, step_mock: JsonValue = None) -> None:
         """Count a replayed call for its mock, so that a mock with several results continues after it.
 
         No judge and no function is called. Raises ToolsError if a mock's condition cannot be evaluated."""
         if step_mock is None and call.tool in self._offered and call.problem is None:
-            self._mocks.count(call, answer)
+            self._mocks.count_replayed(call, answer)
 
 
 def _not_run_by_provider(tool: str) -> PlannedAnswer:

@@ -21,7 +21,7 @@ from workbench.limits import MAX_MESSAGE_BYTES
 from workbench.numerals import seconds_text
 from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError, clean_text
-from workbench.tools.connection import REFUSAL, TimeLimits, filled, first_line
+from workbench.tools.connection import REFUSAL, TimeLimits, expand_variables, first_line
 from workbench.tools.login_file import LoginFile, Logins, login_settings
 from workbench.tools.redirect import LoginError
 from workbench.trajectory.events import ServerOutput
@@ -123,10 +123,10 @@ class UrlConnection:
 
     @property
     def closed(self) -> bool:
-        return self._reading is None or self._reading.ended or self.lost.done()
+        return self._reading is None or self._reading.ended or self.disconnected.done()
 
     @property
-    def lost(self) -> asyncio.Future[None]:
+    def disconnected(self) -> asyncio.Future[None]:
         assert self._lost is not None
         return self._lost
 
@@ -143,7 +143,7 @@ class UrlConnection:
             auth = await self._authorization()
             client = await asyncio.to_thread(self._client, headers, auth)
             if self._server.transport == "sse":
-                transport = sse_client(self._url, httpx_client_factory=_Given(client))
+                transport = sse_client(self._url, httpx_client_factory=_ExistingClient(client))
             else:
                 await exits.enter_async_context(client)
                 transport = streamable_http_client(self._url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES)
@@ -178,7 +178,7 @@ class UrlConnection:
             return f"; it answered with {self._refusal}"
         return "; check that its transport is the one in the suite"
 
-    def broke_off(self, error: BaseException) -> bool:
+    def ended_by_server(self, error: BaseException) -> bool:
         import httpx2
 
         return any(isinstance(cause, httpx2.ReadError | httpx2.RemoteProtocolError) for cause in _causes(error))
@@ -280,11 +280,11 @@ class UrlConnection:
             self._way_out = f": it {why}"
 
     def _lose(self) -> None:
-        if not self.lost.done():
-            self.lost.set_result(None)
+        if not self.disconnected.done():
+            self.disconnected.set_result(None)
 
     def _header(self, name: str, written: str) -> str:
-        value = filled(written, self._environment, self._secrets)
+        value = expand_variables(written, self._environment, self._secrets)
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
             where = f"server {self._server.name!r}: the header {name!r}"
             raise ServerError(
@@ -348,7 +348,7 @@ class UrlConnection:
 
 
 @dataclass(frozen=True)
-class _Given:
+class _ExistingClient:
     client: httpx2.AsyncClient
 
     def __call__(self, headers: object = None, timeout: object = None, auth: object = None) -> httpx2.AsyncClient:

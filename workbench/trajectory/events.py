@@ -763,7 +763,7 @@ class Event:
     payload: EventPayload
 
 
-def usable(finished: CallFinished) -> CallFinished:
+def checked_call(finished: CallFinished) -> CallFinished:
     """Return the call, marked as broken if its arguments nest too deeply or hold values that JSON lacks."""
     problem = problem_of(finished.arguments)
     if problem is None:

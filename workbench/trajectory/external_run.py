@@ -36,7 +36,7 @@ class ExternalRound:
     stop_reason: StopReason | None = None
     cost_usd: float | None = None
 
-    def joined(self, later: ExternalRound) -> ExternalRound:
+    def join(self, later: ExternalRound) -> ExternalRound:
         """Return this round and a later one as one round, with the texts and calls of both; call ids must differ."""
         return replace(
             later,
@@ -73,7 +73,7 @@ class ExternalRun:
     latency_ms: float | None = None
     started_at: str = ""
 
-    def timed(self, took_ms: float) -> ExternalRun:
+    def with_latency(self, took_ms: float) -> ExternalRun:
         """Return the run with the measured latency `took_ms` in milliseconds, unless it has its own latency."""
         if self.latency_ms is not None:
             return self

@@ -107,7 +107,7 @@ class _OpenRound:
     said: UserSaid | None = None
     notes: list[AgentNoted] = field(default_factory=list)
 
-    def unanswered(self, **changes: Any) -> _OpenRound:
+    def without_answer(self, **changes: Any) -> _OpenRound:
         return _OpenRound(
             self.number,
             step=self.step,
@@ -359,12 +359,12 @@ class TrajectoryFold:
     def _begin_again(self, failed: _OpenRound) -> None:
         """Discard a failed attempt's partial answer before the retry, and keep the error."""
         self._forget_calls(failed)
-        self._rounds[-1] = failed.unanswered(errors=failed.errors)
+        self._rounds[-1] = failed.without_answer(errors=failed.errors)
 
     def _supersede(self, answered: _OpenRound) -> None:
         """Move an answer to `superseded`, and reopen the round for the same request with the messages added since."""
         self._forget_calls(answered)
-        asked = answered.unanswered()
+        asked = answered.without_answer()
         asked.added += self._added
         asked.superseded += (replace(answered.record(), superseded=()),)
         self._rounds[-1], self._added = asked, ()

@@ -172,15 +172,15 @@ TEXT: Schema = {"type": "string"}
 
 _TYPE_ORDER = ("string", "number", "integer", "boolean", "array", "object", "null")
 # References may be recursive: below this depth, a schema counts as open.
-_DEEPEST = 12
+_MAX_DEPTH = 12
 
-_MANY = 6
+_MAX_SHOWN_VALUES = 6
 """The most listed values that `type_words` shows."""
 
 
 def types_of(schema: Schema | None) -> frozenset[str]:
     """Return the types that a schema allows: all types if the schema is unknown or does not restrict them."""
-    return _types(schema, schema or {}, _DEEPEST)
+    return _types(schema, schema or {}, _MAX_DEPTH)
 
 
 def is_text(schema: Schema | None) -> bool:
@@ -195,7 +195,7 @@ def is_list(schema: Schema | None) -> bool:
 
 def allowed_values(schema: Schema | None) -> tuple[object, ...] | None:
     """Return the values that a schema lists (`enum`, `const`, true and false) without null; `None` if it lists none."""
-    values = _values(schema, schema or {}, _DEEPEST)
+    values = _values(schema, schema or {}, _MAX_DEPTH)
     if values is None:
         return None
     return tuple(value for value in values if value is not None)
@@ -236,8 +236,8 @@ def type_words(schema: Schema | None) -> str:
         return "any value"
     values = allowed_values(schema)
     if values and types - {"null"} != {"boolean"}:
-        shown = [_value_word(value) for value in values[:_MANY]]
-        if len(values) > _MANY:
+        shown = [_value_word(value) for value in values[:_MAX_SHOWN_VALUES]]
+        if len(values) > _MAX_SHOWN_VALUES:
             shown.append("…")
         if "null" in types:
             shown.append("null")
@@ -317,7 +317,7 @@ def _values(schema: object, root: Schema, depth: int) -> list[JsonValue] | None:
     return None
 
 
-def parts_of(schema: object, root: Schema, depth: int = _DEEPEST) -> Iterable[Schema]:
+def parts_of(schema: object, root: Schema, depth: int = _MAX_DEPTH) -> Iterable[Schema]:
     """Yield a schema and the schemas that apply with it: its reference, its `allOf`, and a single non-null alternative.
 
     References are resolved in `root`. A nullable parameter is usually written as `anyOf` of its type and null.

@@ -301,13 +301,13 @@ def read_recording(path: Path) -> Recording:
     """
     with _opened(path) as file:
         content = file.read()
-    reading = _Reading(path)
+    reading = _RecordingReader(path)
     # Without a line end, the last line may be incomplete.
     *lines, rest = content.split(b"\n")
     for number, line in enumerate(lines, start=1):
-        reading.take(number, line)
+        reading.add_line(number, line)
     if rest.strip():
-        reading.take(len(lines) + 1, rest, may_be_cut=True)
+        reading.add_line(len(lines) + 1, rest, may_be_cut=True)
     return reading.recording
 
 
@@ -315,9 +315,9 @@ def read_header(path: Path) -> Header:
     """Read only the first line of a recording; raise RecordingError as `read_recording` does."""
     with _opened(path) as file:
         line = file.readline()
-    reading = _Reading(path)
+    reading = _RecordingReader(path)
     if line:
-        reading.take(1, line)
+        reading.add_line(1, line)
     return reading.header
 
 
@@ -336,7 +336,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         raise RecordingError(f"{path} cannot be read: {reason}") from error
 
 
-class _Reading:
+class _RecordingReader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._header: Header | None = None
@@ -355,7 +355,7 @@ class _Reading:
         trajectory = self._fold.trajectory if self._events else Trajectory(self.header.run)
         return Recording(self._path, self.header, tuple(self._events), trajectory, self._result)
 
-    def take(self, number: int, line: bytes, *, may_be_cut: bool = False) -> None:
+    def add_line(self, number: int, line: bytes, *, may_be_cut: bool = False) -> None:
         """Read the next line; `number` counts from 1. Raise RecordingError if the line is out of place."""
         # A killed program may leave half of the last line.
         try:

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from workbench.config.program import SERVED, Program
+from workbench.config.program import SERVED_VARIABLE, Program
 from workbench.engine.events import BatchListener
-from workbench.evaluation.options import Begin, Opened
+from workbench.evaluation.options import AppStart, AppView
 from workbench.tui.terminal.environment import frames_per_second, obstacle, terminal_environment
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ OFFLINE_PACE_MS = 15.0
 """The delay between the offline model's events, in milliseconds. Without a delay, no user could follow the answers."""
 
 
-_WITHOUT_TERMINAL: Mapping[Opened, str] = {
+_WITHOUT_TERMINAL: Mapping[AppView, str] = {
     "run": "without --break, 'workbench run'",
     "compare": "'workbench compare --format text'",
 }
@@ -42,7 +42,7 @@ def open_app(
     only_ascii: bool = False,
     record: Path | None = None,
     history: Path | None = None,
-    begin: Begin | None = None,
+    begin: AppStart | None = None,
     left: LeaveCallback | None = None,
     look_on: int | None = None,
 ) -> int:
@@ -73,7 +73,7 @@ def open_app(
 
         take_pipes()
         # Programs started by the app do not run in the browser.
-        del os.environ[SERVED]
+        del os.environ[SERVED_VARIABLE]
 
     from workbench.tui.runs.runner import AppRuntime
     from workbench.tui.shell.workbench import Workbench

@@ -23,7 +23,7 @@ from tests.tools.processes import becomes_true, is_running
 from workbench.config.secrets import Secrets
 from workbench.engine.agents import agent_model
 from workbench.engine.agents.connection import AgentError
-from workbench.engine.agents.setup import Setup, Wanted, set_up
+from workbench.engine.agents.setup import Setup, SetupRequest, set_up
 from workbench.grading.grade import RunResult
 from workbench.limits import Limit
 from workbench.suite.model import Subject
@@ -264,7 +264,7 @@ def test_what_is_no_failure_of_the_model_is_an_error(
 def test_an_agent_that_opens_no_session_is_ended_with_its_last_words_and_advice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_temporary_folder: Path
 ) -> None:
-    monkeypatch.setattr(agent_model, "START_S", 1.5)
+    monkeypatch.setattr(agent_model, "START_TIMEOUT_S", 1.5)
     message = error_of(run_of(tmp_path, ["say", "hi"], options=["--slow-start"]))
     assert message.startswith("the agent subject did not open a session within 1.5 s: loading a model; start it in a ")
     assert message.endswith(f"{AGENT} --slow-start")
@@ -488,7 +488,7 @@ def test_keys_are_redacted_in_all_that_an_agent_tells(tmp_path: Path, monkeypatc
 
 
 def setup_of(folder: Path, agent: Any, environment: dict[str, str], secrets: Secrets | None = None) -> Setup:
-    wanted = Wanted(Subject(agent=agent), None, ("office",), folder)
+    wanted = SetupRequest(Subject(agent=agent), None, ("office",), folder)
     return set_up(wanted, folder / "home", environment, (), secrets or Secrets())
 
 
@@ -525,7 +525,7 @@ def test_opencode_reads_no_instructions_above_its_folder(tmp_path: Path) -> None
     for copied in (None, "shop"):
         work = tmp_path / str(copied) / "work"
         work.mkdir(parents=True)
-        wanted = Wanted(Subject(agent="opencode", folder=copied), None, (), tmp_path)
+        wanted = SetupRequest(Subject(agent="opencode", folder=copied), None, (), tmp_path)
         made = set_up(wanted, work.parent / "home", {"OPENAI_API_KEY": "sk-1"}, (), Secrets())
         assert ("OPENCODE_DISABLE_PROJECT_CONFIG" in made.environment) == (copied is None)
         assert (work / ".git" / "HEAD").exists() == (copied is not None)

@@ -71,14 +71,14 @@ def test_an_added_message_is_the_next_prompt_of_the_session(person: Person, tmp_
 def test_an_agent_is_not_asked_again_and_nothing_is_lost(person: Person, tmp_path: Path, place: str) -> None:
     run_id = person.hold(load_suite(suite_of(tmp_path, *CALL)), "subject", place)
     assert person.held_at is not None
-    assert person.session.do(run_id, Regenerate(), person.held_at).result(10) == AGENT_NOT_REPEATABLE
-    assert person.session.go_on(run_id, "end", person.held_at).result(10) is None
+    assert person.session.apply_command(run_id, Regenerate(), person.held_at).result(10) == AGENT_NOT_REPEATABLE
+    assert person.session.continue_run(run_id, "end", person.held_at).result(10) is None
     [result] = person.finished()
     assert (result.trajectory.final_answer, result.trajectory.touched) == ("rain in Oslo", False)
 
 
 def test_breakpoints_hold_agents(person: Person, tmp_path: Path) -> None:
-    person.session.hold_at((breakpoint_of("tool get_weather"),))
+    person.session.set_breakpoints((breakpoint_of("tool get_weather"),))
     made = person.run(load_suite(suite_of(tmp_path, ["call", "send", {}], *CALL)), "subject", until="end")
     assert made.held[0] == "call 2"
 

@@ -33,7 +33,7 @@ from tests.providers.server import (
 )
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
-from workbench.providers.http.answers import kind_of
+from workbench.providers.http.answers import body_kind
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import AnswerFinished, ModelError
 from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted, TextDelta
@@ -283,7 +283,7 @@ async def test_what_would_draw_on_a_terminal_does_not_get_that_far(api: Api) -> 
 
 @given(st.binary(max_size=40), st.sampled_from(["", "text/event-stream", "application/json"]))
 def test_what_a_body_is_does_not_change_with_what_follows(head: bytes, content_type: str) -> None:
-    kinds = [kind_of(head[:end], content_type) for end in range(len(head) + 1)]
+    kinds = [body_kind(head[:end], content_type) for end in range(len(head) + 1)]
     known = [kind for kind in kinds if kind is not None]
     assert len(set(known)) <= 1
     assert kinds == [None] * (len(kinds) - len(known)) + known

@@ -63,10 +63,10 @@ async def test_all_who_wait_share_one_run_also_for_a_new_key(tmp_path: Path) -> 
     now_s = [0.0]
     shared = command(tmp_path, COUNTS, now_s=now_s)
     assert set(await asyncio.gather(*(shared.key() for _ in range(5)))) == {"key-1"}
-    shared.accepted()
-    assert set(await asyncio.gather(*(shared.renewed("key-1") for _ in range(5)))) == {"key-2"}
-    assert await shared.renewed("key-2") is None, "it was just run, and no request was accepted since"
+    shared.note_accepted()
+    assert set(await asyncio.gather(*(shared.renewed_key("key-1") for _ in range(5)))) == {"key-2"}
+    assert await shared.renewed_key("key-2") is None, "it was just run, and no request was accepted since"
     now_s[0] = 60.0
-    assert await shared.renewed("key-2") == "key-3"
-    shared.accepted()
-    assert await shared.renewed("key-3") == "key-4", "an accepted key may expire at any time"
+    assert await shared.renewed_key("key-2") == "key-3"
+    shared.note_accepted()
+    assert await shared.renewed_key("key-3") == "key-4", "an accepted key may expire at any time"

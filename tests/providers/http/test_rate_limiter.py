@@ -85,7 +85,7 @@ def test_limits_hold_and_turns_come_in_order_whoever_is_cancelled(
     takes: list[float], concurrency: int, per_minute: float | None, leave: set[int], data: st.DataObject
 ) -> None:
     async def test(world: World, limiter: RateLimiter, traffic: Traffic) -> None:
-        limiter.limit("model", concurrency, per_minute)
+        limiter.set_limits("model", concurrency, per_minute)
         tasks = [asyncio.create_task(traffic.request(name, seconds)) for name, seconds in enumerate(takes)]
         leaving = {name for name in leave if name < len(tasks)}
         for name in sorted(leaving):
@@ -103,7 +103,7 @@ def test_limits_hold_and_turns_come_in_order_whoever_is_cancelled(
             assert all(gap >= 60 / per_minute - 0.02 for gap in gaps)
         # No place is lost: as many as before get in at once.
         traffic.most = 0
-        limiter.limit("model", concurrency, None)
+        limiter.set_limits("model", concurrency, None)
         world.now += 1000
         await world.run(*(asyncio.create_task(traffic.request(99, 1.0)) for _ in range(concurrency)))
         assert traffic.most == concurrency
@@ -113,11 +113,11 @@ def test_limits_hold_and_turns_come_in_order_whoever_is_cancelled(
 
 def test_an_endpoint_that_asks_for_a_pause_gets_it_from_everybody() -> None:
     async def test(world: World, limiter: RateLimiter, traffic: Traffic) -> None:
-        limiter.limit("model", 2, None)
+        limiter.set_limits("model", 2, None)
         first = asyncio.create_task(traffic.request(0, 5.0))
         await world.settle()
-        limiter.hold(30.0)
-        limiter.hold(10.0)
+        limiter.pause(30.0)
+        limiter.pause(10.0)
         others = [asyncio.create_task(traffic.request(name, 1.0)) for name in (1, 2)]
         await world.run(first, *others)
         assert traffic.began == [(0, 0.0), (1, 30.0), (2, 30.0)]
@@ -127,11 +127,11 @@ def test_an_endpoint_that_asks_for_a_pause_gets_it_from_everybody() -> None:
 
 def test_a_pause_that_is_asked_for_during_one_prolongs_it() -> None:
     async def test(world: World, limiter: RateLimiter, traffic: Traffic) -> None:
-        limiter.limit("model", 1, None)
-        limiter.hold(5.0)
+        limiter.set_limits("model", 1, None)
+        limiter.pause(5.0)
         waiting = asyncio.create_task(traffic.request(0, 1.0))
         await world.settle()
-        limiter.hold(20.0)
+        limiter.pause(20.0)
         await world.run(waiting)
         assert traffic.began == [(0, 20.0)]
 
@@ -140,7 +140,7 @@ def test_a_pause_that_is_asked_for_during_one_prolongs_it() -> None:
 
 def test_who_waits_is_told_for_how_long_when_a_pause_begins_becomes_longer_and_is_come_into() -> None:
     async def test(world: World, limiter: RateLimiter, traffic: Traffic) -> None:
-        limiter.limit("model", 1, None)
+        limiter.set_limits("model", 1, None)
         told: list[tuple[str, float]] = []
 
         async def request(name: str) -> None:
@@ -152,19 +152,19 @@ def test_who_waits_is_told_for_how_long_when_a_pause_begins_becomes_longer_and_i
         waiting = asyncio.create_task(request("waiting"))
         await world.settle()
         assert told == []
-        limiter.hold(20.0)
-        limiter.hold(10.0)
+        limiter.pause(20.0)
+        limiter.pause(10.0)
         assert told == [("waiting", 20)]
         late = asyncio.create_task(request("late"))
         await world.settle()
-        limiter.hold(30.0)
+        limiter.pause(30.0)
         assert told[1:] == [("late", 20), ("waiting", 30), ("late", 30)]
         late.cancel()
         await world.settle()
-        limiter.hold(40.0)
+        limiter.pause(40.0)
         assert told[4:] == [("waiting", 40)]
         await world.run(under_way, waiting)
-        limiter.hold(50.0)
+        limiter.pause(50.0)
         assert len(told) == 5
 
     in_a_world(test)
@@ -172,8 +172,8 @@ def test_who_waits_is_told_for_how_long_when_a_pause_begins_becomes_longer_and_i
 
 def test_nobody_is_made_to_wait_for_longer_than_a_minute() -> None:
     async def test(world: World, limiter: RateLimiter, traffic: Traffic) -> None:
-        limiter.limit("model", 1, None)
-        limiter.hold(86400.0)
+        limiter.set_limits("model", 1, None)
+        limiter.pause(86400.0)
         await world.run(asyncio.create_task(traffic.request(0, 1.0)))
         assert traffic.began == [(0, MAX_HOLD_SECONDS)]
 
@@ -182,9 +182,9 @@ def test_nobody_is_made_to_wait_for_longer_than_a_minute() -> None:
 
 def test_of_several_models_behind_an_endpoint_the_smallest_limits_hold() -> None:
     async def test(world: World, limiter: RateLimiter, traffic: Traffic) -> None:
-        limiter.limit("small", 1, None)
-        limiter.limit("slow", 8, 60.0)
-        limiter.limit("small", 2, None)
+        limiter.set_limits("small", 1, None)
+        limiter.set_limits("slow", 8, 60.0)
+        limiter.set_limits("small", 2, None)
         await world.run(*(asyncio.create_task(traffic.request(name, 10.0)) for name in range(3)))
         assert traffic.began == [(0, 0.0), (1, 1.0), (2, 10.0)]
 
@@ -201,7 +201,7 @@ def test_timers_that_wake_a_little_early_wake_each_request_once_and_keep_the_pac
 
     async def run() -> None:
         limiter = RateLimiter(lambda: now, sleep)
-        limiter.limit("model", 1, None)
+        limiter.set_limits("model", 1, None)
         for _ in range(101):
             async with limiter.turn():
                 pass

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
-from workbench.providers.http.errors import EndpointErrors, Refused, requested_wait_s, shown_url
+from workbench.providers.http.errors import EndpointErrors, HttpStatusError, requested_wait_s, shown_url
 
 NOON = 1795262400.0  # 2026-11-21 12:00:00 UTC
 
@@ -56,7 +56,7 @@ def test_only_a_refusal_of_images_themselves_is_explained_by_them(
     status: int, said: str, tool: str | None, sentence: str
 ) -> None:
     errors = EndpointErrors(ModelSpec("m", "openai", "pixel-vision", "http://h/v1"), Secrets())
-    refused = Refused(status, {}, json.dumps({"error": {"message": said}}).encode())
+    refused = HttpStatusError(status, {}, json.dumps({"error": {"message": said}}).encode())
     error = errors.of_exception(refused, path="/chat/completions", tool_at=lambda _: tool, has_media=True)
     assert str(error).startswith(f"http://h/v1 {sentence} ({status}: {said}")
 

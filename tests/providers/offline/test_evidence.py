@@ -84,11 +84,13 @@ def test_what_needs_a_clock_or_is_no_date_is_no_date(text: str) -> None:
     ],
 )
 def test_capitalised_words_are_names_unless_they_begin_a_sentence(text: str, names: list[str]) -> None:
-    assert [one.value for one in find_evidence(text) if one.kind == "name" and not one.weak] == names
+    assert [one.value for one in find_evidence(text) if one.kind == "name" and not one.is_uncertain] == names
 
 
 def test_an_unknown_word_that_begins_a_sentence_is_a_weak_name() -> None:
-    assert [(one.value, one.weak) for one in find_evidence("Mississippi contains an s")] == [("Mississippi", True)]
+    assert [(one.value, one.is_uncertain) for one in find_evidence("Mississippi contains an s")] == [
+        ("Mississippi", True)
+    ]
 
 
 def test_arithmetic_stands_between_neighbouring_numbers() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.providers.built_in import OFFLINE, PLANTED, BuiltInModels
+from workbench.providers.built_in import OFFLINE, PLANTED_MODELS, BuiltInModels
 from workbench.providers.model import ModelError, ModelRequest
 from workbench.providers.offline.model import Decision, OfflineModel
 from workbench.trajectory.events import Message, ToolCall, ToolDefinition
@@ -43,7 +43,7 @@ ASKED = Message("user", "Set the colour of the light to red.")
 CALLED = Message("assistant", "", (ToolCall("1", "set_light", {"colour": "red"}),))
 
 
-@pytest.mark.parametrize("model", [OFFLINE, *PLANTED])
+@pytest.mark.parametrize("model", [OFFLINE, *PLANTED_MODELS])
 def test_each_is_sound_where_its_weakness_is_not_asked_for(model: str) -> None:
     if model != "offline:hasty":
         assert calls(decided(model, ASKED)) == [("set_light", {"colour": "red"})]

@@ -96,7 +96,7 @@ def read(provider: Provider, stream: str | bytes, request: ModelRequest | None =
 def read_whole(provider: Provider, document: Any, request: ModelRequest | None = None) -> Answer:
     """The answer in a JSON document; raises what its reader raises."""
     reader = wire_of(a_spec(provider)).reader(request or a_request())
-    return Answer([*reader.feed_whole(document), *reader.finish()])
+    return Answer([*reader.feed_document(document), *reader.finish()])
 
 
 def body_of(spec: ModelSpec, request: ModelRequest) -> dict[str, Any]:

@@ -150,7 +150,7 @@ def test_pieces_make_no_difference(drawn: st.DataObject, written: str) -> None:
 
 def test_thoughts_come_while_they_are_thought() -> None:
     text = AnswerText(1, apart=True)
-    came = [list(text.next(piece)) for piece in ("<thi", "nk>\nHm, ", "yes", " </", "think>\n", "\nNo", ".")]
+    came = [list(text.add(piece)) for piece in ("<thi", "nk>\nHm, ", "yes", " </", "think>\n", "\nNo", ".")]
     assert came == [
         [],
         [ReasoningDelta(1, "Hm,")],

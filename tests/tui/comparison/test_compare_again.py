@@ -11,7 +11,7 @@ from tests.tui.apps import SMART_HOME, opened, suites_in
 from tests.tui.comparison.test_compare import added_up, comparing, finish, row
 from tests.tui.run_book.test_book import done
 from workbench.analysis.comparison import ModelTotals
-from workbench.evaluation.options import Begin, RunOptions
+from workbench.evaluation.options import AppStart, RunOptions
 from workbench.grading.status import Status
 from workbench.tui.comparison.screen import Compared
 from workbench.tui.comparison.sources import ComparedCase, LiveRuns, Standing
@@ -96,7 +96,7 @@ async def test_what_is_run_again_and_stopped_is_what_it_was_on_both_screens_and_
         await app.press("down", "up")
         assert "✓ passed 1.00" in app.screen
         told: list[ModelTotals] = []
-        compared = Compared(app.app, Begin(RunOptions(suites=(".",)), opens="compare"))
+        compared = Compared(app.app, AppStart(RunOptions(suites=(".",)), opens="compare"))
         compared.tell(lambda found, _: told.extend(found.totals))
         await app.run("v", "R")
         compared.tell(lambda found, _: told.extend(found.totals))

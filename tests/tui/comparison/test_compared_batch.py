@@ -98,11 +98,11 @@ class Other:
 
     def make(self, at: int) -> None:
         keep_run(self._keep, self.runs[at], well(), self._now)
-        assert self._writer.settle(10)
+        assert self._writer.wait_until_written(10)
 
     def end(self) -> None:
         self._keep(BatchDone("batch"))
-        assert self._writer.settle(10)
+        assert self._writer.wait_until_written(10)
 
     def close(self) -> None:
         self._writer.close()

@@ -15,7 +15,7 @@ from tests.tui.histories import Made, shown, utc, well, write_history
 from workbench.authoring.document import Document
 from workbench.config.folders import bundled
 from workbench.grading.status import Status
-from workbench.history.claims import claim, claimed
+from workbench.history.claims import claim, is_claimed
 from workbench.history.edits import name_batch
 from workbench.tui.comparison.screen import CompareScreen
 from workbench.tui.history.batches_screen import HistoryScreen
@@ -173,10 +173,10 @@ async def test_before_a_batch_goes_on_with_a_suite_of_then_that_is_asked(tmp_pat
         assert "Something has changed" in app.screen and "2 runs of #5 would run now" in app.screen
         assert "run what is missing" in app.screen
         assert "today" not in app.screen
-        assert claimed(history, 5), "nobody else may make the same runs meanwhile"
+        assert is_claimed(history, 5), "nobody else may make the same runs meanwhile"
         await app.press("escape")
         assert "Nothing was run" in app.screen
-        assert not claimed(history, 5)
+        assert not is_claimed(history, 5)
         await app.press("c")
         await app.until(lambda: isinstance(app.app.screen, ResumeScreen))
         await app.press("1")
@@ -199,7 +199,7 @@ async def test_what_a_history_says_of_a_bundled_suite_is_asked_about(tmp_path: P
         await app.press("escape")
         await app.until(lambda: "zz.toml is not trusted" in app.screen)
         assert not app.app.main.book.under_way()
-        assert not claimed(history, 1)
+        assert not is_claimed(history, 1)
     assert not (samples / "started").exists()
 
 

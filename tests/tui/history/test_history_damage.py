@@ -12,7 +12,7 @@ import pytest
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.histories import Made, shown, utc, well, write_history
 from workbench.history import database
-from workbench.history.claims import claimed
+from workbench.history.claims import is_claimed
 from workbench.show.markdown import document_table
 from workbench.tui.history.changes import BatchDiffScreen
 from workbench.tui.history.timeline import TimelineScreen
@@ -80,6 +80,6 @@ async def test_a_batch_does_not_go_on_while_the_history_is_locked(
             other.execute("BEGIN IMMEDIATE")
             await app.press("c")
             await app.until(lambda: "Nothing was run: the history" in words(app))
-            assert not app.app.main.book.under_way() and not claimed(history, 3)
+            assert not app.app.main.book.under_way() and not is_claimed(history, 3)
         await app.press("c")
         await app.until(lambda: screen.state.batches[0].missing == 0 and not screen.state.going)

@@ -53,7 +53,7 @@ async def test_its_cells_fill_in_and_the_steps_of_a_run_stream(tmp_path: Path) -
             await app.until(lambda: "✓ passed 1.00" in app.screen)
             await app.press("escape")
             await app.until(lambda: cells_of(app, "Lights off").startswith("✓ 1.00") and "… 2 of 3" in title(app))
-            batch.telling.said("the disk is full")
+            batch.telling.send_output("the disk is full")
             await app.until(lambda: "the disk is full" in app.screen)
             batch.go(2, slice(None))
             batch.finish(2)
@@ -102,8 +102,8 @@ async def test_a_viewer_that_is_let_go_attaches_again_by_itself(tmp_path: Path) 
             await app.press("down", "enter")
             for viewer in [*batch.telling._server._viewers]:
                 viewer.connection.shutdown(socket.SHUT_RDWR)
-            await app.until(lambda: not batch.telling._server.watched)
-            await app.until(lambda: batch.telling._server.watched)
+            await app.until(lambda: not batch.telling._server.is_watched)
+            await app.until(lambda: batch.telling._server.is_watched)
             batch.go(1, slice(2, None))
             batch.finish(1)
             await app.until(lambda: "✓ passed 1.00" in app.screen)
@@ -116,9 +116,9 @@ async def test_a_viewer_that_leaves_is_gone_and_what_is_told_holds_no_secret(tmp
     with detached(tmp_path) as (suites, history, batch):
         async with opened(suites, history=history) as app:
             await app.press("h", "enter")
-            await app.until(lambda: batch.telling._server.watched)
+            await app.until(lambda: batch.telling._server.is_watched)
             await app.press("escape")
-            await app.until(lambda: not batch.telling._server.watched)
+            await app.until(lambda: not batch.telling._server.is_watched)
         run = batch.runs[2]
         said = [Event(run.run_id, at, float(at), TextDelta(1, text)) for at, text in enumerate((TOKEN[:9], TOKEN[9:]))]
         for early in (True, False):

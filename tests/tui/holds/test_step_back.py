@@ -111,7 +111,7 @@ async def test_what_was_changed_at_the_hold_is_undone_and_what_was_before_stays(
         await app.press("3")
         (back,) = await app.run("left_curly_bracket")
         assert back.fork is not None
-        assert (back.fork.at, back.fork.back_to, app.session.until) == (ForkPoint(1, 0), "call", ["stop", "stop"])
+        assert (back.fork.at, back.fork.held_again_at, app.session.until) == (ForkPoint(1, 0), "call", ["stop", "stop"])
         (call,) = back.fork.origin.calls
         assert (call.edited, call.result) == (None, None), "as it was when the run came there"
         assert app.session.stopped == [run.run_id]

@@ -11,7 +11,7 @@ import pytest
 from tests.engine.agents.test_agents import AGENT, SUITE
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from workbench.config.agents import KNOWN_AGENTS
-from workbench.providers.built_in import PLANTED
+from workbench.providers.built_in import PLANTED_MODELS
 from workbench.show.glyphs import GLYPHS
 from workbench.suite.render import suite_text
 
@@ -39,7 +39,7 @@ async def test_each_model_says_whose_it_is_where_it_is_reached_and_whether_its_k
         await app.press("m")
         rows = [line.split("[ ] ")[1] for line in app.screen.splitlines() if "[ ] " in line]
         lines = {row.split()[0]: row for row in rows}
-        first = ["offline", "local-llama", "big", "openai:gpt-4o-mini", "no-such-model", *PLANTED]
+        first = ["offline", "local-llama", "big", "openai:gpt-4o-mini", "no-such-model", *PLANTED_MODELS]
         assert list(lines)[: len(first)] == first
         assert "chooses tools by the first word" in lines["offline:hasty"]
         assert "not a language model" in lines["offline"]

@@ -17,7 +17,7 @@ from workbench.checks.check import EMPTY_CONTEXT
 from workbench.engine.events import BatchDone, BatchStarted, RunDone, RunEvent
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.engine.planned_run import result_of
-from workbench.evaluation.regrade import graded_anew
+from workbench.evaluation.regrade import regrade_result
 from workbench.grading.grade import RunResult
 from workbench.grading.run import graded_run
 from workbench.grading.status import Status
@@ -119,7 +119,7 @@ class Bench:
     def grade(self) -> list[str]:
         cases = self.regrading.due(10_000)
         due = [each for case in cases for each in case.runs]
-        results = {id(each.run): each.known or graded_anew(each.result, each.now, EMPTY_CONTEXT) for each in due}
+        results = {id(each.run): each.known or regrade_result(each.result, each.now, EMPTY_CONTEXT) for each in due}
         self.regrading.done(cases, results)
         return [each.run.case_id for each in due]
 
@@ -314,7 +314,7 @@ def test_a_case_that_was_run_again_meanwhile_keeps_what_that_run_came_to(bench: 
     cases = bench.regrading.due(100)
     again = bench.make("one", [("go", {"to": "Rome", "fast": True})])
     (due,) = (each for case in cases for each in case.runs)
-    bench.regrading.done(cases, {id(due.run): graded_anew(due.result, due.now, EMPTY_CONTEXT)})
+    bench.regrading.done(cases, {id(due.run): regrade_result(due.result, due.now, EMPTY_CONTEXT)})
     assert (again.result is not None and again.result.status) == "passed"
     assert bench.regrading.take_summary() == ""
 
@@ -392,7 +392,7 @@ def test_grading_anew_by_the_same_case_changes_nothing(calls: list[Call], case: 
     bench = Bench()
     run = bench.make(case, calls)
     assert run.result is not None
-    assert graded_anew(run.result, run.planned, EMPTY_CONTEXT) == run.result
+    assert regrade_result(run.result, run.planned, EMPTY_CONTEXT) == run.result
     bench.suite.change(Document.of(TEXT + "\n# The end.\n"), "Changed")
     assert bench.follow() == []
 

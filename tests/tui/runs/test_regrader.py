@@ -41,8 +41,8 @@ def on_threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(threading.current_thread().name)
         return original(result, planned, context)
 
-    original = regrade.graded_anew
-    monkeypatch.setattr(regrade, "graded_anew", graded_anew)
+    original = regrade.regrade_result
+    monkeypatch.setattr(regrade, "regrade_result", graded_anew)
     return names
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.quick import first_of
 from tests.tui.apps import SMART_HOME, opened, suites_in
-from workbench.evaluation.options import Begin, RunOptions
+from workbench.evaluation.options import AppStart, RunOptions
 
 OAK = 'extends = "graphite"\ntitle = "Oak"\n[colours]\naccent = "{}"\n'
 
@@ -55,7 +55,7 @@ async def test_the_models_of_the_command_line_are_for_that_start_only(tmp_path: 
         app.app.main.selection.models = chosen
         app.app.remember()
     # Without models of their own, the runs that an app begins with are on those of the suites.
-    begin = None if models else Begin(RunOptions(suites=(".",)), opens="compare")
+    begin = None if models else AppStart(RunOptions(suites=(".",)), opens="compare")
     async with opened(suites, models=models, begin=begin) as app:
         assert app.app.main.selection.models == models
         app.app.remember()

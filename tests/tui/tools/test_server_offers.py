@@ -112,7 +112,7 @@ async def test_a_server_that_is_typed_into_the_form_starts_and_the_question_name
         await app.until(lambda: known(app) == {"grow", "wither"})
         assert not (suites / "started").exists(), "only what was added starts by itself"
         (request,) = Needs.of_servers([app.app.open_suites.suites[0].file], app.app.program).requests
-        assert app.app.services.trust.store.is_trusted(request.file.path, request.whole)
+        assert app.app.services.trust.store.is_trusted(request.file.path, request.all_needs)
 
 
 async def test_a_no_is_not_asked_again_for_the_same_text(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from workbench.checks.check import EMPTY_CONTEXT
 from workbench.engine.events import BatchStarted, RunDone, RunEvent
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.engine.planned_run import result_of
-from workbench.evaluation.regrade import graded_anew
+from workbench.evaluation.regrade import regrade_result
 from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run_and_steps
 from workbench.show.spans import cells, plain
@@ -121,7 +121,7 @@ class Bench:
         self.suite.change(Document.of(self.suite.document.text.replace(old, new)), "Changed")
         self.regrading.follow(self.suite)
         due = self.regrading.due(10)
-        results = {id(each.run): graded_anew(each.result, each.now, EMPTY_CONTEXT) for c in due for each in c.runs}
+        results = {id(each.run): regrade_result(each.result, each.now, EMPTY_CONTEXT) for c in due for each in c.runs}
         self.regrading.done(due, results)
         return [each.run for case in due for each in case.runs]
 

@@ -9,7 +9,7 @@ from textual.widgets import Input
 
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Call, Opened, conversation, opened, suites_in
 from tests.tui.comparison.test_compare import finish
-from workbench.evaluation.options import AddedVariants, Begin, RunOptions
+from workbench.evaluation.options import AddedVariants, AppStart, RunOptions
 from workbench.suite.variants import Variants
 from workbench.tui.comparison.screen import CompareScreen
 from workbench.tui.holds.fork_screen import ForkScreen
@@ -191,7 +191,7 @@ async def test_variants_from_a_file_are_run_and_run_again_as_long_as_the_app_is_
     curt = AddedVariants(({"name": "curt", "system": "Be curt."},), "curt.md")
     folder = suites_in(tmp_path, home=WITH_TERSE)
     options = RunOptions(suites=(str(folder),), cases=("movie-night",), added_variants=(curt,), compares=True)
-    async with opened(folder, begin=Begin(options, opens="compare")) as app:
+    async with opened(folder, begin=AppStart(options, opens="compare")) as app:
         await app.until(lambda: bool(app._sessions))
         runs = list(app.session.runs)
         assert [run.model for run in runs] == ["offline", "offline × curt"]

@@ -16,18 +16,18 @@ from workbench.engine.agents.connection import (
     AgentConnection,
     AgentError,
     AgentLost,
-    Asked,
     IncomingMessage,
+    IncomingRequest,
+    JsonRpcError,
     MalformedLine,
-    RefusedError,
-    Told,
+    Notification,
     found_program,
 )
 from workbench.engine.agents.reported_calls import ReportedCall, ReportedCalls
 from workbench.engine.agents.setup import (
     RunFolders,
     Setup,
-    Wanted,
+    SetupRequest,
     create_folders,
     not_installed,
     not_supported,
@@ -59,7 +59,7 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.media import Media
 
-START_S = 120.0
+START_TIMEOUT_S = 120.0
 """The time limit, in seconds, for an agent to start and open its session. Some agents first start servers and
 models."""
 
@@ -168,13 +168,13 @@ class AgentModel:
 
         Raises AgentError."""
         try:
-            async with asyncio.timeout(START_S):
+            async with asyncio.timeout(START_TIMEOUT_S):
                 await self._begin(tools)
         except TimeoutError:
-            error = self._connection.slow_error(START_S)
+            error = self._connection.slow_error(START_TIMEOUT_S)
             await self.close()
             raise error from None
-        except RefusedError as error:
+        except JsonRpcError as error:
             refused = self._connection.error(f"{self._who} opened no session: {error}")
             await self.close()
             raise refused from error
@@ -199,15 +199,15 @@ class AgentModel:
         self._folders = folders = await in_thread(lambda: create_folders(copied), name="folders of an agent")
         self._servers = _offered_servers(tools)
         self._reported = ReportedCalls(self._servers)
-        wanted = Wanted(subject, self._system, tuple(server.name for server in self._servers), self._folder)
+        wanted = SetupRequest(subject, self._system, tuple(server.name for server in self._servers), self._folder)
         setup = set_up(wanted, folders.home, self._environment, self._passed, self._secrets)
         command = found_program(setup.command, setup.environment.get("PATH"))
         if command is None:
             raise AgentError(not_installed(subject))
         self._tools = ToolServer(self._servers, folders.root, self._queue.put)
         await self._tools.start()
-        await self._connection.start(command, folders.work, setup.environment)
-        await self._open_session(setup, self._tools, folders.work)
+        await self._connection.start(command, folders.working_folder, setup.environment)
+        await self._open_session(setup, self._tools, folders.working_folder)
 
     async def _open_session(self, setup: Setup, tools: ToolServer, work: Path) -> None:
         capabilities = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
@@ -225,7 +225,7 @@ class AgentModel:
             opened["_meta"] = setup.meta
         try:
             session = _object(await self._connection.request("session/new", opened))
-        except RefusedError as error:
+        except JsonRpcError as error:
             if error.code == _LOGIN_NEEDED:
                 raise self._login_needed(error) from error
             raise
@@ -257,11 +257,11 @@ class AgentModel:
             raise AgentError(f"{self._who} has no mode {wanted!r}: it has {', '.join(there)}")
         try:
             await self._connection.request("session/set_mode", {"sessionId": self._session, "modeId": wanted})
-        except RefusedError as error:
+        except JsonRpcError as error:
             raise AgentError(f"{self._who} refused the mode {wanted!r}: {error}") from error
         return wanted
 
-    def _login_needed(self, error: RefusedError) -> AgentError:
+    def _login_needed(self, error: JsonRpcError) -> AgentError:
         advice = "give it a key in `env`"
         if self._subject.agent is not None:
             advice = f"set one of {', '.join(KNOWN_AGENTS[self._subject.agent].ways_in)}"
@@ -293,7 +293,7 @@ class AgentModel:
                 # The agent's earlier messages came through another pipe, and may not have been read yet.
                 for _ in range(_SETTLING_TURNS):
                     await asyncio.sleep(0)
-                for event in self._settled(number):
+                for event in self._events_so_far(number):
                     yield event
             elif incoming is not None:
                 for event in self._events(number, incoming):
@@ -324,7 +324,7 @@ class AgentModel:
     async def _listing(self) -> None:
         """Wait until the agent has listed the tools, has ended, or has reached the time limit."""
         assert self._tools is not None
-        if not self._tools.unlisted:
+        if not self._tools.unlisted_servers:
             return
         waiting = {asyncio.ensure_future(event.wait()) for event in (self._tools.all_listed, self._connection.lost)}
         try:
@@ -361,7 +361,7 @@ class AgentModel:
         finally:
             getting.cancel()
 
-    def _settled(self, number: int) -> Iterator[ModelEvent]:
+    def _events_so_far(self, number: int) -> Iterator[ModelEvent]:
         """Yield the events of everything read so far. Further calls keep their order."""
         while not self._queue.empty():
             incoming = self._queue.get_nowait()
@@ -390,15 +390,15 @@ class AgentModel:
                 raise self._connection.lost_error()
             case MalformedLine(text=text):
                 yield from self._note(number, "message", f"a line that is no message of ACP: {text!r}")
-            case Asked(method="session/request_permission"):
-                yield from self._permit(number, incoming)
-            case Asked(method=method):
+            case IncomingRequest(method="session/request_permission"):
+                yield from self._answer_permission_request(number, incoming)
+            case IncomingRequest(method=method):
                 self._connection.refuse(incoming)
                 if _is_of_protocol(method):
                     yield from self._once(number, f"the agent asked for {method}, which is not offered")
-            case Told(method="session/update", params=params):
+            case Notification(method="session/update", params=params):
                 yield from self._update(number, _object(params.get("update")))
-            case Told(method=method) if _is_of_protocol(method):
+            case Notification(method=method) if _is_of_protocol(method):
                 yield from self._once(number, f"an unknown notification: {method}")
 
     def _update(self, number: int, update: Mapping[str, Any]) -> Iterator[ModelEvent]:
@@ -414,7 +414,7 @@ class AgentModel:
                 if text := _text(update.get("content")):
                     yield ReasoningDelta(number, text)
             case "tool_call" | "tool_call_update":
-                if self._reported.take(update) is not None:
+                if self._reported.merge(update) is not None:
                     yield from self._shown(number, at_end=False)
             case "plan":
                 entries = _objects(update.get("entries"))
@@ -425,7 +425,7 @@ class AgentModel:
 
     def _shown(self, number: int, *, at_end: bool) -> Iterator[ModelEvent]:
         """Yield the calls of the agent's own tools. They are graded only if the suite allows these tools."""
-        for call in self._reported.own(at_end=at_end):
+        for call in self._reported.own_calls(at_end=at_end):
             self._own_calls += 1
             call_id = f"own-{self._own_calls}"
             by_provider = "offered" if self._subject.builtin == "allow" else "other"
@@ -434,13 +434,13 @@ class AgentModel:
             if call.has_ended:
                 yield ResultReceived(call_id, call.output, call.failed, "provider", 0.0)
 
-    def _permit(self, number: int, asked: Asked) -> Iterator[ModelEvent]:
+    def _answer_permission_request(self, number: int, asked: IncomingRequest) -> Iterator[ModelEvent]:
         """Answer a permission request. The suite's tools are allowed, and the agent's own tools as the suite says."""
-        call = self._reported.take(_object(asked.params.get("toolCall")))
+        call = self._reported.merge(_object(asked.params.get("toolCall")))
         offered = None if call is None else self._reported.offered_tool(call)
         allowed = offered is not None or self._subject.builtin == "allow"
         kinds = ("allow_once", "allow_always") if allowed else ("reject_once", "reject_always")
-        option = _option(asked.params.get("options"), kinds)
+        option = _option_of_kind(asked.params.get("options"), kinds)
         if option is None:
             self._connection.answer(asked, {"outcome": {"outcome": "cancelled"}})
         else:
@@ -452,13 +452,13 @@ class AgentModel:
             )
         if not allowed:
             if call is not None:
-                call.refused = True
+                call.is_refused = True
             yield from self._note(number, "permission", what)
 
     def _last_events(self, number: int) -> Iterator[ModelEvent]:
         yield from self._shown(number, at_end=True)
         for tool, call in self._reported.not_forwarded(self._forwarded):
-            status = call.said.get("status", "without a status")
+            status = call.fields.get("status", "without a status")
             said = f": {call.output}" if call.output else ""
             text = f"{tool} {json_text(call.arguments)} was reported as {status}, and never reached Workbench{said}"
             yield from self._note(number, "not forwarded", text)
@@ -468,13 +468,13 @@ class AgentModel:
         """Return the reason why a prompt ended. Raises AgentError if it got no answer, or if the agent had no tools."""
         try:
             result = _object(prompt.result())
-        except RefusedError as error:
+        except JsonRpcError as error:
             if error.code == _LOGIN_NEEDED:
                 raise self._login_needed(error) from error
             raise self._connection.error(f"{self._who} did not answer: {error}") from error
         assert self._tools is not None
-        if self._tools.unlisted:
-            names = ", ".join(self._tools.unlisted)
+        if self._tools.unlisted_servers:
+            names = ", ".join(self._tools.unlisted_servers)
             raise self._connection.error(
                 f"{self._who} answered without having listed the tools of {names}, so its model had none of them; "
                 "this may be a slow start, a setting of the agent, or a server that it does not start"
@@ -517,7 +517,7 @@ class AgentModel:
         # The agent may be waiting until its messages are read or a permission is granted. Nobody does either any more.
         while not self._queue.empty():
             incoming = self._queue.get_nowait()
-            if isinstance(incoming, Asked):
+            if isinstance(incoming, IncomingRequest):
                 self._connection.answer(incoming, {"outcome": {"outcome": "cancelled"}})
             await asyncio.sleep(0)
         try:
@@ -548,7 +548,7 @@ def _is_of_protocol(method: str) -> bool:
     return method.startswith(("session/", "fs/", "terminal/", "elicitation/"))
 
 
-def _option(options: object, kinds: Sequence[str]) -> str | None:
+def _option_of_kind(options: object, kinds: Sequence[str]) -> str | None:
     """Return the id of the first option of one of these kinds. Earlier kinds take precedence."""
     for kind in kinds:
         for option in _objects(options):

@@ -23,7 +23,7 @@ from workbench.tools.server_process import (
     LAST_LINES,
     MAX_LINE_CHARS,
     ends_within,
-    left_behind,
+    kill_left_behind,
     new_mark,
     signal_group,
     started_process,
@@ -41,7 +41,7 @@ CANCEL_TIMEOUT_S = 5.0
 """The time limit, in seconds, for an agent to end a cancelled prompt."""
 EXIT_TIMEOUT_S = 2.0
 """The time limit, in seconds, for an agent to end. It applies after closing the input, and again after SIGTERM."""
-_REAP_S = 1.0
+_REAP_TIMEOUT_S = 1.0
 
 
 class AgentError(ServerError):
@@ -50,7 +50,7 @@ class AgentError(ServerError):
     The message names the cause and the remedy."""
 
 
-class RefusedError(Exception):
+class JsonRpcError(Exception):
     """The agent answered a request with a JSON-RPC error."""
 
     def __init__(self, code: int, message: str, details: str = "") -> None:
@@ -64,7 +64,7 @@ class AgentLost:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Notification:
     """A notification of the agent."""
 
     method: str
@@ -72,7 +72,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class IncomingRequest:
     """A request of the agent. The answer must carry the request's number."""
 
     number: str | int
@@ -87,7 +87,7 @@ class MalformedLine:
     text: str
 
 
-IncomingMessage = Told | Asked | MalformedLine | AgentLost
+IncomingMessage = Notification | IncomingRequest | MalformedLine | AgentLost
 
 
 class AgentConnection:
@@ -133,7 +133,7 @@ class AgentConnection:
     async def request(self, method: str, params: Mapping[str, Any]) -> Any:
         """Send a request and return its result.
 
-        Raises RefusedError for an error, and AgentError if the agent ends."""
+        Raises JsonRpcError for an error, and AgentError if the agent ends."""
         answer = self.sent_request(method, params)
         return await answer
 
@@ -154,10 +154,10 @@ class AgentConnection:
     def notify(self, method: str, params: Mapping[str, Any]) -> None:
         self._send({"method": method, "params": params})
 
-    def answer(self, asked: Asked, result: Mapping[str, Any]) -> None:
+    def answer(self, asked: IncomingRequest, result: Mapping[str, Any]) -> None:
         self._send({"id": asked.number, "result": result})
 
-    def refuse(self, asked: Asked) -> None:
+    def refuse(self, asked: IncomingRequest) -> None:
         """Answer an unknown request with an error."""
         error = {"code": _NO_METHOD, "message": f"{asked.method} is not offered by this client"}
         self._send({"id": asked.number, "error": error})
@@ -235,9 +235,9 @@ class AgentConnection:
         if not isinstance(params, dict):
             params = {}
         if isinstance(method, str) and isinstance(number, str | int):
-            await self._pass_on(Asked(number, method, params))
+            await self._pass_on(IncomingRequest(number, method, params))
         elif isinstance(method, str):
-            await self._pass_on(Told(method, params))
+            await self._pass_on(Notification(method, params))
         elif isinstance(number, int) and (waiting := self._waiting.pop(number, None)) is not None:
             _settle(waiting, message)
         else:
@@ -260,10 +260,10 @@ class AgentConnection:
     async def _how_it_ended(self) -> str:
         process = self._process
         assert process is not None
-        if not await ends_within(process, _REAP_S):
+        if not await ends_within(process, _REAP_TIMEOUT_S):
             return "closed its output"
         # The last output of a crash may still be in the pipe.
-        await asyncio.wait(self._tasks[1:], timeout=_REAP_S)
+        await asyncio.wait(self._tasks[1:], timeout=_REAP_TIMEOUT_S)
         assert process.returncode is not None
         if process.returncode < 0:
             return f"was ended by {signal.Signals(-process.returncode).name}"
@@ -286,10 +286,10 @@ class AgentConnection:
         finally:
             # Some agents leave servers and models running, inside or outside their process group.
             signal_group(process, hard=True)
-            for pid, left in left_behind(process, self._mark):
+            for pid, left in kill_left_behind(process, self._mark):
                 _logger.warning("process %d was left behind by the agent %s, and killed: %s", pid, self._name, left)
             try:
-                await ends_within(process, _REAP_S)
+                await ends_within(process, _REAP_TIMEOUT_S)
             finally:
                 for task in self._tasks:
                     task.cancel()
@@ -311,7 +311,7 @@ def _settle(waiting: asyncio.Future[Any], message: Mapping[str, Any]) -> None:
         text = str(error.get("message") or text)
         if (data := error.get("data")) is not None:
             details = data if isinstance(data, str) else json_text(data)
-    waiting.set_exception(RefusedError(code, _beginning(text), _beginning(details)))
+    waiting.set_exception(JsonRpcError(code, _beginning(text), _beginning(details)))
 
 
 def _beginning(text: str) -> str:

@@ -37,8 +37,8 @@ class ReportedCall:
     """A call as the agent has reported it so far. Later messages add values to the call or replace its values."""
 
     id: str
-    said: dict[str, Any] = field(default_factory=dict)
-    refused: bool = False
+    fields: dict[str, Any] = field(default_factory=dict)
+    is_refused: bool = False
     """Whether the agent was refused the permission for this call."""
 
     def merge(self, update: Mapping[str, Any]) -> None:
@@ -46,17 +46,17 @@ class ReportedCall:
         for key, value in update.items():
             # Many agents report empty arguments first, and later leave out what they have already reported.
             if value not in (None, {}, []):
-                self.said[key] = value
+                self.fields[key] = value
 
     @property
     def title(self) -> str:
         """The agent's description of the call."""
-        return str(self.said.get("title") or self.said.get("kind") or "tool")
+        return str(self.fields.get("title") or self.fields.get("kind") or "tool")
 
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments as the agent reports them. Many agents report none."""
-        given = self.said.get("rawInput")
+        given = self.fields.get("rawInput")
         if not isinstance(given, dict):
             return {}
         # Codex wraps the arguments: {"server": …, "tool": …, "arguments": {…}}.
@@ -66,38 +66,38 @@ class ReportedCall:
 
     @property
     def has_ended(self) -> bool:
-        return self.said.get("status") in _ENDED
+        return self.fields.get("status") in _ENDED
 
     @property
     def failed(self) -> bool:
-        return self.said.get("status") == "failed"
+        return self.fields.get("status") == "failed"
 
     @property
     def output(self) -> str:
         """The text of the result as the agent reports it."""
         texts = []
-        for block in _dicts(self.said.get("content")):
+        for block in _dicts(self.fields.get("content")):
             inner = block.get("content")
             if isinstance(inner, dict) and isinstance(text := inner.get("text"), str):
                 texts.append(text)
             elif block.get("type") == "diff":
                 texts.append(f"changed {block.get('path')}")
-        if not texts and isinstance(raw := self.said.get("rawOutput"), str):
+        if not texts and isinstance(raw := self.fields.get("rawOutput"), str):
             texts.append(raw)
         return "\n".join(texts)
 
     def names(self) -> Iterator[str]:
         """Yield the texts that may name the tool."""
-        meta = self.said.get("_meta")
+        meta = self.fields.get("_meta")
         for place in (meta, *_values(meta)):
             if isinstance(place, dict):
                 for key in ("toolName", "tool_name"):
                     if isinstance(name := place.get(key), str):
                         yield name
-        given = self.said.get("rawInput")
+        given = self.fields.get("rawInput")
         if isinstance(given, dict) and isinstance(given.get("server"), str) and isinstance(given.get("tool"), str):
             yield f"{given['server']}/{given['tool']}"
-        if isinstance(title := self.said.get("title"), str):
+        if isinstance(title := self.fields.get("title"), str):
             yield title
 
 
@@ -124,7 +124,7 @@ class ReportedCalls:
         self._shown: set[str] = set()
         self._compared: set[str] = set()
 
-    def take(self, update: Mapping[str, Any]) -> ReportedCall | None:
+    def merge(self, update: Mapping[str, Any]) -> ReportedCall | None:
         """Merge a message about a call, and return the call; `None` if the message names no call."""
         call_id = update.get("toolCallId")
         if not isinstance(call_id, str):
@@ -144,12 +144,12 @@ class ReportedCalls:
                 return found
         return None
 
-    def own(self, *, at_end: bool) -> Iterator[ReportedCall]:
+    def own_calls(self, *, at_end: bool) -> Iterator[ReportedCall]:
         """Yield each new call of the agent's own tools that has ended; at the end of a prompt, every new one.
 
         Calls whose permission was refused are left out, because a note names them."""
         for call in self._calls.values():
-            if call.refused or call.id in self._shown:
+            if call.is_refused or call.id in self._shown:
                 continue
             if (at_end or call.has_ended) and self.offered_tool(call) is None:
                 self._shown.add(call.id)
@@ -181,7 +181,7 @@ class ReportedCalls:
 
 
 def _is_of_server(call: ReportedCall, tool: OfferedTool) -> bool:
-    for place in (call.said.get("_meta"), call.said.get("rawInput")):
+    for place in (call.fields.get("_meta"), call.fields.get("rawInput")):
         for inner in (place, *_values(place)):
             if isinstance(inner, dict) and tool.server in (inner.get("server"), inner.get("serverName")):
                 return True

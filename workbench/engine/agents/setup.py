@@ -20,7 +20,7 @@ from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.engine.agents.connection import AgentError
 from workbench.limits import MAX_SOCKET_PATH_BYTES
 from workbench.suite.model import Subject
-from workbench.tools.connection import MissingVariableError, filled, inherited_variables
+from workbench.tools.connection import MissingVariableError, expand_variables, inherited_variables
 
 _SOCKET_BYTES = 8
 """The bytes that the socket's name adds to the path of a run's folder."""
@@ -39,7 +39,7 @@ class RunFolders:
         return self.root / "home"
 
     @property
-    def work(self) -> Path:
+    def working_folder(self) -> Path:
         return self.root / "work"
 
     def remove(self) -> None:
@@ -58,9 +58,9 @@ def create_folders(copied: Path | None) -> RunFolders:
     try:
         folders.home.mkdir()
         if copied is None:
-            folders.work.mkdir()
+            folders.working_folder.mkdir()
         else:
-            shutil.copytree(copied, folders.work, symlinks=True)
+            shutil.copytree(copied, folders.working_folder, symlinks=True)
     except BaseException:
         folders.remove()
         raise
@@ -68,7 +68,7 @@ def create_folders(copied: Path | None) -> RunFolders:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SetupRequest:
     """The needs of a run. `servers` are the names of the servers, and `folder` is the suite's folder."""
 
     subject: Subject
@@ -94,7 +94,7 @@ class Setup:
 
 
 def set_up(
-    wanted: Wanted, home: Path, environment: Mapping[str, str], passed: Sequence[str], secrets: Secrets
+    wanted: SetupRequest, home: Path, environment: Mapping[str, str], passed: Sequence[str], secrets: Secrets
 ) -> Setup:
     """Write the files of an agent into its home, and return its setup.
 
@@ -112,7 +112,7 @@ def set_up(
             _learn(name, environment[name], secrets)
     try:
         for name, value in subject.env.items():
-            variables[name] = filled(value, environment, secrets)
+            variables[name] = expand_variables(value, environment, secrets)
     except MissingVariableError as error:
         raise AgentError(f"{who} is not started: the variable {error.name} is not set") from error
     variables |= _places(home)
@@ -175,7 +175,7 @@ def _with_files(command: Sequence[str], folder: Path) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _set_up_unknown(wanted: Wanted, setup: Setup) -> None:
+def _set_up_unknown(wanted: SetupRequest, setup: Setup) -> None:
     if wanted.system is not None:
         raise AgentError(
             f"the agent {wanted.subject.called} cannot be given a system prompt: ACP has none; remove `system` and "
@@ -185,7 +185,7 @@ def _set_up_unknown(wanted: Wanted, setup: Setup) -> None:
         setup.notes.append("the agent's own tools cannot be switched off without a preset; permissions are refused")
 
 
-def _set_up_claude(wanted: Wanted, home: Path, setup: Setup) -> None:
+def _set_up_claude(wanted: SetupRequest, home: Path, setup: Setup) -> None:
     options: dict[str, Any] = {"settingSources": [], "strictMcpConfig": True}
     if wanted.builtin == "off":
         options["tools"] = []
@@ -206,7 +206,7 @@ def _set_up_claude(wanted: Wanted, home: Path, setup: Setup) -> None:
 _OPENAI_URL = "https://api.openai.com/v1"
 
 
-def _set_up_codex(wanted: Wanted, home: Path, setup: Setup) -> None:
+def _set_up_codex(wanted: SetupRequest, home: Path, setup: Setup) -> None:
     config: dict[str, Any] = {"web_search": "disabled", "sandbox_mode": "read-only"}
     if model := setup.environment.get("OPENAI_MODEL"):
         config["model"] = model
@@ -233,7 +233,7 @@ _GEMINI_TOOLS = (
 )
 
 
-def _set_up_gemini(wanted: Wanted, home: Path, setup: Setup) -> None:
+def _set_up_gemini(wanted: SetupRequest, home: Path, setup: Setup) -> None:
     settings: dict[str, Any] = {
         # In an untrusted folder, the agent silently ignores the servers.
         "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
@@ -253,7 +253,7 @@ def _set_up_gemini(wanted: Wanted, home: Path, setup: Setup) -> None:
     _written(home / ".gemini/settings.json", json_text(settings))
 
 
-def _set_up_opencode(wanted: Wanted, home: Path, setup: Setup) -> None:
+def _set_up_opencode(wanted: SetupRequest, home: Path, setup: Setup) -> None:
     written = setup.environment.get("OPENCODE_CONFIG_CONTENT") or "{}"
     try:
         config = parsed_json(written)
@@ -312,7 +312,7 @@ _QWEN_TOOLS = (
 )
 
 
-def _set_up_qwen(wanted: Wanted, home: Path, setup: Setup) -> None:
+def _set_up_qwen(wanted: SetupRequest, home: Path, setup: Setup) -> None:
     tools: dict[str, Any] = {"toolSearch": {"enabled": False}}
     if wanted.builtin == "off":
         tools["exclude"] = list(_QWEN_TOOLS)
@@ -330,7 +330,7 @@ def _set_up_qwen(wanted: Wanted, home: Path, setup: Setup) -> None:
     _written(home / ".qwen/settings.json", json_text(settings))
 
 
-def _set_up_fast_agent(wanted: Wanted, home: Path, setup: Setup) -> None:
+def _set_up_fast_agent(wanted: SetupRequest, home: Path, setup: Setup) -> None:
     words = [*setup.command]
     if model := setup.environment.get("FAST_AGENT_MODEL"):
         words += ["--model", model]
@@ -339,7 +339,7 @@ def _set_up_fast_agent(wanted: Wanted, home: Path, setup: Setup) -> None:
     setup.command = tuple(words)
 
 
-def _set_up_vibe(wanted: Wanted, home: Path, setup: Setup) -> None:
+def _set_up_vibe(wanted: SetupRequest, home: Path, setup: Setup) -> None:
     if wanted.system is not None:
         raise AgentError("the agent vibe cannot be given a system prompt: remove `system` and `clock`")
     if wanted.builtin == "off":
@@ -356,7 +356,7 @@ def _set_up_vibe(wanted: Wanted, home: Path, setup: Setup) -> None:
     _written(home / ".vibe/config.toml", tomlkit.dumps(config))
 
 
-_PRESETS: Mapping[str, Callable[[Wanted, Path, Setup], None]] = {
+_PRESETS: Mapping[str, Callable[[SetupRequest, Path, Setup], None]] = {
     "claude-code": _set_up_claude,
     "codex": _set_up_codex,
     "gemini": _set_up_gemini,

@@ -57,7 +57,7 @@ class ForwardedCall:
         if not self._answer.done():
             self._answer.set_result({"content": content, "isError": result.is_error})
 
-    async def answered(self) -> dict[str, Any]:
+    async def wait_for_answer(self) -> dict[str, Any]:
         """Wait for the result, in MCP's form."""
         return await asyncio.shield(self._answer)
 
@@ -94,13 +94,13 @@ class ToolServer:
             task.cancel()
 
     @property
-    def unlisted(self) -> tuple[str, ...]:
+    def unlisted_servers(self) -> tuple[str, ...]:
         """The names of the servers whose tools the agent has not listed yet."""
         return tuple([name for name in self._servers if name not in self._listed])
 
     def note_listing(self, name: str) -> None:
         self._listed.add(name)
-        if not self.unlisted:
+        if not self.unlisted_servers:
             self.all_listed.set()
 
     @property
@@ -127,17 +127,17 @@ class ToolServer:
                 return
             session = _Session(server, self, writer)
             while line := await reader.readline():
-                await session.take(line)
+                await session.handle_line(line)
         except (OSError, ValueError) as error:
             # A message beyond the limit raises ValueError. The agent then sees that its server is gone.
             _logger.warning("the relay of an agent is closed: %s", error)
         finally:
             writer.close()
 
-    async def forwarded(self, call: ForwardedCall) -> None:
+    async def forward(self, call: ForwardedCall) -> None:
         await self._forward(call)
 
-    def keep(self, task: asyncio.Task[None]) -> None:
+    def keep_task(self, task: asyncio.Task[None]) -> None:
         """Keep a reference to a task until it is done or the server is closed."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -150,7 +150,7 @@ class _Session:
         self._writer = writer
         self._waiting: dict[JsonValue, asyncio.Task[None]] = {}
 
-    async def take(self, line: bytes) -> None:
+    async def handle_line(self, line: bytes) -> None:
         """Answer one message. Messages other than requests are ignored, as MCP demands for notifications."""
         try:
             message = json.loads(line)
@@ -179,11 +179,11 @@ class _Session:
                 self._owner.note_listing(self._server.name)
             case "tools/call" if isinstance(tool := params.get("name"), str):
                 call = ForwardedCall(self._server.name, tool, params.get("arguments") or {})
-                await self._owner.forwarded(call)
+                await self._owner.forward(call)
                 waiting = asyncio.ensure_future(self._answer(number, call, params.get("_meta")))
                 self._waiting[number] = waiting
                 waiting.add_done_callback(lambda _: self._waiting.pop(number, None))
-                self._owner.keep(waiting)
+                self._owner.keep_task(waiting)
             case "tools/call":
                 await self._error(number, _INVALID_PARAMS, "a call names its tool")
             case _:
@@ -202,7 +202,7 @@ class _Session:
 
     async def _answer(self, number: str | int, call: ForwardedCall, meta: object) -> None:
         token = meta.get("progressToken") if isinstance(meta, dict) else None
-        waiting = asyncio.ensure_future(call.answered())
+        waiting = asyncio.ensure_future(call.wait_for_answer())
         sent = 0
         try:
             while not (await asyncio.wait({waiting}, timeout=PROGRESS_INTERVAL_S))[0]:

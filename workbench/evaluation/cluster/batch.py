@@ -23,11 +23,11 @@ from workbench.engine.events import BatchDone, BatchStarted, ClusterNotice, RunD
 from workbench.engine.history_recorder import redaction_of
 from workbench.engine.plan import PlannedRun
 from workbench.engine.planned_run import RunContext, result_of
-from workbench.engine.suite_secrets import written_out
+from workbench.engine.suite_secrets import literal_secrets
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.cluster.dask import (
     CLOSE_TIMEOUT_S,
-    SILENCE_S,
+    SILENCE_TIMEOUT_S,
     DaskCluster,
     FromWorker,
     LeasesReturned,
@@ -42,17 +42,17 @@ from workbench.evaluation.cluster.dask import (
     WorkerSetup,
 )
 from workbench.evaluation.cluster.endpoint_limits import (
-    AT_A_TIME,
     MAX_PORTION_BY_LOSSES,
+    MAX_PORTIONS_PER_WORKER,
     EndpointLimits,
-    Lane,
+    EndpointQueue,
     approval_hashes,
     endpoint_queues,
     representative_runs,
 )
 from workbench.evaluation.options import cluster_address
 from workbench.evaluation.plan import ClusterError, Plan, WaitCancelledError
-from workbench.evaluation.worker_messages import EventMessage, Made, PauseMessage
+from workbench.evaluation.worker_messages import EventMessage, PauseMessage, ResultMessage
 from workbench.grading.grade import RunResult
 from workbench.grading.packed import SharedParts, fast_pickle
 from workbench.grading.status import Status
@@ -64,7 +64,7 @@ from workbench.providers.model import RetryPolicy
 from workbench.suite.files import absolute
 from workbench.trajectory.trajectory import Trajectory
 
-MAX_SAID_LINES = 8
+MAX_QUOTED_WORKERS = 8
 """The most workers quoted in one message."""
 PREPARE_TIMEOUT_S = 120.0
 FIRST_ANSWER_TIMEOUT_S = 30.0
@@ -100,12 +100,12 @@ class WorkerGroup:
             execute=plan.execution.wanted,
             execute_all=plan.execution.all_tools,
             concurrency=plan.concurrency,
-            own_pace=plan.own_pace,
+            original_pace=plan.own_pace,
             judge_anew=plan.judge_anew,
             retries=retries,
             history=history,
             events=events,
-            is_ours=address.is_local,
+            is_own_process=address.is_local,
             instructions=tuple(plan.instructions.get(file.path, {}) for file in plan.files),
         )
         self._secrets = plan.program.secrets
@@ -131,7 +131,7 @@ class WorkerGroup:
         Returns the addresses of the suitable workers. Raises ClusterError.
         """
         for file in self._plan.files:
-            if (where := next(written_out(file, self._secrets), None)) is not None:
+            if (where := next(literal_secrets(file, self._secrets), None)) is not None:
                 raise ClusterError(f"a secret would be sent to the cluster: {where}")
         self._packed = fast_pickle(self._errand)
         # The scheduler and all its other clients can read messages.
@@ -164,7 +164,7 @@ class WorkerGroup:
             problems = unreachable or ["no worker of the cluster is left: each ended before it could be asked"]
         if problems:
             await self.close(enlisted)
-            shown = problems[:MAX_SAID_LINES]
+            shown = problems[:MAX_QUOTED_WORKERS]
             if len(problems) > len(shown):
                 shown.append(f"and {len(problems) - len(shown)} more")
             raise ClusterError(*shown)
@@ -183,18 +183,18 @@ class WorkerGroup:
 
     async def _asked(self, worker: str) -> tuple[str, ...] | UnreachableError:
         try:
-            return await self.enlist(worker)
+            return await self.prepare_worker(worker)
         except UnreachableError as error:
             # The worker may have ended in the meantime.
             return error
 
-    async def enlist(self, worker: str) -> tuple[str, ...]:
+    async def prepare_worker(self, worker: str) -> tuple[str, ...]:
         """Return the reasons why a worker cannot execute the runs; raise UnreachableError if it does not answer."""
-        why_not = await self.cluster.why_not(worker)
+        why_not = await self.cluster.unsuitability(worker)
         if why_not is not None:
             return (why_not,)
         reasons: tuple[str, ...] = await self.cluster.call(
-            worker, _there("enlist"), self._packed, timeout_s=PREPARE_TIMEOUT_S
+            worker, _worker_function("prepare"), self._packed, timeout_s=PREPARE_TIMEOUT_S
         )
         return reasons
 
@@ -206,7 +206,12 @@ class WorkerGroup:
         Returns `None` if the worker no longer works for this batch.
         """
         answer: bytes | None = await self.cluster.call(
-            worker, _there("exchange"), self._errand.token, seen, fast_pickle(tuple(sent)), timeout_s=SILENCE_S
+            worker,
+            _worker_function("exchange"),
+            self._errand.token,
+            seen,
+            fast_pickle(tuple(sent)),
+            timeout_s=SILENCE_TIMEOUT_S,
         )
         if answer is None:
             return None
@@ -217,20 +222,20 @@ class WorkerGroup:
         """Submit a portion to a worker, as a task of dask."""
         token = self._errand.token
         key = f"workbench-{token}-{portion.number}"
-        return self.cluster.submit(worker, key, _there("run_portion"), token, fast_pickle(portion))
+        return self.cluster.submit(worker, key, _worker_function("run_portion"), token, fast_pickle(portion))
 
     async def close(self, workers: Iterable[str]) -> None:
         """Dismiss workers, and leave the cluster."""
         token = self._errand.token
         last = []
         for worker in workers:
-            last.append(self.cluster.call(worker, _there("dismiss"), token, timeout_s=END_TIMEOUT_S))
+            last.append(self.cluster.call(worker, _worker_function("dismiss"), token, timeout_s=END_TIMEOUT_S))
         # A worker that has already ended must not prevent the dismissal of the others.
         await asyncio.gather(*last, return_exceptions=True)
         await self.cluster.close()
 
 
-def _there(function: str) -> Callable[..., Any]:
+def _worker_function(function: str) -> Callable[..., Any]:
     """Return a function of `cluster_worker` by name; dask imports it in the worker.
 
     The program itself uses nothing else of that module.
@@ -245,7 +250,7 @@ def _as_text(data: bytes) -> str:
 
 _logger = logging.getLogger(__name__)
 
-LOOK_S = 0.5
+POLL_INTERVAL_S = 0.5
 """The interval, in seconds, between checks for joined and lost workers."""
 NO_WORKER_TIMEOUT_S = 120.0
 """The time, in seconds, that a local cluster may lack workers while they are restarted."""
@@ -262,7 +267,7 @@ LentLeases = tuple[tuple[EndpointLimits, Lease], ...]
 @dataclass(eq=False)
 class _AssignedPortion:
     portion: Portion
-    lane: Lane
+    lane: EndpointQueue
     runs: dict[str, PlannedRun]
     """The runs of the portion that have not been reported yet."""
     lent: LentLeases
@@ -276,24 +281,24 @@ class _AssignedPortion:
 class _Worker:
     address: str
     listening: asyncio.Task[None] | None = None
-    out: dict[int, _AssignedPortion] = field(default_factory=dict)
+    assigned: dict[int, _AssignedPortion] = field(default_factory=dict)
     returning_leases: dict[int, LentLeases] = field(default_factory=dict)
     """The parts of limits that the worker was asked to return, by message number."""
     seen: int = 0
-    in_common: SharedParts | None = None
+    shared_parts: SharedParts | None = None
     start_ups: dict[int, int] = field(default_factory=dict)
 
     @property
     def load(self) -> int:
-        return sum(out.portion.at_once for out in self.out.values())
+        return sum(out.portion.concurrency for out in self.assigned.values())
 
-    def portions_of(self, lane: Lane) -> int:
-        return sum(out.lane is lane for out in self.out.values())
+    def portions_of(self, lane: EndpointQueue) -> int:
+        return sum(out.lane is lane for out in self.assigned.values())
 
-    def may_have_more_of(self, lane: Lane) -> bool:
-        if lane.only_suspects or any(out.suspect for out in self.out.values()):
-            return not self.out
-        return self.portions_of(lane) < AT_A_TIME
+    def may_have_more_of(self, lane: EndpointQueue) -> bool:
+        if lane.only_suspects or any(out.suspect for out in self.assigned.values()):
+            return not self.assigned
+        return self.portions_of(lane) < MAX_PORTIONS_PER_WORKER
 
 
 class ClusterBatch(Batch):
@@ -357,8 +362,8 @@ class ClusterBatch(Batch):
             for planned in lane.drop(run_id):
                 self._over(planned, Status.STOPPED)
         for worker in self._workers.values():
-            if run_id is None or any(run_id in out.runs for out in worker.out.values()):
-                self._begin(self._tell(worker, StopRuns(run_id)))
+            if run_id is None or any(run_id in out.runs for out in worker.assigned.values()):
+                self._begin(self._send(worker, StopRuns(run_id)))
         if run_id is None and not self._stopping:
             self._stopping = True
             self._begin(self._stop_waiting())
@@ -375,17 +380,17 @@ class ClusterBatch(Batch):
         for lane in self._cluster_lanes:
             while lane.length:
                 free = [worker for worker in self._workers.values() if worker.may_have_more_of(lane)]
-                if not free or not self._give(lane, min(free, key=lambda worker: worker.load)):
+                if not free or not self._assign_portion(lane, min(free, key=lambda worker: worker.load)):
                     break
 
-    def _give(self, lane: Lane, worker: _Worker, before: _AssignedPortion | None = None) -> bool:
+    def _assign_portion(self, lane: EndpointQueue, worker: _Worker, before: _AssignedPortion | None = None) -> bool:
         """Submit the next portion of a lane to a worker; it may reuse the leases of the worker's portion `before`.
 
         Returns false if a limit had no part left for the portion.
         """
         needed, workers, number = lane.needed(), len(self._workers), next(self._portions)
         if before is not None:
-            lent, known_as, asked = before.lent, before.portion.lent, None
+            lent, known_as, asked = before.lent, before.portion.lease_id, None
             # Leases of one endpoint are of no use for another.
             if tuple(limits for limits, _ in lent) != needed:
                 return False
@@ -396,12 +401,14 @@ class ClusterBatch(Batch):
         else:
             return False
         suspect, runs = lane.only_suspects, lane.take(workers)
-        at_once = lent[0][1].at_once
+        at_once = lent[0][1].concurrency
         if lent[0][1].endpoint:
             # The leases limit requests, not runs. This portion's runs can use requests left by the other portion.
-            at_once *= AT_A_TIME
+            at_once *= MAX_PORTIONS_PER_WORKER
         portion = Portion(number, tuple(map(self._group.ref, runs)), at_once, known_as, asked)
-        out = worker.out[number] = _AssignedPortion(portion, lane, {run.run_id: run for run in runs}, lent, suspect)
+        out = worker.assigned[number] = _AssignedPortion(
+            portion, lane, {run.run_id: run for run in runs}, lent, suspect
+        )
         out.task = self._group.submit(worker.address, portion)
         out.following = self._begin(self._follow(worker, out))
         return True
@@ -411,7 +418,7 @@ class ClusterBatch(Batch):
             if not await self._group.cluster.result(out.task):
                 self._lost(worker, "it no longer works for this batch")
         except UnreachableError as error:
-            if out.portion.number in worker.out:
+            if out.portion.number in worker.assigned:
                 self._lost(worker, f"a portion broke: {error}")
 
     def _listen_to(self, worker: _Worker) -> None:
@@ -420,7 +427,7 @@ class ClusterBatch(Batch):
     async def _listen(self, worker: _Worker) -> None:
         for limits in self._endpoints.values():
             if limits.held_s > 0:
-                self._begin(self._tell(worker, PauseMessage(limits.endpoint, limits.model, limits.held_s)))
+                self._begin(self._send(worker, PauseMessage(limits.endpoint, limits.model, limits.held_s)))
         why = "it no longer works for this batch"
         try:
             while True:
@@ -431,9 +438,9 @@ class ClusterBatch(Batch):
                 for number, message in received:
                     if number > worker.seen:
                         worker.seen = number
-                        self._take(worker, message)
+                        self._handle_message(worker, message)
                 if received:
-                    await self._context.stored()
+                    await self._context.wait_until_stored()
         except UnreachableError as error:
             why = str(error)
         except Exception:
@@ -442,7 +449,7 @@ class ClusterBatch(Batch):
             why = "its messages could not be handled; the log holds the details"
         self._lost(worker, why)
 
-    async def _tell(self, worker: _Worker, message: ToWorker) -> None:
+    async def _send(self, worker: _Worker, message: ToWorker) -> None:
         # `_listen` also notices the lost worker and handles the loss.
         with suppress(UnreachableError):
             await self._group.exchange(worker.address, worker.seen, [message])
@@ -452,15 +459,15 @@ class ClusterBatch(Batch):
         # The last time with at least one worker.
         last_s = now_s()
         while True:
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
             try:
                 addresses = await cluster.workers()
             except UnreachableError as error:
-                return self._give_up(f"the scheduler is gone ({error})")
+                return self._end_all(f"the scheduler is gone ({error})")
             if addresses or not self._group.is_local:
                 last_s = now_s()
             elif now_s() - last_s > NO_WORKER_TIMEOUT_S:
-                return self._give_up(f"no worker could be started again for {seconds_text(NO_WORKER_TIMEOUT_S)}")
+                return self._end_all(f"no worker could be started again for {seconds_text(NO_WORKER_TIMEOUT_S)}")
             for worker in tuple(self._workers.values()):
                 if worker.address not in addresses:
                     self._lost(worker, "it is gone")
@@ -470,8 +477,8 @@ class ClusterBatch(Batch):
                 self._asked.add(address)
                 self._begin(self._prepare_worker(address))
 
-    def _give_up(self, why: str) -> None:
-        self._context.listener(ClusterNotice(f"{why}: the missing runs were not made", ends=True))
+    def _end_all(self, why: str) -> None:
+        self._context.listener(ClusterNotice(f"{why}: the missing runs were not made", ends_batch=True))
         self._stopping = True
         self.stop()
         for worker in tuple(self._workers.values()):
@@ -479,7 +486,7 @@ class ClusterBatch(Batch):
 
     async def _prepare_worker(self, address: str) -> None:
         try:
-            reasons = await self._group.enlist(address)
+            reasons = await self._group.prepare_worker(address)
         except UnreachableError:
             # `_watch` asks the worker again as long as it exists.
             return
@@ -500,30 +507,30 @@ class ClusterBatch(Batch):
         del self._workers[worker.address]
         if worker.listening is not None and worker.listening is not asyncio.current_task():
             worker.listening.cancel()
-        missing = sum(len(out.runs) for out in worker.out.values())
+        missing = sum(len(out.runs) for out in worker.assigned.values())
         if missing and not self._stopping:
             _logger.warning("worker %s is lost: %s", worker.address, why)
             again = f"its {missing} unfinished runs go to other workers"
             if missing == 1:
                 again = "its 1 unfinished run goes to another worker"
             self._context.listener(ClusterNotice(f"worker {worker.address} is lost ({why}): {again}"))
-        for out in worker.out.values():
+        for out in worker.assigned.values():
             if out.following is not None and out.following is not asyncio.current_task():
                 out.following.cancel()
             self._begin(_cancelled(out.task))
             for limits, lease in out.lent:
                 limits.lost(lease)
             for run in out.runs.values():
-                self._again(out.lane, run, worker.address)
+                self._requeue(out.lane, run, worker.address)
         for limits, lease in chain.from_iterable(worker.returning_leases.values()):
             limits.lost(lease)
-        worker.out.clear()
+        worker.assigned.clear()
         worker.returning_leases.clear()
         if not self._workers and self._left and not self._stopping:
             self._context.listener(ClusterNotice("no worker is left: waiting for one"))
         self._news.set()
 
-    def _again(self, lane: Lane, run: PlannedRun, worker: str) -> None:
+    def _requeue(self, lane: EndpointQueue, run: PlannedRun, worker: str) -> None:
         if self._stopping:
             self._over(run, Status.STOPPED)
         elif not lane.lost(run):
@@ -533,20 +540,20 @@ class ClusterBatch(Batch):
                 run, Status.ERROR, (f"{lost} alone: check the code that the suite imports, and the memory of workers")
             )
 
-    def _take(self, worker: _Worker, message: FromWorker) -> None:
+    def _handle_message(self, worker: _Worker, message: FromWorker) -> None:
         match message:
-            case Made():
+            case ResultMessage():
                 self._handle_result(worker, message)
             case PortionDone(number=number):
-                self._take_over(worker, number)
-            case LeasesReturned(lent=number, waits_s=waits_s):
+                self._handle_portion_done(worker, number)
+            case LeasesReturned(lease_id=number, waits_s=waits_s):
                 self._return_leases(worker, number, waits_s)
             case PauseMessage(endpoint=endpoint, model=model, seconds=seconds):
                 if (limits := self._endpoints.get((endpoint, model))) is not None:
                     limits.hold(seconds)
                 for other in self._workers.values():
                     if other is not worker:
-                        self._begin(self._tell(other, message))
+                        self._begin(self._send(other, message))
             case EventMessage(event=StartUp(number=number) as event):
                 if number not in worker.start_ups:
                     worker.start_ups[number] = next(self._start_ups)
@@ -554,11 +561,11 @@ class ClusterBatch(Batch):
             case EventMessage(event=event):
                 self._context.listener(event)
 
-    def _handle_result(self, worker: _Worker, made: Made) -> None:
-        if made.news is not None:
-            worker.in_common = worker.in_common or SharedParts(made.news.key)
-            worker.in_common.take(made.news)
-        for out in worker.out.values():
+    def _handle_result(self, worker: _Worker, made: ResultMessage) -> None:
+        if made.shared_parts is not None:
+            worker.shared_parts = worker.shared_parts or SharedParts(made.shared_parts.key)
+            worker.shared_parts.take(made.shared_parts)
+        for out in worker.assigned.values():
             if made.run_id in out.runs:
                 break
         else:
@@ -567,8 +574,8 @@ class ClusterBatch(Batch):
         planned = out.runs[made.run_id]
         result, row, events = made.result, made.row, made.events
         if not isinstance(result, RunResult):
-            assert worker.in_common is not None
-            result = worker.in_common.arrived(result, result_of(planned, Status.SKIPPED, Trajectory(planned.run_id)))
+            assert worker.shared_parts is not None
+            result = worker.shared_parts.arrived(result, result_of(planned, Status.SKIPPED, Trajectory(planned.run_id)))
         if row is not None and self._may_hold_secret(result, row):
             # This program knows more secrets than the worker did. Therefore, the run is redacted here, without the
             # worker's row.
@@ -587,20 +594,20 @@ class ClusterBatch(Batch):
         search = self._redaction.search(FinishedRun(result.run_id, result, events, 0.0, 0.0))
         return search is None or any(map(search, row.unpacked_texts()))
 
-    def _take_over(self, worker: _Worker, number: int) -> None:
-        out = worker.out.pop(number, None)
+    def _handle_portion_done(self, worker: _Worker, number: int) -> None:
+        out = worker.assigned.pop(number, None)
         if out is None:
             return
         # Runs remain only if the worker failed to report them.
         for run in out.runs.values():
-            self._again(out.lane, run, worker.address)
+            self._requeue(out.lane, run, worker.address)
         lane = out.lane
         # Keeping the leases is faster than returning them, but must not starve a worker without leases.
         all_have_some = all(other is worker or other.portions_of(lane) for other in self._workers.values())
         goes_on = lane.length and not self._stopping and worker.may_have_more_of(lane)
-        if not (goes_on and (all_have_some or lane.limits.can_lend()) and self._give(lane, worker, out)):
-            worker.returning_leases[out.portion.lent] = out.lent
-            self._begin(self._tell(worker, ReturnLeases(out.portion.lent)))
+        if not (goes_on and (all_have_some or lane.limits.can_lend()) and self._assign_portion(lane, worker, out)):
+            worker.returning_leases[out.portion.lease_id] = out.lent
+            self._begin(self._send(worker, ReturnLeases(out.portion.lease_id)))
         self._news.set()
 
     def _return_leases(self, worker: _Worker, number: int, waits_s: tuple[tuple[float, ...], ...]) -> None:

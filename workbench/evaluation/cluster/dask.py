@@ -26,7 +26,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, with_grader
 from workbench.evaluation.options import ClusterAddress
 from workbench.evaluation.plan import ClusterError, NotInstalledError
-from workbench.evaluation.worker_messages import EventMessage, Made, PauseMessage
+from workbench.evaluation.worker_messages import EventMessage, PauseMessage, ResultMessage
 from workbench.numerals import seconds_text
 from workbench.providers.http.rate_limits import Lease
 from workbench.providers.model import RetryPolicy
@@ -35,7 +35,7 @@ from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile
 from workbench.version import __version__
 
-SILENCE_S = 10.0
+SILENCE_TIMEOUT_S = 10.0
 """The time, in seconds, without a message from the program after which a worker stops."""
 
 
@@ -79,9 +79,8 @@ class WorkerSetup:
 
     `samples` are runs that together have the needs of all runs of the plan. `granted` are the indices of the approved
     suites, `approved` the hashes of everything approved (`endpoint_limits.approval_hashes`). `history` is true if runs
-    are stored, `events` if the program wants their events, `is_ours` if the worker process was started for this batch.
-    `instructions` holds `Plan.instructions` by the index of the suite.
-    """
+    are stored, `events` if the program wants their events, `is_own_process` if the worker process was started for this
+    batch. `instructions` holds `Plan.instructions` by the index of the suite."""
 
     token: str
     suites: tuple[SuiteText, ...]
@@ -92,27 +91,26 @@ class WorkerSetup:
     execute: bool | None
     execute_all: bool
     concurrency: int
-    own_pace: bool
+    original_pace: bool
     judge_anew: bool
     retries: RetryPolicy
     history: bool
     events: bool
-    is_ours: bool
+    is_own_process: bool
     instructions: tuple[Mapping[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class Portion:
-    """A message to a worker: execute these runs, `at_once` at a time.
+    """A message to a worker: execute these runs, `concurrency` at a time.
 
-    `leases` are the worker's parts of endpoints' limits, known as `lent` from now on. Without leases, the worker uses
-    the leases of an earlier portion under this number.
-    """
+    `leases` are the worker's parts of endpoints' limits, known as `lease_id` from now on. Without leases, the worker
+    uses the leases of an earlier portion under this number."""
 
     number: int
     runs: tuple[RunRef, ...]
-    at_once: int
-    lent: int
+    concurrency: int
+    lease_id: int
     leases: tuple[Lease, ...] | None
 
 
@@ -127,7 +125,7 @@ class StopRuns:
 class ReturnLeases:
     """A message to a worker: return these leases. The message may be repeated."""
 
-    lent: int
+    lease_id: int
 
 
 @dataclass(frozen=True)
@@ -147,12 +145,12 @@ class LeasesReturned:
     `waits_s` has, for each lease, the seconds until each of its permits is free.
     """
 
-    lent: int
+    lease_id: int
     waits_s: tuple[tuple[float, ...], ...]
 
 
 ToWorker = StopRuns | PauseMessage | ReturnLeases
-FromWorker = Made | PauseMessage | EventMessage | PortionDone | LeasesReturned
+FromWorker = ResultMessage | PauseMessage | EventMessage | PortionDone | LeasesReturned
 
 
 _logger = logging.getLogger(__name__)
@@ -264,7 +262,7 @@ class DaskCluster:
         except Exception as error:
             raise UnreachableError(_reason_of(error)) from error
 
-    async def why_not(self, worker: str) -> str | None:
+    async def unsuitability(self, worker: str) -> str | None:
         """Return the reason why a worker cannot be used; `None` if it can.
 
         A reason is, for example, a different version of Python or Workbench."""
@@ -392,8 +390,8 @@ START_TIMEOUT_S = 60.0
 """The time, in seconds, for a worker to start."""
 START_ATTEMPTS = 3
 """The number of attempts for the first start of a worker. A worker that has run before is restarted without limit."""
-AGAIN_S = 1.0
-LOOK_S = 0.5
+RESTART_DELAY_S = 1.0
+POLL_INTERVAL_S = 0.5
 MAX_DEAD_POLLS = 60
 """The number of checks that find a process dead before its nanny is replaced."""
 END_TIMEOUT_S = 1.5
@@ -448,7 +446,7 @@ class LocalWorkers:
                     first.set_result(None)
                 dead = 0
                 while nanny.status == Status.running and dead < MAX_DEAD_POLLS:
-                    await asyncio.sleep(LOOK_S)
+                    await asyncio.sleep(POLL_INTERVAL_S)
                     dead += 1
                     if nanny.is_alive():
                         dead = 0
@@ -461,7 +459,7 @@ class LocalWorkers:
                     return
             finally:
                 await _ended(nanny)
-            await asyncio.sleep(AGAIN_S)
+            await asyncio.sleep(RESTART_DELAY_S)
 
     def _nanny(self, place: int) -> Any:
         import dask

@@ -96,7 +96,7 @@ _HASHED_SETTINGS = (
 )
 
 
-def lacking(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
+def missing_resources(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
     """Yield a sentence for each key, variable, folder or recording that runs need and this machine lacks."""
     samples = tuple(samples)
     for path, spec in _specs(approval, samples):
@@ -304,7 +304,7 @@ class EndpointLimits:
 
     def return_lease(self, lease: Lease, waits_s: Iterable[float]) -> None:
         """Take back a part; its permits are free after the given seconds."""
-        self._free += lease.at_once
+        self._free += lease.concurrency
         self._add_permits(waits_s)
 
     def lost(self, lease: Lease) -> None:
@@ -312,7 +312,7 @@ class EndpointLimits:
         rests_s = 0.0
         if self.endpoint:
             rests_s = LOST_LEASE_TIMEOUT_S
-        heapq.heappush(self._coming, (self._clock() + rests_s, lease.at_once))
+        heapq.heappush(self._coming, (self._clock() + rests_s, lease.concurrency))
         self._add_permits(LOST_LEASE_TIMEOUT_S + self._permit_s for _ in lease.waits_s or ())
 
     def _add_permits(self, waits_s: Iterable[float]) -> None:
@@ -322,7 +322,7 @@ class EndpointLimits:
                 heapq.heappush(self._permits, now_s + wait_s)
 
 
-AT_A_TIME = 2
+MAX_PORTIONS_PER_WORKER = 2
 """The number of a lane's portions that a worker has at a time. The second portion keeps the worker busy while the first
 one ends."""
 TARGET_PORTIONS_PER_WORKER = 2
@@ -334,12 +334,12 @@ MAX_PORTION_BY_LOSSES = (100, 20, 1)
 Endpoint = tuple[str, str]
 """An address and a model at it; the address is empty for a model without an endpoint."""
 
-Group = tuple[Path, str, bool]
+RunGroup = tuple[Path, str, bool]
 """A suite, a model, and whether the suite names the model. All runs of a portion have the same group."""
 
 
 @dataclass(eq=False)
-class Lane:
+class EndpointQueue:
     """The runs that wait for one endpoint.
 
     `limits` bounds the number of runs in progress.
@@ -348,15 +348,15 @@ class Lane:
     limits: EndpointLimits
     asked_by: Counter[EndpointLimits]
     """The number of lanes that ask each endpoint; all lanes share this counter."""
-    waiting: dict[Group, deque[PlannedRun]] = field(default_factory=dict)
+    waiting: dict[RunGroup, deque[PlannedRun]] = field(default_factory=dict)
     """The waiting runs by group, in order; no queue is empty."""
-    again: deque[PlannedRun] = field(default_factory=deque)
+    retried: deque[PlannedRun] = field(default_factory=deque)
     """The runs that were lost with their workers. They go first."""
     suspects: deque[PlannedRun] = field(default_factory=deque)
     """Runs that end as errors if they are lost once more.
 
     They go last, each alone on its worker. If this worker is lost too, the run was the cause."""
-    needs: dict[Group, tuple[EndpointLimits, ...]] = field(default_factory=dict)
+    needs: dict[RunGroup, tuple[EndpointLimits, ...]] = field(default_factory=dict)
     """The limits of all endpoints that the runs of a group ask; this lane's limits come first."""
     losses: Counter[str] = field(default_factory=Counter)
 
@@ -380,7 +380,7 @@ class Lane:
         """
         leases = []
         for limits in self.needed():
-            parts = min(limits.most_parts, workers * AT_A_TIME * self.asked_by[limits])
+            parts = min(limits.most_parts, workers * MAX_PORTIONS_PER_WORKER * self.asked_by[limits])
             leases.append(limits.lend(parts))
         return tuple(leases)
 
@@ -390,7 +390,7 @@ class Lane:
         group, losses = group_of(queue[0]), self.losses[queue[0].run_id]
         most = MAX_PORTION_BY_LOSSES[losses]
         if losses == 0:
-            parts = min(workers * AT_A_TIME, self.limits.most_parts)
+            parts = min(workers * MAX_PORTIONS_PER_WORKER, self.limits.most_parts)
             # With fewer runs, a part of the lease would be unused.
             least = -(-self.limits.concurrency // parts)
             most = min(most, max(least, -(-self.length // (parts * TARGET_PORTIONS_PER_WORKER))))
@@ -408,7 +408,7 @@ class Lane:
         if left == 1:
             self.suspects.append(run)
         elif left > 1:
-            self.again.append(run)
+            self.retried.append(run)
         return left > 0
 
     def drop(self, run_id: str | None) -> list[PlannedRun]:
@@ -418,8 +418,8 @@ class Lane:
             return run_id not in (None, run.run_id)
 
         dropped = [run for run in chain(*self._queues()) if not stays(run)]
-        self.again, self.suspects = deque(filter(stays, self.again)), deque(filter(stays, self.suspects))
-        kept: dict[Group, deque[PlannedRun]] = {}
+        self.retried, self.suspects = deque(filter(stays, self.retried)), deque(filter(stays, self.suspects))
+        kept: dict[RunGroup, deque[PlannedRun]] = {}
         for group, queue in self.waiting.items():
             if left := deque(filter(stays, queue)):
                 kept[group] = left
@@ -427,7 +427,7 @@ class Lane:
         return dropped
 
     def _queues(self) -> Iterator[deque[PlannedRun]]:
-        yield from (self.again, *self.waiting.values(), self.suspects)
+        yield from (self.retried, *self.waiting.values(), self.suspects)
 
     def _next(self) -> deque[PlannedRun]:
         return next(filter(None, self._queues()))
@@ -435,7 +435,7 @@ class Lane:
 
 def endpoint_queues(
     plan: Plan, lane_of: Callable[[PlannedRun], QueueKey], samples: Iterable[PlannedRun], approval: Approval
-) -> tuple[tuple[Lane, ...], Mapping[Endpoint, EndpointLimits]]:
+) -> tuple[tuple[EndpointQueue, ...], Mapping[Endpoint, EndpointLimits]]:
     """Return the runs of a plan in lanes, in order, and the limits of all endpoints, including those of judges.
 
     `samples` (from `representative_runs`) are runs that together have the needs of all runs of the plan.
@@ -449,8 +449,8 @@ def endpoint_queues(
     for sample in samples:
         asked = endpoints_of(approval, [sample]).keys() - {_endpoint_of(sample, approval)}
         judges.setdefault(sample.file.path, set()).update(asked)
-    lanes: dict[Endpoint, Lane] = {}
-    lane_of_group: dict[Group, Lane] = {}
+    lanes: dict[Endpoint, EndpointQueue] = {}
+    lane_of_group: dict[RunGroup, EndpointQueue] = {}
     asked_by: Counter[EndpointLimits] = Counter()
     for run in plan.runs:
         group = group_of(run)
@@ -460,7 +460,7 @@ def endpoint_queues(
             endpoint = _endpoint_of(run, approval) or ("", lane_of(run).key)
             if endpoint not in endpoints:
                 endpoints[endpoint] = EndpointLimits(*endpoint, lane_of(run).concurrency, None)
-            lane = lane_of_group[group] = lanes.setdefault(endpoint, Lane(endpoints[endpoint], asked_by))
+            lane = lane_of_group[group] = lanes.setdefault(endpoint, EndpointQueue(endpoints[endpoint], asked_by))
             others = sorted(judges.get(run.file.path, set()) - {endpoint})
             lane.needs[group] = tuple(endpoints[each] for each in (endpoint, *others))
         lane.waiting.setdefault(group, deque()).append(run)
@@ -469,7 +469,7 @@ def endpoint_queues(
     return tuple(lanes.values()), endpoints
 
 
-def group_of(run: PlannedRun) -> Group:
+def group_of(run: PlannedRun) -> RunGroup:
     return run.file.path, run.model, run.model_of_suite
 
 

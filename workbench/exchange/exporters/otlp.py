@@ -34,7 +34,14 @@ from workbench.grading.status import Status
 from workbench.limits import MAX_COLLECTOR_ANSWER_BYTES, MAX_COLLECTOR_REQUEST_BYTES
 from workbench.numerals import counted, seconds_text
 from workbench.providers.http.clients import Client, beginning_of, tls_context
-from workbench.providers.http.errors import Refused, causes_of, proxy_for, requested_wait_s, shown_url, words_of
+from workbench.providers.http.errors import (
+    HttpStatusError,
+    causes_of,
+    proxy_for,
+    refusal_message,
+    requested_wait_s,
+    shown_url,
+)
 from workbench.providers.model import DEFAULT_RETRIES, RetryPolicy
 from workbench.providers.wire.errors import quoted
 from workbench.trajectory.events import JsonValue, Usage
@@ -396,7 +403,7 @@ async def _send(runs: Iterable[ExportedRun], collector: Collector) -> int:
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
     ) as session:
-        client = Client(url, (aiohttp.ClientError, OSError, Refused), session, proxy)
+        client = Client(url, (aiohttp.ClientError, OSError, HttpStatusError), session, proxy)
         for count, body in _requests(runs, collector):
             try:
                 await _deliver(client, body, collector)
@@ -438,7 +445,7 @@ async def _deliver(client: Client, body: bytes, collector: Collector) -> None:
 
 
 def _wait_s(error: Exception, attempt: int, retries: RetryPolicy) -> float | None:
-    if isinstance(error, Refused):
+    if isinstance(error, HttpStatusError):
         if error.status not in _RETRYABLE:
             return None
         return retries.wait_s(attempt, requested_wait_s(error.headers, time.time()))
@@ -465,9 +472,9 @@ def _must_be_whole(answer: bytes, collector: Collector) -> None:
 
 def _why(error: Exception, secrets: Secrets) -> str:
     """Return the reason of a failure, with advice; the words continue a sentence that begins with the address."""
-    if isinstance(error, Refused):
+    if isinstance(error, HttpStatusError):
         why = f"({error.status})"
-        if reason := quoted(words_of(error.body), secrets):
+        if reason := quoted(refusal_message(error.body), secrets):
             why = f"({error.status}: {reason})"
         match error.status:
             case 401 | 403:

@@ -18,7 +18,7 @@ from workbench.exchange.importers.match import Match
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
 from workbench.limits import MAX_MILLISECONDS
 from workbench.numerals import counted, figure
-from workbench.providers.wire.repairs import DETAILS, repaired
+from workbench.providers.wire.repairs import DETAILS, repair
 from workbench.providers.wire.tool_calls import read_arguments
 from workbench.suite.grading_model import RepeatRule
 from workbench.suite.render import Table, holds_null
@@ -34,7 +34,7 @@ from workbench.trajectory.events import (
     SourceScore,
     ToolCall,
     Usage,
-    usable,
+    checked_call,
 )
 from workbench.trajectory.external_run import ExternalResult, ExternalRound
 
@@ -285,10 +285,10 @@ class Calls:
         if problem is not None:
             raw = arguments if isinstance(arguments, str) else json_text(arguments)
         # The same repairs as for an endpoint's answers, so imported runs are graded like Workbench's own.
-        if problem is not None and isinstance(arguments, str) and (found := repaired([arguments])) is not None:
+        if problem is not None and isinstance(arguments, str) and (found := repair([arguments])) is not None:
             read, problem = found.arguments, None
             self.repaired[call_id] = Deviation(found.kind, DETAILS[found.kind], call_id)
-        done = usable(CallFinished(call_id, read, raw, problem))
+        done = checked_call(CallFinished(call_id, read, raw, problem))
         return ToolCall(call_id, tool, done.arguments, done.raw, done.problem)
 
     def answered(self, given_id: str, tool: str = "") -> str | None:

@@ -18,12 +18,12 @@ from workbench.checks.check import CheckContext
 from workbench.config.secrets import Secrets, keys_in
 from workbench.dataclasses import dataclass
 from workbench.encoding import toml_of
-from workbench.engine.conversation import ENDINGS
+from workbench.engine.conversation import FINISH_REASONS
 from workbench.engine.external_run import external_payloads, external_run_started
 from workbench.engine.plan import PlannedRun, next_run_id
 from workbench.engine.planned_run import result_of
 from workbench.engine.recordings import save_recording
-from workbench.evaluation.regrade import graded_anew
+from workbench.evaluation.regrade import regrade_result
 from workbench.exchange.importers.conversations import (
     Imported,
     ImportedCase,
@@ -239,7 +239,7 @@ def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[
         if isinstance(payload, ResponseFinished):
             time_ms = min(time_ms + payload.latency_ms, MAX_MILLISECONDS)
         events.append(Event(planned.run_id, len(events), time_ms, payload))
-    return planned, events, graded_anew(result_of(planned, Status.ERROR, fold(events)), planned, CheckContext())
+    return planned, events, regrade_result(result_of(planned, Status.ERROR, fold(events)), planned, CheckContext())
 
 
 def agreement_of(made: MadeSuite) -> tuple[Agreement, ...]:
@@ -297,7 +297,7 @@ def _conversation(rounds: tuple[ExternalRound, ...], user: ImportedUser) -> Iter
             turn += 1
             yield UserSaid(turn, text, "model")
         yield payload
-    for end, reason in ENDINGS.items():
+    for end, reason in FINISH_REASONS.items():
         if reason == user.reason:
             yield UserEnded(turn + 1, end, user.last_words or None)
     yield RunFinished(user.reason)

@@ -18,7 +18,7 @@ from workbench.exchange.importers.conversations import Note
 from workbench.exchange.importers.messages import messages_of_items
 from workbench.exchange.importers.source_files import Node, RefusedError, bare_values
 from workbench.limits import MAX_BODY_BYTES, MAX_ERROR_BYTES, MAX_UNPACKED_BYTES
-from workbench.providers.http.answers import Kind, SseParser, kind_of
+from workbench.providers.http.answers import BodyKind, SseParser, body_kind
 from workbench.providers.http.endpoints import wire_of
 from workbench.providers.model import FIRST_TOKEN_EVENTS, AnswerFinished, ModelError, ModelRequest
 from workbench.providers.wire.errors import error_text, quoted
@@ -146,7 +146,7 @@ class AnswerReading:
     _status: int = 0
     _content_type: str = ""
     _unpacked: Decompressed | None = None
-    _kind: Kind | None = None
+    _kind: BodyKind | None = None
     _held: bytearray = field(default_factory=bytearray)
     _bytes: int = 0
     _events: list[ModelEvent | AnswerFinished] = field(default_factory=list)
@@ -206,7 +206,7 @@ class AnswerReading:
         if self._kind != "events":
             # The first bytes are checked as well, because some endpoints send a wrong content type.
             self._held += chunk
-            self._kind = self._kind or kind_of(bytes(self._held[:64]).lstrip(), self._content_type)
+            self._kind = self._kind or body_kind(bytes(self._held[:64]).lstrip(), self._content_type)
             if self._kind != "events":
                 return
             chunk = bytes(self._held.lstrip())
@@ -246,7 +246,7 @@ class AnswerReading:
             document: JsonValue = json.loads(self._held)
             if isinstance(document, dict):
                 self._response_id = str(document.get("id") or "")
-            self._said(self._reader.feed_whole(document))
+            self._said(self._reader.feed_document(document))
             # The answer arrived as a whole, so it has no time to the first token.
             self._first_token_ms = None
         elif self._held.strip():

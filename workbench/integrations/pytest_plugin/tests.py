@@ -154,7 +154,7 @@ class Batch:
             raise
         finally:
             # After any error too, every test must get a verdict, because it would otherwise wait for ever.
-            self._settle(self._tests, Verdict("error", why))
+            self._settle_tests(self._tests, Verdict("error", why))
 
     async def _evaluate(self) -> None:
         self._loop, self._work = asyncio.get_running_loop(), asyncio.current_task()
@@ -172,7 +172,7 @@ class Batch:
                     suites.values(),
                     models=self._settings.models,
                     cells=cells,
-                    on_cell=self._take,
+                    on_cell=self._on_event,
                     **self._settings.options,
                 )
                 break
@@ -181,15 +181,15 @@ class Batch:
                 for node, test in self._tests.items():
                     if str(test.suite.path) in error.suites:
                         refused.append(node)
-                self._settle(refused, Verdict("error", f"{error.refused}\nAllow it with --workbench-trust"))
+                self._settle_tests(refused, Verdict("error", f"{error.refused}\nAllow it with --workbench-trust"))
                 for path in error.suites:
                     del suites[path]
         if (report := self.report) is not None:
             for node, (verdict, run) in self._failed.items():
-                self._settle([node], _since_baseline(report, verdict, run))
+                self._settle_tests([node], _since_baseline(report, verdict, run))
         for node, test in self._tests.items():
             if test.cell is None and str(test.suite.path) in suites:
-                self._settle([node], _of_gates(self.report, test.suite.path))
+                self._settle_tests([node], _of_gates(self.report, test.suite.path))
         for file in self._settings.reports:
             if self.report is None:
                 self.unwritten[file] = "nothing was run"
@@ -200,7 +200,7 @@ class Batch:
             except OSError as error:
                 self.unwritten[file] = error.strerror or str(error)
 
-    def _take(self, done: workbench.CellDone) -> None:
+    def _on_event(self, done: workbench.CellDone) -> None:
         node = self._ids[done.suite, done.case, done.model]
         verdict = _of_cell(done)
         if verdict.outcome == "failed" and self._settings.baseline is not None:
@@ -208,9 +208,9 @@ class Batch:
             return
         if verdict.outcome == "failed" and done.suite in self._gated:
             verdict = replace(verdict, outcome="gated")
-        self._settle([node], verdict)
+        self._settle_tests([node], verdict)
 
-    def _settle(self, nodes: Iterable[str], verdict: Verdict) -> None:
+    def _settle_tests(self, nodes: Iterable[str], verdict: Verdict) -> None:
         for node in nodes:
             if not self._verdicts[node].done():
                 self._verdicts[node].set_result(verdict)
@@ -276,7 +276,7 @@ def _of_gates(report: workbench.Report | None, suite: Path) -> Verdict:
 # A verdict may come hours after its request, and pytest-xdist has no channel for requests of workers. So the controller
 # listens on a local socket, and each worker waits on its own connection. Messages are pickled, so a token keeps out
 # other programs of the machine.
-class Desk:
+class VerdictServer:
     """The controller's end of the connections to the workers of pytest-xdist: answers their requests for verdicts."""
 
     def __init__(self) -> None:
@@ -417,7 +417,7 @@ class Suites:
         self._items: Sequence[pytest.Item] = ()
         self._not_searched: set[Path] = set()
         self._batch: Batch | None = None
-        self._desk: Desk | None = None
+        self._desk: VerdictServer | None = None
         self._why_failed: str | None = None
         self._remote: RemoteBatch | None = None
         if (worker := getattr(config, "workerinput", None)) is not None:
@@ -532,7 +532,7 @@ class Suites:
     def pytest_configure_node(self, node: Any) -> None:
         """Send a worker the address and the token for its verdicts."""
         if self._desk is None:
-            self._desk = Desk()
+            self._desk = VerdictServer()
         node.workerinput["workbench_desk"] = self._desk.address
 
     @pytest.hookimpl(optionalhook=True)

@@ -12,7 +12,7 @@ from workbench.config.clouds import V1
 from workbench.config.models import ModelSpec
 from workbench.providers.clouds.credentials import (
     CredentialStore,
-    Key,
+    KeySource,
     RenewableCredentials,
     Token,
     missing_extra,
@@ -24,7 +24,7 @@ from workbench.providers.model import ModelError
 _PATHS = {"chat": "/chat/completions", "responses": "/responses", "messages": "/v1/messages"}
 
 
-async def connect(spec: ModelSpec, key: Key | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
+async def connect(spec: ModelSpec, key: KeySource | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
     """Return a client of the SDK for a deployment at Azure.
 
     `key` returns the key of the resource and is `None` for Entra ID; `given` are the variables of an application there.

@@ -7,7 +7,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from workbench.config.models import ModelSpec
-from workbench.providers.clouds.credentials import AwsKeys, CredentialStore, Key, RenewableCredentials, missing_extra
+from workbench.providers.clouds.credentials import (
+    AwsKeys,
+    CredentialStore,
+    KeySource,
+    RenewableCredentials,
+    missing_extra,
+)
 from workbench.providers.clouds.signing import Bearer, Sdk, capturing_client
 from workbench.providers.model import ModelError
 
@@ -17,7 +23,7 @@ _UNUSED = "unused"
 _PATHS = {"messages": "/v1/messages", "chat": "/chat/completions", "responses": "/responses"}
 
 
-async def connect(spec: ModelSpec, key: Key | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
+async def connect(spec: ModelSpec, key: KeySource | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
     """Return a client of the SDK for a model at Bedrock.
 
     `key` returns the bearer key and is `None` for signed requests; `given` are the variables of their credentials.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from workbench.config.models import ModelSpec
 from workbench.providers.clouds import azure, bedrock, vertex
-from workbench.providers.clouds.credentials import CredentialStore, Key
+from workbench.providers.clouds.credentials import CredentialStore, KeySource
 from workbench.providers.clouds.signing import Signer, silence_sdks
 from workbench.providers.model import ModelError
 
@@ -17,7 +17,7 @@ _CONNECT = {"azure": azure.connect, "bedrock": bedrock.connect, "vertex": vertex
 
 async def signer_of(
     spec: ModelSpec,
-    key: Key | None,
+    key: KeySource | None,
     variables: Mapping[str, str],
     store: CredentialStore,
     *,

@@ -13,7 +13,7 @@ from workbench.config.read_only import refuse_if_read_only
 from workbench.config.secrets import Secrets
 from workbench.providers.model import ModelError
 
-Key = Callable[[], Awaitable[str]]
+KeySource = Callable[[], Awaitable[str]]
 """Returns the key of a model, which may have been printed by a program; raises ModelError."""
 
 MIN_LIFETIME_S = 300.0

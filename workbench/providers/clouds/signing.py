@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from workbench.dataclasses import dataclass
-from workbench.providers.clouds.credentials import Key, RenewableCredentials
+from workbench.providers.clouds.credentials import KeySource, RenewableCredentials
 from workbench.providers.model import ModelError
 from workbench.version import __version__
 
@@ -70,7 +70,7 @@ class Bearer:
 
     Only `renew` fetches the key, because an SDK would replace our errors by its own."""
 
-    def __init__(self, key: Key) -> None:
+    def __init__(self, key: KeySource) -> None:
         self._key = key
         self.value = ""
 
@@ -133,7 +133,7 @@ class Signer:
         self._made = await self._make(self._sdk.path, query, body=document)
 
     @property
-    def example(self) -> SignedRequest:
+    def sample_request(self) -> SignedRequest:
         """A request without a conversation, prepared at the signer's start."""
         assert self._made is not None
         return self._made
@@ -142,9 +142,9 @@ class Signer:
         """Return the request with a body.
 
         Raises ModelError as `start` does."""
-        return await self._make(self.example.url, {}, content=body)
+        return await self._make(self.sample_request.url, {}, content=body)
 
-    def refused(self, status: int, body: bytes) -> None:
+    def renew_if_refused(self, status: int, body: bytes) -> None:
         """Fetch other credentials for the next request if the cloud has refused the credentials, not the model."""
         lowered = body.lower()
         if self._sdk.credentials is not None and (status == 401 or any(words in lowered for words in _INVALID)):

@@ -13,7 +13,7 @@ from typing import Any
 from workbench.config.models import ModelSpec
 from workbench.providers.clouds.credentials import (
     CredentialStore,
-    Key,
+    KeySource,
     RenewableCredentials,
     Token,
     missing_extra,
@@ -27,7 +27,7 @@ _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 _LOGIN = "run 'gcloud auth application-default login'"
 
 
-async def connect(spec: ModelSpec, key: Key | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
+async def connect(spec: ModelSpec, key: KeySource | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
     """Return a client of the SDK for a model at Vertex.
 
     `key` returns a token and is `None` for credentials that are fetched; `given` are the variables of their source.

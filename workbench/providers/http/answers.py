@@ -119,7 +119,7 @@ DRAIN_TIMEOUT_S = 0.2
 _SSE_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _MAX_FIELD_BYTES = max(map(len, _SSE_FIELDS))
 
-Kind = Literal["events", "document", "page", "garbage"]
+BodyKind = Literal["events", "document", "page", "garbage"]
 
 
 async def read_answer(
@@ -130,7 +130,7 @@ async def read_answer(
     Raises ModelError, and the errors of the HTTP library."""
     content = content_of(response)
     content_type = response.headers.get("content-type", "")
-    kind: Kind | None
+    kind: BodyKind | None
     parser: SseParser | EventStreamParser
     if content_type.startswith(EVENT_STREAM):
         kind, parser, body = "events", EventStreamParser(), await content.readany()
@@ -157,7 +157,7 @@ async def read_answer(
         body = await _rest(body, content, MAX_MESSAGE_BYTES)
         if len(body) > MAX_MESSAGE_BYTES:
             raise AnswerTooLargeError(too_much_sent(MAX_MESSAGE_BYTES))
-        for joined in reader.feed_whole(_document(body, errors)):
+        for joined in reader.feed_document(_document(body, errors)):
             yield joined
     elif kind == "page":
         raise errors.of_page(await _rest(body, content, MAX_ERROR_BYTES))
@@ -201,12 +201,12 @@ def _join_pieces(joined: list[ModelEvent], piece: ModelEvent) -> bool:
     return True
 
 
-async def _beginning(content: Content, content_type: str) -> tuple[Kind | None, bytes]:
+async def _beginning(content: Content, content_type: str) -> tuple[BodyKind | None, bytes]:
     """Return the kind of a body and the bytes that were read to find it. The kind is `None` if the body ended early."""
     head, received = b"", 0
     while chunk := await content.readany():
         head = (head + chunk).lstrip()  # some servers send blanks for as long as a model thinks
-        kind = kind_of(head, content_type)
+        kind = body_kind(head, content_type)
         if kind is not None:
             return kind, head
         received += len(chunk)
@@ -234,7 +234,7 @@ async def _rest(head: bytes, content: Content, largest: int) -> bytes:
     return bytes(body)
 
 
-def kind_of(head: bytes, content_type: str) -> Kind | None:
+def body_kind(head: bytes, content_type: str) -> BodyKind | None:
     """Return the kind of a body by its beginning; `None` if more bytes are needed.
 
     The content type, which many servers set wrongly, decides only between events and garbage."""

@@ -12,7 +12,7 @@ from workbench.config.models import ModelSpec
 from workbench.dataclasses import dataclass
 from workbench.numerals import seconds_text
 from workbench.providers.http.clients import Client
-from workbench.providers.http.errors import EndpointErrors, Refused, base_url_hint, causes_of, shown_url
+from workbench.providers.http.errors import EndpointErrors, HttpStatusError, base_url_hint, causes_of, shown_url
 from workbench.providers.model import ModelError
 from workbench.providers.wire.wire import as_dict, dicts_in
 
@@ -20,7 +20,7 @@ CHECK_READ_TIMEOUT_S = 20.0
 CHECK_TIMEOUT_S = 60.0
 """The time limit of a whole check, in seconds: an endpoint might keep sending a little for ever."""
 _LISTED_NAMES = 5
-_LACKING = (404, 405, 501)
+_NO_LISTING_STATUSES = (404, 405, 501)
 _NOT_AN_API = "answers, but not as a model API does: correct base_url"
 
 
@@ -86,7 +86,7 @@ async def _check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Che
     try:
         names = _names(await client.get(listing, _silence(spec)))
     except client.errors as error:
-        if _status_of(error) not in _LACKING:
+        if _status_of(error) not in _NO_LISTING_STATUSES:
             return CheckResult(False, str(errors.of_exception(error, path=path)))
         # Some servers list no models. That is an error only with a sign of a wrong base URL or model.
         missing = str(errors.of_exception(error, path=path))
@@ -151,4 +151,4 @@ def _silence(spec: ModelSpec) -> float:
 
 
 def _status_of(error: Exception) -> int | None:
-    return next((cause.status for cause in causes_of(error) if isinstance(cause, Refused)), None)
+    return next((cause.status for cause in causes_of(error) if isinstance(cause, HttpStatusError)), None)

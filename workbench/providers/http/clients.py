@@ -30,7 +30,7 @@ from workbench.providers.http.bodies import BodyError, content_of
 from workbench.providers.http.errors import (
     CONNECT_TIMEOUT_S,
     EndpointErrors,
-    Refused,
+    HttpStatusError,
     TlsExpectedError,
     proxy_for,
     speaks_tls,
@@ -77,9 +77,9 @@ class RequestAccess:
 
 @dataclass(slots=True)
 class _Connection:
-    """The connection of a request; `was_open` is whether an earlier request used it."""
+    """The connection of a request; `was_reused` is whether an earlier request used it."""
 
-    was_open: bool = False
+    was_reused: bool = False
 
 
 _connection: ContextVar[_Connection] = ContextVar("connection")
@@ -121,7 +121,7 @@ class Client:
         headers: Mapping[str, str] = self.session.headers
         key_headers: tuple[str, ...] = (self.key_header,)
         if self.signer is not None:
-            headers = self.signer.example.headers
+            headers = self.signer.sample_request.headers
             key_headers = tuple(name for name in _KEY_HEADERS if name in headers)
         if key_name:
             for name in key_headers:
@@ -164,7 +164,7 @@ class Client:
             ) as response,
         ):
             if response.status != 200:
-                raise Refused(response.status, {}, b"")
+                raise HttpStatusError(response.status, {}, b"")
             return await beginning_of(response, MAX_ERROR_BYTES)
 
     async def _ask(
@@ -182,7 +182,7 @@ class Client:
                 headers = _with_key(self.key_header, renewed)
                 response = await self._response(method, path, read_timeout_s, body, headers)
             if response.status != 401:
-                command.accepted()
+                command.note_accepted()
         self.has_responded = True
         if not 200 <= response.status < 300:
             try:
@@ -190,7 +190,7 @@ class Client:
             finally:
                 response.close()
             if self.signer is not None and body is not None:
-                self.signer.refused(refused.status, refused.body)
+                self.signer.renew_if_refused(refused.status, refused.body)
             raise refused
         return response
 
@@ -208,7 +208,7 @@ class Client:
             try:
                 return await self._send(method, path, read_timeout_s, body, headers)
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError) as error:
-                if connection.was_open:
+                if connection.was_reused:
                     continue
                 if await self._expects_tls(error):
                     raise TlsExpectedError from error
@@ -331,7 +331,7 @@ class Clients:
             max_line_size=MAX_HEADER_BYTES,
             max_field_size=MAX_HEADER_BYTES,
         )
-        raised = (aiohttp.ClientError, OSError, Refused)
+        raised = (aiohttp.ClientError, OSError, HttpStatusError)
         return Client(base_url, raised, session, proxy, access, spec.key_header, signer=signer)
 
     async def _signer(self, spec: ModelSpec, access: RequestAccess, errors: EndpointErrors) -> Signer:
@@ -359,7 +359,7 @@ async def _known(key: str) -> str:
 async def _renewed(command: KeyCommand, refused: str, response: aiohttp.ClientResponse) -> str | None:
     """Return a new key in place of a refused one, after closing the response; `None` keeps the response open."""
     try:
-        renewed = await command.renewed(refused)
+        renewed = await command.renewed_key(refused)
     except BaseException:
         response.close()
         raise
@@ -388,7 +388,7 @@ def _connector_class() -> type[aiohttp.TCPConnector]:
         async def connect(self, *request: Any, **settings: Any) -> Any:
             connection = await super().connect(*request, **settings)
             if (current := _connection.get(None)) is not None:
-                current.was_open = connection.protocol in self._used
+                current.was_reused = connection.protocol in self._used
             self._used.add(connection.protocol)
             return connection
 
@@ -453,7 +453,7 @@ async def beginning_of(response: aiohttp.ClientResponse, most: int) -> bytes:
     return bytes(body)
 
 
-async def _refusal(response: aiohttp.ClientResponse) -> Refused:
+async def _refusal(response: aiohttp.ClientResponse) -> HttpStatusError:
     import aiohttp
 
     body = bytearray()
@@ -465,4 +465,4 @@ async def _refusal(response: aiohttp.ClientResponse) -> Refused:
     except (TimeoutError, aiohttp.ClientError, OSError):
         pass  # the status is enough
     headers = {name.lower(): value for name, value in response.headers.items()}
-    return Refused(response.status, headers, bytes(body[:MAX_ERROR_BYTES]))
+    return HttpStatusError(response.status, headers, bytes(body[:MAX_ERROR_BYTES]))

@@ -30,7 +30,7 @@ from workbench.providers.http.checks import CheckResult, check, list_models
 from workbench.providers.http.clients import Client, Clients, RequestAccess
 from workbench.providers.http.errors import EndpointErrors, shown_url
 from workbench.providers.http.key_command import KeyCommand, KeyCommandError
-from workbench.providers.http.rate_limits import RateLimiter, Turn
+from workbench.providers.http.rate_limits import RateLimiter, RequestTurn
 from workbench.providers.model import (
     FIRST_TOKEN_EVENTS,
     AnswerFinished,
@@ -77,7 +77,7 @@ MIN_WAIT_MS = 100.0
 MIN_SLOT_DELAY_S = 0.3
 """The least delay that shows slots: the first tokens of late requests must come this much later than those of early
 requests, and take twice as long."""
-_KEPT = 32
+_MAX_SAMPLES = 32
 _MIN_PAIRS = 10
 _MIN_ORDERED_SHARE = 0.8
 """In pairs of requests, the request with more requests ahead should wait longer. This is the least surplus of such
@@ -126,7 +126,7 @@ class ReportedSlots:
                 slots = "1 slot" if self.total == 1 else f"{count_text(self.total)} slots"
                 self._tell(f"{shown_url(spec.base_url)} has {slots}: no more requests are sent to it at a time")
 
-    async def hold(self) -> Callable[[], None]:
+    async def acquire(self) -> Callable[[], None]:
         """Wait for a slot, if the slots are known, and return the function that releases it."""
         if self._gate is None:
             return _nothing
@@ -189,7 +189,7 @@ class RequestsInFlight:
         self._clock = clock
         self._under_way: list[RequestInFlight] = []
         self._streaming = self._most_streaming = 0
-        self._seen: deque[tuple[int, float]] = deque(maxlen=_KEPT)
+        self._seen: deque[tuple[int, float]] = deque(maxlen=_MAX_SAMPLES)
         self._slots: int | None = None
 
     def begin(self) -> RequestInFlight:
@@ -220,7 +220,7 @@ class RequestsInFlight:
         if flight.first_s is not None:
             self._streaming -= 1
             self._seen.append((flight.ahead, flight.first_s - flight.sent_s))
-            self._look()
+            self._update_estimate()
 
     def waited_ms(self, flight: RequestInFlight, prompt_ms: float | None) -> float:
         """Return the milliseconds that a request waited at the endpoint for other requests; 0 if unknown.
@@ -243,7 +243,7 @@ class RequestsInFlight:
             return 0.0
         return round(waited_ms, 3)
 
-    def _look(self) -> None:
+    def _update_estimate(self) -> None:
         found = estimated_slots(self._seen)
         if found is None:
             return
@@ -367,7 +367,7 @@ class EndpointModel:
         body = self._wire.body(_with_short_media(request))
         url, query = f"{client.base_url}{self._wire.path}", dict(self.spec.query)
         if client.signer is not None:
-            url = client.signer.example.url
+            url = client.signer.sample_request.url
             query = split_address(url)[1] | query
         # The variables of the query stay readable, as those of headers do.
         url = with_query(shown_url(url), query.items(), safe="${}")
@@ -435,7 +435,7 @@ class EndpointModel:
             failed = self._errors.of_exception(error, path=path, began=began, tool_at=tool_at, has_media=has_media)
             # If an endpoint asks one request to wait, it would refuse the other requests too.
             if failed.retryable and failed.retry_after_s is not None:
-                self._limiter.hold(failed.retry_after_s)
+                self._limiter.pause(failed.retry_after_s)
             raise failed from error
         finally:
             self._flights.end(flight)
@@ -454,7 +454,7 @@ class EndpointModel:
 class _RequestTurn:
     """The context of one request to a model: its turn at the limits, then a slot of the endpoint."""
 
-    def __init__(self, model: EndpointModel, turn: Turn, slots: ReportedSlots) -> None:
+    def __init__(self, model: EndpointModel, turn: RequestTurn, slots: ReportedSlots) -> None:
         self._model = model
         self._turn = turn
         self._slots = slots
@@ -465,7 +465,7 @@ class _RequestTurn:
         await self._model.start()
         await self._turn.__aenter__()
         try:
-            self._release = await self._slots.hold()
+            self._release = await self._slots.acquire()
         except BaseException:
             await self._turn.__aexit__()
             raise
@@ -568,7 +568,7 @@ class Endpoints:
         if known is not None and known.spec == spec and known.access == access:
             return known
         limiter = self._limiter(spec.endpoint, spec.model)
-        limiter.limit(spec.name, spec.concurrency or DEFAULT_CONCURRENCY, spec.requests_per_minute)
+        limiter.set_limits(spec.name, spec.concurrency or DEFAULT_CONCURRENCY, spec.requests_per_minute)
         model = EndpointModel(
             spec,
             access,
@@ -582,7 +582,7 @@ class Endpoints:
         self._models[spec.name] = model
         return model
 
-    def hold(self, endpoint: str, model: str, seconds: float) -> None:
+    def pause(self, endpoint: str, model: str, seconds: float) -> None:
         """Pause the requests to a model, because its endpoint has asked another process to wait."""
         self._limiter(endpoint, model).pause_silently(seconds)
 

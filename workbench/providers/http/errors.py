@@ -49,7 +49,7 @@ class Refusal:
     has_media: bool = False
 
     @property
-    def why(self) -> str:
+    def status_and_text(self) -> str:
         """The status and the text, in parentheses."""
         if self.text:
             return f"({self.status}: {self.text})"
@@ -67,7 +67,7 @@ class Refusal:
 
     def sentence(self, spec: ModelSpec) -> str:
         """Return the failure and its remedy, as the predicate of a sentence about the endpoint."""
-        why = self.why
+        why = self.status_and_text
         if self.has_media and self._is_about_media(spec):
             kinds = "images = false" if not spec.audio else "images = false or audio = false"
             return f"does not take what the messages show {why}: set {kinds} for the model, or choose one that takes it"
@@ -87,7 +87,7 @@ class Refusal:
             case 402:
                 return f"requires payment {why}: check the account of the key"
             case 404 | 405:
-                return self._not_there(spec)
+                return self._not_found(spec)
             case 413 if self.has_media:
                 return f"rejects the request as too large {why}: use smaller images, or shorten the case"
             case 413:
@@ -120,12 +120,12 @@ class Refusal:
         text = re.sub(rf"(?<!\w){re.escape(spec.model)}(?!\w)", "", self.body)
         return MEDIA_REFUSAL.search(text) is not None
 
-    def _not_there(self, spec: ModelSpec) -> str:
+    def _not_found(self, spec: ModelSpec) -> str:
         named = re.search(rf"(?<!\w){re.escape(spec.model)}(?!\w)", self.text)
         if named or "model_not_found" in self.body:
-            return f"has no model {spec.model!r} {self.why}: correct its name, or load it on the server"
+            return f"has no model {spec.model!r} {self.status_and_text}: correct its name, or load it on the server"
         hint = base_url_hint(spec)
-        return f"has no {self.path} {self.why}: " + (hint or "correct base_url or provider")
+        return f"has no {self.path} {self.status_and_text}: " + (hint or "correct base_url or provider")
 
 
 def base_url_hint(spec: ModelSpec) -> str | None:
@@ -365,7 +365,7 @@ def _is_incomplete(error: BaseException) -> bool:
     return isinstance(error, http_exceptions.PayloadEncodingError) and "Not enough data" in str(error)
 
 
-class Refused(Exception):  # noqa: N818 (an answer, not a failure of this program)
+class HttpStatusError(Exception):
     """A response other than success: status, headers with names in lower case, and the beginning of the body."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
@@ -410,7 +410,7 @@ class EndpointErrors:
         `path` is that of the request; `began` is whether a part of the answer had arrived; `tool_at` returns the tool
         that the text of an error complains about; `has_media` is whether the request has images or sounds."""
         for cause in causes_of(error):
-            if isinstance(cause, Refused):
+            if isinstance(cause, HttpStatusError):
                 return self._of_refusal(cause, path, tool_at, has_media)
         broken = connection_failure(error, self.spec, began=began)
         if broken is not None:
@@ -419,7 +419,7 @@ class EndpointErrors:
 
     def of_page(self, body: bytes) -> ModelError:
         """Return the error for a web page in place of a model's answer."""
-        words = words_of(body)
+        words = refusal_message(body)
         hint = base_url_hint(self.spec) or "correct base_url"
         return self.error(f"answers with a web page ({self.quoted(words)}), not with a model's answer: {hint}")
 
@@ -448,9 +448,9 @@ class EndpointErrors:
         return quoted(text, self.secrets, longest)
 
     def _of_refusal(
-        self, refused: Refused, path: str, tool_at: Callable[[str], str | None], has_media: bool
+        self, refused: HttpStatusError, path: str, tool_at: Callable[[str], str | None], has_media: bool
     ) -> ModelError:
-        words = words_of(refused.body)
+        words = refusal_message(refused.body)
         tool: str | None = None
         if refused.status in (400, 422):
             tool = tool_at(words)
@@ -466,12 +466,12 @@ class EndpointErrors:
         sentence, retryable = refusal.sentence(self.spec), refusal.is_retryable(refused.headers)
         of_cloud = refusal_of(self.spec, refused.status, refused.headers, refusal.body)
         if of_cloud is not None:
-            sentence = f"{of_cloud.predicate} {refusal.why}: {of_cloud.way_out}"
+            sentence = f"{of_cloud.predicate} {refusal.status_and_text}: {of_cloud.way_out}"
             if of_cloud.retryable is not None:
                 retryable = of_cloud.retryable
         return self.error(sentence, retryable=retryable, retry_after_s=requested_wait_s(refused.headers, self.now()))
 
 
-def words_of(body: bytes) -> str:
+def refusal_message(body: bytes) -> str:
     """Return the message in the body of a refusal; empty without one."""
     return error_text(body.decode("utf-8", "replace")) or ""

@@ -74,7 +74,7 @@ class KeyCommand:
                 self._key = await self._run()
             return self._key
 
-    async def renewed(self, refused: str) -> str | None:
+    async def renewed_key(self, refused: str) -> str | None:
         """Return a new key after an endpoint has refused one; `None` if the command has just printed the refused key.
 
         Raises KeyCommandError."""
@@ -88,7 +88,7 @@ class KeyCommand:
             self._key = await self._run()
             return self._key
 
-    def accepted(self) -> None:
+    def note_accepted(self) -> None:
         self._is_doubtful = False
 
     async def _run(self) -> str:

@@ -19,7 +19,7 @@ TIMER_RESOLUTION_S = 0.0005
 """The resolution of event loops: a shorter sleep ends at once, and would be repeated many times."""
 
 
-class Turn:
+class RequestTurn:
     """The context manager of one request."""
 
     # A class takes a fraction of the time of a generator with `asynccontextmanager`.
@@ -62,7 +62,7 @@ class RateLimiter:
         self._on_pauses: list[Callable[[float], object]] = []
         """Callbacks of waiting requests, called when a pause begins or grows."""
 
-    def limit(self, name: str, concurrency: int, requests_per_minute: float | None) -> None:
+    def set_limits(self, name: str, concurrency: int, requests_per_minute: float | None) -> None:
         """Set the limits under one name of the model; of several names, the smallest limits apply.
 
         Requests per minute are spaced evenly."""
@@ -83,7 +83,7 @@ class RateLimiter:
         """Limit the requests in progress; the settings cannot raise this limit."""
         self._lowered = concurrency
 
-    def hold(self, seconds: float) -> None:
+    def pause(self, seconds: float) -> None:
         """Pause for the requested time, at most `MAX_HOLD_SECONDS`, and call `on_hold`."""
         self._on_hold(seconds)
         self.pause_silently(seconds)
@@ -96,11 +96,11 @@ class RateLimiter:
             for on_pause in self._on_pauses:
                 on_pause(until_s - self._clock())
 
-    def turn(self, on_pause: Callable[[float], object] = lambda _: None) -> Turn:
+    def turn(self, on_pause: Callable[[float], object] = lambda _: None) -> RequestTurn:
         """Return the context of one request; entering it waits until the limits allow the request.
 
         `on_pause` is called with the seconds of a pause that delays the request, and again if the pause grows."""
-        return Turn(partial(self._begin, on_pause), self._leave)
+        return RequestTurn(partial(self._begin, on_pause), self._leave)
 
     async def _begin(self, on_pause: Callable[[float], object]) -> None:
         if (pause_s := self._held_until_s - self._clock()) > 0:
@@ -155,7 +155,7 @@ class RateLimiter:
 # With several processes, each gets a part of an endpoint's limits as leases. The sum of the parts never exceeds the
 # whole.
 
-LOOK_S = 0.02
+POLL_INTERVAL_S = 0.02
 """The interval at which a process checks leases that another process holds or requests still use, in seconds."""
 
 
@@ -168,7 +168,7 @@ class Lease:
 
     endpoint: str
     model: str
-    at_once: int
+    concurrency: int
     waits_s: tuple[float, ...] | None = None
     permit_s: float = 0.0
 
@@ -193,18 +193,18 @@ class LeasedLimiter(RateLimiter):
         """The times at which the permits of each lease are free, as heaps."""
         self._permit_s: float | None = None
 
-    def limit(self, name: str, concurrency: int, requests_per_minute: float | None) -> None:
+    def set_limits(self, name: str, concurrency: int, requests_per_minute: float | None) -> None:
         """Do nothing, because the leases are the limits."""
 
-    def take(self, number: int, lease: Lease) -> None:
-        self._leases[number] = lease.at_once
+    def add_lease(self, number: int, lease: Lease) -> None:
+        self._leases[number] = lease.concurrency
         if lease.waits_s is not None:
             now_s = self._clock()
             self._permits[number] = sorted(now_s + wait_s for wait_s in lease.waits_s)
             self._permit_s = lease.permit_s
         self._changed()
 
-    async def give_back(self, number: int) -> tuple[float, ...]:
+    async def return_lease(self, number: int) -> tuple[float, ...]:
         """Stop using a lease, and return the seconds until each of its permits is free.
 
         Waits for requests that still need the lease."""
@@ -212,7 +212,7 @@ class LeasedLimiter(RateLimiter):
         permits = self._permits.pop(number, [])
         self._changed()
         while self._under_way > self._concurrency:
-            await self._sleep(LOOK_S)
+            await self._sleep(POLL_INTERVAL_S)
         now_s = self._clock()
         return tuple(max(0.0, free_s - now_s) for free_s in permits)
 
@@ -237,12 +237,12 @@ class LeasedLimiter(RateLimiter):
 
     def _wait_s(self) -> float:
         if not self._good():
-            return LOOK_S
+            return POLL_INTERVAL_S
         free_s = max(self._free_at_s, self._held_until_s)
         if self._permit_s is not None:
             permits = self._next()
             if permits is None:
-                return LOOK_S
+                return POLL_INTERVAL_S
             free_s = max(free_s, permits[0])
         return free_s - self._clock()
 
@@ -266,12 +266,12 @@ class Leases:
             self._limiters[key] = LeasedLimiter(on_hold=partial(self._on_hold, *key), good=self._good)
         return self._limiters[key]
 
-    def take(self, number: int, leases: tuple[Lease, ...]) -> None:
+    def add(self, number: int, leases: tuple[Lease, ...]) -> None:
         """Use leases from now on, which `number` identifies."""
         for lease in leases:
-            self.limiter(lease.endpoint, lease.model).take(number, lease)
+            self.limiter(lease.endpoint, lease.model).add_lease(number, lease)
 
-    async def give_back(self, number: int, leases: tuple[Lease, ...]) -> tuple[tuple[float, ...], ...]:
+    async def return_leases(self, number: int, leases: tuple[Lease, ...]) -> tuple[tuple[float, ...], ...]:
         """Stop using leases, and return the seconds until the permits of each are free."""
         limiters = [self.limiter(lease.endpoint, lease.model) for lease in leases]
-        return tuple(await asyncio.gather(*(limiter.give_back(number) for limiter in limiters)))
+        return tuple(await asyncio.gather(*(limiter.return_lease(number) for limiter in limiters)))

@@ -12,7 +12,7 @@ from zoneinfo import available_timezones
 from workbench.dataclasses import dataclass
 from workbench.providers.offline.clauses import Clause
 from workbench.providers.offline.evidence import Evidence, Kind, Span, ToolResult, joined_groups, of_kind
-from workbench.providers.offline.tools import ACCEPTED, Parameter, Role, Tool, parameter_named, parameters_of
+from workbench.providers.offline.tools import ACCEPTED_EVIDENCE, Parameter, Role, Tool, parameter_named, parameters_of
 from workbench.providers.offline.words import (
     REQUEST_VERBS,
     STOP_STEMS,
@@ -79,7 +79,7 @@ _TYPED: tuple[Role, ...] = ("email", "url", "zone", "moment", "path", "person", 
 
 def _value_for(parameter: Parameter, one: Evidence) -> JsonValue:
     """Return the value of a piece of evidence as the parameter's schema requires it; None if it does not fit."""
-    if one.kind not in ACCEPTED.get(parameter.role, ()):
+    if one.kind not in ACCEPTED_EVIDENCE.get(parameter.role, ()):
         return None
     value: JsonValue = str(one.value)
     if parameter.role == "number":
@@ -260,20 +260,20 @@ def _phrases(clause: Clause, used: Collection[Span], known: Collection[str]) -> 
 class FilledArguments:
     """Arguments for a tool, as far as a clause gives them.
 
-    `missing` are required parameters without evidence. `instead` are further values of one parameter that are
+    `missing` are required parameters without evidence. `alternatives` are further values of one parameter that are
     enumerated with the chosen value ("Seattle and Portland"). `weaknesses` counts evidence against the tool: unused
     values in the text, and parameters with a guessed value."""
 
     arguments: dict[str, JsonValue]
     missing: tuple[str, ...] = ()
-    instead: tuple[str, tuple[JsonValue, ...]] | None = None
+    alternatives: tuple[str, tuple[JsonValue, ...]] | None = None
     weaknesses: int = 0
 
     def calls(self) -> list[dict[str, JsonValue]]:
         """Return the arguments of each call: one call, and another for each further value."""
         calls = [self.arguments]
-        if self.instead is not None:
-            name, values = self.instead
+        if self.alternatives is not None:
+            name, values = self.alternatives
             calls += [{**self.arguments, name: value} for value in values]
         return calls
 
@@ -344,7 +344,7 @@ class _ArgumentFiller:
         ordered = {one.name: self.values[one.name] for one in self.parameters if one.name in self.values}
         missing = tuple(one.name for one in self._open(required=True) if "default" not in one.schema)
         beside = [one for one, _ in chain.from_iterable(self.beside.values())]
-        untaken = sum(not one.weak and one not in beside for one in self.free)
+        untaken = sum(not one.is_uncertain and one not in beside for one in self.free)
         instead = None
         for name, others in self.beside.items():
             # A value of another parameter is not a further value of this one.
@@ -364,7 +364,7 @@ class _ArgumentFiller:
         self.used.append((start, end))
         self.free = [one for one in self.free if one.end <= start or one.start >= end]
 
-    def _take(self, parameter: Parameter, value: JsonValue, others: list[_Found]) -> None:
+    def _store(self, parameter: Parameter, value: JsonValue, others: list[_Found]) -> None:
         """Store a value. Values that are enumerated with it go into the same list, or are kept as further values."""
         if parameter.role == "list":
             for other, _ in others:
@@ -374,7 +374,7 @@ class _ArgumentFiller:
             self.values[parameter.name] = value
             self.beside[parameter.name] = others
 
-    def _give(self, parameter: Parameter, one: Evidence, start: int | None = None) -> bool:
+    def _fill_from(self, parameter: Parameter, one: Evidence, start: int | None = None) -> bool:
         """Fill a parameter from evidence; return whether it fits. Words that introduce it begin at `start`."""
         value = _value_for(parameter.item, one)
         if value is None:
@@ -386,15 +386,15 @@ class _ArgumentFiller:
                 others.append((other, found))
         self._mark_used(one.start if start is None else min(start, one.start), one.end)
         self.free = [other for other in self.free if other != one]
-        self._take(parameter, value, others)
+        self._store(parameter, value, others)
         return True
 
     @staticmethod
     def _enumerated_with(one: Evidence, groups: Iterable[list[Evidence]]) -> list[Evidence]:
         return next((group for group in groups if one in group), [])
 
-    def _give_first(self, parameter: Parameter, candidates: Iterable[Evidence]) -> bool:
-        return any(one in self.free and self._give(parameter, one) for one in candidates)
+    def _fill_from_first(self, parameter: Parameter, candidates: Iterable[Evidence]) -> bool:
+        return any(one in self.free and self._fill_from(parameter, one) for one in candidates)
 
     def _choices(self) -> None:
         for parameter in self._open():
@@ -404,7 +404,7 @@ class _ArgumentFiller:
                 found = sorted((one for one, _ in hits), key=lambda one: one.start)
                 group = self._enumerated_with(first, joined_groups(self.clause.text, found))
                 self._mark_used(first.start, first.end)
-                self._take(parameter, value, [hit for hit in hits[1:] if hit[0] in group and hit[1] != value])
+                self._store(parameter, value, [hit for hit in hits[1:] if hit[0] in group and hit[1] != value])
 
     def _flags(self) -> None:
         stems = [word.stem for word in self.clause.words]
@@ -429,7 +429,7 @@ class _ArgumentFiller:
         # The closest pair comes first: a value belongs to the nearest word that introduces it.
         for _, _, parameter, one, word in sorted(pairs, key=lambda pair: pair[:2]):
             if parameter.name not in self.values and one in self.free:
-                self._give(parameter, one, word.start)
+                self._fill_from(parameter, one, word.start)
         for parameter in self._open("other", "opaque", "id", "person", "zone"):
             self._plain_word(parameter)
 
@@ -465,7 +465,7 @@ class _ArgumentFiller:
                 continue
             one = Evidence("name", match[1], *match.span(1))
             is_value = match[1].lower() not in STOPWORDS and stem(match[1]) not in VERB_STEMS | self.known
-            if is_value and not _overlaps(one, taken) and self._give(parameter, one, word.start):
+            if is_value and not _overlaps(one, taken) and self._fill_from(parameter, one, word.start):
                 return
 
     def _owners(self, found: Iterable[Evidence]) -> Evidence | None:
@@ -488,7 +488,7 @@ class _ArgumentFiller:
         if len(wanted) == len(numbers) == 2 and _TAKEN_FROM.search(self.clause.text):
             numbers.reverse()
         for parameter in wanted:
-            if not self._give_first(parameter, numbers):
+            if not self._fill_from_first(parameter, numbers):
                 value = _number_meant(parameter, self.clause)
                 if value is not None and parameter.fits(value):
                     self.values[parameter.name] = value
@@ -508,7 +508,7 @@ class _ArgumentFiller:
 
     def _first_of_kind(self, parameter: Parameter) -> None:
         role = parameter.item.role
-        kinds = ACCEPTED.get(role, ())
+        kinds = ACCEPTED_EVIDENCE.get(role, ())
         if "path" in kinds and parameter.of_path:
             first: tuple[Kind, ...] = ("path",) if role == "path" else ("path", "pair")
             kinds = tuple(dict.fromkeys(first + kinds))
@@ -517,7 +517,7 @@ class _ArgumentFiller:
             if kind == "pair" and role == "path" and not parameter.required:
                 continue
             # Capitalised words at the beginning of a sentence come last.
-            if self._give_first(parameter, sorted(of_kind(self.free, kind), key=lambda one: one.weak)):
+            if self._fill_from_first(parameter, sorted(of_kind(self.free, kind), key=lambda one: one.is_uncertain)):
                 return
 
     def _from_result(self, result: ToolResult) -> None:
@@ -534,7 +534,7 @@ class _ArgumentFiller:
         left = [one for one in recalled if one is not taken]
         for parameter in self._open(*_TYPED, required=True):
             # The likeliest kind comes first; evidence of one kind keeps the order of recall.
-            for one in chain.from_iterable(of_kind(left, kind) for kind in ACCEPTED[parameter.role]):
+            for one in chain.from_iterable(of_kind(left, kind) for kind in ACCEPTED_EVIDENCE[parameter.role]):
                 value = _value_for(parameter, one)
                 if value is not None:
                     self.values[parameter.name] = value
@@ -545,7 +545,7 @@ class _ArgumentFiller:
         for parameter in self._open("other", "zone", "person", required=True):
             for group in list(_phrases(self.clause, self.used, self.known)):
                 self.groups.append(group)
-                if any(self._give(parameter, one) for one in group):
+                if any(self._fill_from(parameter, one) for one in group):
                     break
 
     def _lists(self) -> None:

@@ -106,7 +106,7 @@ class Clause:
         return blank_out(self.text, of_kind(self.evidence, "quoted"))
 
     @cached_property
-    def ranked(self) -> list[RankedTool]:
+    def ranked_tools(self) -> list[RankedTool]:
         """The offered tools, ordered by their fit to this clause, best first."""
         text = blank_out(self.text, [one for one in self.evidence if one.kind in _UNRANKED])
         # The content of a message may mention any tool: "tell Ann that the calendar is full" asks for no calendar.
@@ -120,7 +120,7 @@ class Clause:
 
     @property
     def fits_a_tool(self) -> bool:
-        return bool(self.ranked) and self.ranked[0].score >= CALL_THRESHOLD
+        return bool(self.ranked_tools) and self.ranked_tools[0].score >= CALL_THRESHOLD
 
     def _naming_words(self) -> Iterator[str]:
         """Yield the stems of words right before a quotation: "subject 'Lunch'" names the subject."""
@@ -186,4 +186,4 @@ def _stands_alone(part: Clause, before: Clause) -> bool:
     if not part.joined or (part.words and part.words[0].stem in VERB_STEMS) or part.question:
         return True
     # After a mere "and" or comma, the part may continue the content of a message, or the values of the same tool.
-    return not _CONTENT.search(before.text) and before.ranked[0].tool is not part.ranked[0].tool
+    return not _CONTENT.search(before.text) and before.ranked_tools[0].tool is not part.ranked_tools[0].tool

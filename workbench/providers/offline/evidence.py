@@ -94,13 +94,13 @@ _NO_CLOCK = datetime(2000, 1, 1)
 class Evidence(NamedTuple):
     """A value in a text, with its kind and its place; dates and times are ISO text.
 
-    `weak` marks a capitalised word at the beginning of a sentence, which may not be a name."""
+    `is_uncertain` marks a capitalised word at the beginning of a sentence, which may not be a name."""
 
     kind: Kind
     value: str | int | float
     start: int
     end: int
-    weak: bool = False
+    is_uncertain: bool = False
 
 
 class Expression(NamedTuple):

@@ -17,7 +17,7 @@ from workbench.providers.model import AnswerFinished, ModelRequest
 from workbench.providers.offline.arguments import FilledArguments, fill
 from workbench.providers.offline.clauses import Clause, clauses_of
 from workbench.providers.offline.evidence import Evidence, ToolResult, find_evidence
-from workbench.providers.offline.tools import ACCEPTED, CALL_THRESHOLD, Tool, ToolIndex
+from workbench.providers.offline.tools import ACCEPTED_EVIDENCE, CALL_THRESHOLD, Tool, ToolIndex
 from workbench.providers.offline.words import split_name, stems_of, word_set
 from workbench.startup import late_pattern
 from workbench.trajectory.events import (
@@ -87,13 +87,13 @@ class _Task(NamedTuple):
     """A clause with the tool chosen for it.
 
     Tasks with the same `turn` are done in one answer. A clause that follows another clause ("then"), or needs its
-    result, has a later turn. `before` is the index of the task with the needed result."""
+    result, has a later turn. `depends_on` is the index of the task with the needed result."""
 
     clause: Clause
     tool: Tool
     filled: FilledArguments
     turn: int = 0
-    before: int | None = None
+    depends_on: int | None = None
 
 
 class _Plan(NamedTuple):
@@ -120,17 +120,17 @@ def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
         plan = _plan_of(messages[asked].content, index, messages[:asked])
     else:
         plan = _first_plan(messages[asked].content, index)
-    if calls := _due(plan.tasks, made):
+    if calls := _next_calls(plan.tasks, made):
         return Decision(plan.reasoning, calls)
     if made:
-        return Decision("Nothing is left to call.", answer="\n".join(map(_outcome, made)))
+        return Decision("Nothing is left to call.", answer="\n".join(map(_final_answer, made)))
     return Decision(plan.reasoning, answer=_request_for(*plan.missing) if plan.missing else NOTHING_FITS)
 
 
 def _request_for(tool: Tool, filled: FilledArguments) -> str:
     text = f"{tool.name} fits, but the request does not say: {', '.join(filled.missing)}."
     for one in tool.parameters:
-        if one.name in filled.missing and "quoted" in ACCEPTED.get(one.role, ()):
+        if one.name in filled.missing and "quoted" in ACCEPTED_EVIDENCE.get(one.role, ()):
             return f"{text} Put the value of {one.name} in quotes: 'like this'."
     return text
 
@@ -198,8 +198,8 @@ def _candidates(clause: Clause, request: str, earlier: Sequence[Message]) -> lis
     """Return the tools that fit a clause about equally well.
 
     If none fits, a request such as "and in Paris?" continues the last call of an earlier message."""
-    least = max(CALL_THRESHOLD, clause.ranked[0].score * _CLOSE_TO_BEST)
-    fitting = [one.tool for one in clause.ranked if one.score >= least]
+    least = max(CALL_THRESHOLD, clause.ranked_tools[0].score * _CLOSE_TO_BEST)
+    fitting = [one.tool for one in clause.ranked_tools if one.score >= least]
     if not fitting and _SAME_AGAIN.match(request):
         last = [call.tool for call in _tool_calls(earlier)][-1:]
         fitting = [tool for tool in clause.index.tools if tool.name in last]
@@ -222,10 +222,10 @@ def _recalled(earlier: Sequence[Message]) -> list[Evidence]:
     for message in reversed(spoken):
         found += reversed(find_evidence(message.content))
     # Capitalised first words of sentences come last, because they may not be names.
-    return sorted(found, key=lambda one: one.weak)
+    return sorted(found, key=lambda one: one.is_uncertain)
 
 
-def _due(tasks: Sequence[_Task], made: Sequence[_PastCall]) -> tuple[PlannedCall, ...]:
+def _next_calls(tasks: Sequence[_Task], made: Sequence[_PastCall]) -> tuple[PlannedCall, ...]:
     """Return the missing calls of the first incomplete turn, at most `_MAX_CALLS`."""
     results: dict[int, ToolResult | None] = {}
     left = list(made)
@@ -257,9 +257,9 @@ def _due(tasks: Sequence[_Task], made: Sequence[_PastCall]) -> tuple[PlannedCall
 
 
 def _arguments_now(task: _Task, results: Mapping[int, ToolResult | None]) -> list[dict[str, JsonValue]]:
-    if task.before is None:
+    if task.depends_on is None:
         return task.filled.calls()
-    result = results.get(task.before)
+    result = results.get(task.depends_on)
     if result is None or result.is_error:
         return []
     filled = fill(task.tool, task.clause, (), result)
@@ -269,7 +269,7 @@ def _arguments_now(task: _Task, results: Mapping[int, ToolResult | None]) -> lis
 def _ranking(clauses: Sequence[Clause]) -> str:
     lines = []
     for clause in clauses:
-        best = [one for one in clause.ranked[:_SHOWN_IN_RANKING] if one.score > 0]
+        best = [one for one in clause.ranked_tools[:_SHOWN_IN_RANKING] if one.score > 0]
         line = ", ".join(f"{one.tool.name} {score_text(one.score)}" for one in best) or "no tool shares a word with it"
         lines.append(line if len(clauses) == 1 else f"“{_cut(' '.join(clause.text.split()))}”: {line}")
     return f"Ranked by words: {'; '.join(lines)}." if lines else "Nothing is asked for."
@@ -279,7 +279,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MAX_SHOWN_CLAUSE_CHARS else text[: _MAX_SHOWN_CLAUSE_CHARS - 1] + "…"
 
 
-def _outcome(made: _PastCall) -> str:
+def _final_answer(made: _PastCall) -> str:
     if made.result is None:
         return f"{made.call.tool} gave no result."
     if made.result.is_error:

@@ -45,7 +45,7 @@ Role = Literal[
 # fmt: on
 """The kind of a parameter's value, by its type, name, format and description."""
 
-ACCEPTED: dict[Role, tuple[Kind, ...]] = {
+ACCEPTED_EVIDENCE: dict[Role, tuple[Kind, ...]] = {
     "number": ("number",),
     "moment": ("datetime", "date", "time"),
     "email": ("email", "handle", "name"),
@@ -266,7 +266,7 @@ def _texts(values: JsonValue) -> str:
 CALL_THRESHOLD = 0.5
 """The least score with which a tool is called."""
 
-_ALIKE = 0.8
+_SYNONYM_FACTOR = 0.8
 """The likeness of a synonym, and the factor for the likeness of a word that is spelt alike."""
 _FUZZY_CUTOFF = 84.0
 _MIN_FUZZY_CHARS = 5
@@ -340,12 +340,12 @@ class ToolIndex:
 
     def _alike(self, asked: str) -> dict[str, float]:
         """Return the tools' words that equal a word, are its synonyms or are spelt alike, with their likeness."""
-        alike = dict.fromkeys(RELATED.get(asked, set()).intersection(self._worth), _ALIKE)
+        alike = dict.fromkeys(RELATED.get(asked, set()).intersection(self._worth), _SYNONYM_FACTOR)
         if asked in self._worth:
             alike[asked] = 1.0
         elif len(asked) >= _MIN_FUZZY_CHARS:
             near = process.extract(asked, self._fuzzy, scorer=fuzz.ratio, score_cutoff=_FUZZY_CUTOFF, limit=5)
-            alike = {word: _ALIKE * ratio / 100 for word, ratio, _ in near} | alike
+            alike = {word: _SYNONYM_FACTOR * ratio / 100 for word, ratio, _ in near} | alike
         return alike
 
     def _score(self, tool: Tool, total: float, matched: dict[str, float], question: bool) -> float:

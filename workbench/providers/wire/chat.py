@@ -23,7 +23,7 @@ from workbench.providers.wire.tool_calls import (
     arguments_text,
     body_text,
     integer_seed,
-    named,
+    name_and_description,
     object_schema,
     params_for,
     sent_params,
@@ -56,7 +56,7 @@ _CALL_EXTRAS = ("extra_content", "provider_specific_fields")
 _SIGNING_FIELDS = {*_CALL_EXTRAS, "type"}
 
 _REASONING_FIELDS = {"reasoning_content", "reasoning", "reasoning_details", "thinking_blocks", "extra_content"}
-"""The fields of a delta that `_reasons` reads; most deltas have none of them."""
+"""The fields of a delta that `_add_reasoning` reads; most deltas have none of them."""
 
 _JOINED_DETAILS = {"reasoning.text", "reasoning.summary"}
 
@@ -100,7 +100,7 @@ class ChatReader:
         if chunk is not None:
             yield from self._read(chunk)
 
-    def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
+    def feed_document(self, document: JsonValue) -> Iterator[ModelEvent]:
         """Yield the events of an answer that arrived as one document.
 
         Raises ModelError for an error, and for a document that is not an answer."""
@@ -116,11 +116,11 @@ class ChatReader:
 
         Raises ModelError for an answer without an end."""
         if not self._began:
-            raise self._errors.nothing()
+            raise self._errors.empty_stream()
         if self._reason in _FAILED:
             raise self._errors.ended_early(f"finish_reason {self._reason}")
         if self._reason is None and not self.ended:
-            raise self._errors.broke_off("neither finish_reason nor [DONE]")
+            raise self._errors.incomplete_stream("neither finish_reason nor [DONE]")
         yield from self._text.flush()
         yield from self._calls.finish_all()
         yield AnswerFinished(
@@ -159,27 +159,27 @@ class ChatReader:
         if not isinstance(delta, dict):
             return
         if not _REASONING_FIELDS.isdisjoint(delta):
-            yield from self._reasons(delta)
+            yield from self._add_reasoning(delta)
         content = delta.get("content")
         if content:
             if isinstance(content, str):
-                yield from self._say(content)
+                yield from self._add_text(content)
             elif isinstance(content, list):
                 yield from self._content_parts(content)
         if (refusal := delta.get("refusal")) and isinstance(refusal, str):
             self._refused = True
-            yield from self._say(refusal)
+            yield from self._add_text(refusal)
         self._before_chunk = len(self._calls.calls)
         if fragments := delta.get("tool_calls"):
             for position, entry in enumerate(dicts_in(fragments)):
                 yield from self._call_fragment(entry, position)
 
-    def _say(self, piece: str) -> Iterator[ModelEvent]:
+    def _add_text(self, piece: str) -> Iterator[ModelEvent]:
         if text := self._pieces.next(piece):
             self._written.append(text)
-            yield from self._text.next(text)
+            yield from self._text.add(text)
 
-    def _reasons(self, delta: dict[str, Any]) -> Iterator[ModelEvent]:
+    def _add_reasoning(self, delta: dict[str, Any]) -> Iterator[ModelEvent]:
         seen: set[str] = set()
         for field in ("reasoning_content", "reasoning"):
             text = delta.get(field)
@@ -203,7 +203,7 @@ class ChatReader:
     def _content_parts(self, parts: list[Any]) -> Iterator[ModelEvent]:
         for part in dicts_in(parts):
             if isinstance(text := part.get("text"), str) and text:
-                yield from self._say(text)
+                yield from self._add_text(text)
             thoughts = list(dicts_in(part.get("thinking")))
             if thoughts:
                 self._add_part(part, thoughts)
@@ -236,7 +236,7 @@ class ChatReader:
             if isinstance(index, int):
                 self._by_index[index] = call
         if not _SIGNING_FIELDS.isdisjoint(entry):
-            self._sign(call, entry)
+            self._keep_call_extras(call, entry)
         if name:
             yield from self._calls.name(call, name)
         yield from self._calls.add(call, arguments)
@@ -245,7 +245,7 @@ class ChatReader:
         may_repeat = call in self._calls.calls[: self._before_chunk]
         return _begins_another(call, given_id, name, arguments, may_repeat=may_repeat)
 
-    def _sign(self, call: OpenCall, entry: dict[str, Any]) -> None:
+    def _keep_call_extras(self, call: OpenCall, entry: dict[str, Any]) -> None:
         for name in _CALL_EXTRAS:
             if entry.get(name):
                 self._signed.setdefault(call.id, {})[name] = entry[name]
@@ -401,7 +401,10 @@ class ChatWire:
 
 
 def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
-    return {"type": "function", "function": {**named(tool, name), "parameters": object_schema(tool.parameters)}}
+    return {
+        "type": "function",
+        "function": {**name_and_description(tool, name), "parameters": object_schema(tool.parameters)},
+    }
 
 
 def _messages(messages: Iterable[Message], names: ToolNames) -> Iterator[dict[str, Any]]:
@@ -415,7 +418,7 @@ def _messages(messages: Iterable[Message], names: ToolNames) -> Iterator[dict[st
             shown = []
         has_calls = has_calls or bool(message.tool_calls)
         for call in message.tool_calls:
-            tools[call.id] = names.accepted(call.tool)
+            tools[call.id] = names.accepted_name(call.tool)
         yield _message(message, names, with_thoughts=has_calls)
         if message.role == "tool":
             shown += _shown(message, tools.get(message.call_id, "a tool"))
@@ -459,7 +462,7 @@ def _message(message: Message, names: ToolNames, *, with_thoughts: bool) -> dict
                 "type": "function",
                 **signed.get(call.id, {}),
                 "id": call.id,
-                "function": {"name": names.accepted(call.tool), "arguments": arguments_text(call)},
+                "function": {"name": names.accepted_name(call.tool), "arguments": arguments_text(call)},
             }
         )
     answer: dict[str, Any] = {"role": "assistant", "content": message.content}

@@ -229,10 +229,10 @@ class AnswerErrors:
         """Return the error for a JSON document that is neither an answer nor an error."""
         return ModelError(f"what came from {self.model} is not an answer: {self._shown(document)} ({self._way_out})")
 
-    def nothing(self) -> ModelError:
+    def empty_stream(self) -> ModelError:
         return ModelError(f"the stream held no answer of {self.model} ({self._way_out})", retryable=True)
 
-    def broke_off(self, missing: str) -> ModelError:
+    def incomplete_stream(self, missing: str) -> ModelError:
         """Return the error for a stream that ended before its answer.
 
         `missing` names the marks that would have ended the answer."""

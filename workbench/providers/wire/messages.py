@@ -27,7 +27,7 @@ from workbench.providers.wire.tool_calls import (
     accepted_names,
     arguments_to_send,
     body_text,
-    named,
+    name_and_description,
     object_schema,
     params_for,
     read_input,
@@ -87,8 +87,8 @@ class _Block:
     call: OpenCall | None = None
     input: list[str] = field(default_factory=list)
     """The pieces of the JSON text of an input that does not belong to a call."""
-    of_provider: ProviderCall | None = None
-    is_told: bool = False
+    provider_call: ProviderCall | None = None
+    is_emitted: bool = False
     """Whether all events of a provider's call, or of its result, were emitted."""
 
     def part(self) -> Part | None:
@@ -202,7 +202,7 @@ class MessagesReader:
         elif kind == "message_stop":
             self.ended = True
 
-    def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
+    def feed_document(self, document: JsonValue) -> Iterator[ModelEvent]:
         """Yield the events of an answer that arrived as one document.
 
         Raises ModelError for an error, and for a document that is not an answer."""
@@ -221,9 +221,9 @@ class MessagesReader:
 
         Raises ModelError for an answer without an end."""
         if not self._began:
-            raise self._errors.nothing()
+            raise self._errors.empty_stream()
         if self._reason is None and not self.ended:
-            raise self._errors.broke_off("neither stop_reason nor message_stop")
+            raise self._errors.incomplete_stream("neither stop_reason nor message_stop")
         texts = [block for block in self._blocks if block.kind == "text"]
         if texts:
             yield from self._answers(texts[-1], self._text.flush())
@@ -258,23 +258,23 @@ class MessagesReader:
             yield from self._calls.name(block.call, given.get("name"))
             yield from self._calls.start(block.call)
         elif kind in ("text", "thinking"):
-            yield from self._say(block, given.get(kind))
+            yield from self._add_text(block, given.get(kind))
         elif "type" in given and kind not in _NOT_CALLS and not kind.endswith(_RESULT):
             name = given.get("name") if kind.endswith(_USE) else kind
-            block.of_provider, started = self._of_provider.begin(given.get("id"), name)
+            block.provider_call, started = self._of_provider.begin(given.get("id"), name)
             yield started
 
     def _end_of_provider(self, block: _Block) -> Iterator[ModelEvent]:
         """Yield the end of a block of a tool that the provider runs: a call, a result, or a block of another kind."""
-        if block.is_told or block.call is not None or block.kind in (*_NOT_CALLS, "text", "thinking"):
+        if block.is_emitted or block.call is not None or block.kind in (*_NOT_CALLS, "text", "thinking"):
             return
-        block.is_told = True
+        block.is_emitted = True
         document = block.document()
-        if block.of_provider is not None:
+        if block.provider_call is not None:
             given = document.get("input")
             if not block.kind.endswith(_USE):
                 given = without_fields(document, "type", "id")
-            yield from self._of_provider.finish(block.of_provider, "".join(block.input) or given)
+            yield from self._of_provider.finish(block.provider_call, "".join(block.input) or given)
         elif block.kind.endswith(_RESULT):
             content = document.get("content")
             is_error = bool(document.get("is_error")) or str(as_dict(content).get("type")).endswith("_error")
@@ -293,26 +293,26 @@ class MessagesReader:
             self._blocks.append(block)
             self._began = True
         if kind == "text_delta" and block.kind == "text":
-            yield from self._say(block, delta.get("text"))
+            yield from self._add_text(block, delta.get("text"))
         elif kind == "thinking_delta" and block.kind == "thinking":
-            yield from self._say(block, delta.get("thinking"))
+            yield from self._add_text(block, delta.get("thinking"))
         elif kind == "input_json_delta" and block.call is not None:
             yield from self._calls.add(block.call, delta.get("partial_json"))
         elif kind == "signature_delta":
             # The API verifies the signature of thinking, so the block is sent back unchanged.
             block.fields["signature"] = delta.get("signature")
         else:
-            if kind == "input_json_delta" and block.of_provider is not None:
-                yield from self._of_provider.piece(block.of_provider, delta.get("partial_json"))
+            if kind == "input_json_delta" and block.provider_call is not None:
+                yield from self._of_provider.piece(block.provider_call, delta.get("partial_json"))
             block.add(delta)
 
-    def _say(self, block: _Block, text: object) -> Iterator[ModelEvent]:
+    def _add_text(self, block: _Block, text: object) -> Iterator[ModelEvent]:
         if isinstance(text, str) and text and block.kind == "thinking":
             block.pieces.append(text)
             yield ReasoningDelta(self._round, text)
         elif isinstance(text, str) and text and (text := self._pieces.next(text)):
             block.written.append(text)
-            yield from self._answers(block, self._text.next(text))
+            yield from self._answers(block, self._text.add(text))
 
     def _answers(self, block: _Block, events: Iterator[TextEvent]) -> Iterator[ModelEvent]:
         for event in events:
@@ -446,7 +446,7 @@ class MessagesWire:
 
 
 def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
-    return {**named(tool, name), "input_schema": object_schema(tool.parameters)}
+    return {**name_and_description(tool, name), "input_schema": object_schema(tool.parameters)}
 
 
 def _container(messages: tuple[Message, ...], param: object) -> dict[str, Any]:
@@ -542,5 +542,5 @@ def _blocks(message: Message, names: ToolNames, ids: Mapping[str, str]) -> Itera
                 yield {"type": "text", "text": text}
             case CallPart(call, more):
                 arguments = arguments_to_send(call)
-                name = names.accepted(call.tool)
+                name = names.accepted_name(call.tool)
                 yield {"type": "tool_use", "id": ids[call.id], "name": name, "input": arguments, **more}

@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.dataclasses import dataclass, json_text
 from workbench.limits import MAX_PROVIDER_RESULT_CHARS
-from workbench.providers.wire.tool_calls import CallAssembly, Offer, joined_surrogates, read_arguments
+from workbench.providers.wire.tool_calls import CallAssembly, ToolOffer, joined_surrogates, read_arguments
 from workbench.providers.wire.wire import as_dict, dicts_in
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -47,13 +47,13 @@ class ProviderCalls:
 
     `known` are the ids of such calls in earlier answers; their results may still arrive."""
 
-    def __init__(self, round_number: int, calls: CallAssembly, offer: Offer, known: Iterable[str] = ()) -> None:
+    def __init__(self, round_number: int, calls: CallAssembly, offer: ToolOffer, known: Iterable[str] = ()) -> None:
         self._round = round_number
         self._calls = calls
         self._offer = offer
         # Keys are the ids that the API gives to the calls.
         self._ids = {given: given for given in known}
-        calls.take(self._ids)
+        calls.reserve_ids(self._ids)
 
     def begin(self, given_id: object, name: object) -> tuple[ProviderCall, CallStarted]:
         """Begin a call; return it and its first event."""

@@ -48,7 +48,7 @@ class RepairedArguments(NamedTuple):
     kind: str
 
 
-def repaired(pieces: Sequence[str]) -> RepairedArguments | None:
+def repair(pieces: Sequence[str]) -> RepairedArguments | None:
     """Return the arguments in pieces that do not join to a JSON object; `None` if their meaning is not certain."""
     # The order matters. `{}{"a": 1}` is an empty object before the arguments. Pieces that each repeat the previous
     # piece also join to several objects, but to different ones.
@@ -183,7 +183,7 @@ class AnswerText:
             return ()
         return (Deviation(THOUGHTS, DETAILS[THOUGHTS]),)
 
-    def next(self, piece: str) -> Iterator[TextEvent]:
+    def add(self, piece: str) -> Iterator[TextEvent]:
         """Add a piece of the text."""
         self._held += piece
         yield from self._steps(over=False)
@@ -261,7 +261,7 @@ def split_thoughts(text: str) -> tuple[str, str]:
     """Return the thoughts at the beginning of a complete text, and the answer after them."""
     reading = AnswerText(1, apart=True)
     thoughts, answer = "", ""
-    for event in (*reading.next(text), *reading.flush()):
+    for event in (*reading.add(text), *reading.flush()):
         match event:
             case TextDelta(text=piece):
                 answer += piece

@@ -32,7 +32,7 @@ from workbench.providers.wire.tool_calls import (
     ToolOfferCache,
     arguments_text,
     body_text,
-    named,
+    name_and_description,
     object_schema,
     params_for,
     sent_params,
@@ -94,8 +94,8 @@ class _Item:
     written: list[str] = field(default_factory=list)
     """The pieces of a message as they arrived, including thoughts."""
     phase: str | None = None
-    of_provider: ProviderCall | None = None
-    reasoned: bool = False
+    provider_call: ProviderCall | None = None
+    has_streamed_reasoning: bool = False
     """Whether the reasoning was emitted piece by piece as it arrived."""
     document: dict[str, Any] = field(default_factory=dict)
     done: bool = False
@@ -197,7 +197,7 @@ class ResponsesReader:
             yield from self._end(document.get("response"), kind.removeprefix("response."))
         self._began = self._began or kind.startswith("response.")
 
-    def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
+    def feed_document(self, document: JsonValue) -> Iterator[ModelEvent]:
         """Yield the events of an answer that arrived as one document.
 
         Raises ModelError for an error, and for a document that is not an answer."""
@@ -213,9 +213,9 @@ class ResponsesReader:
 
         Raises ModelError for an answer without an end."""
         if not self._began:
-            raise self._errors.nothing()
+            raise self._errors.empty_stream()
         if self._status not in ("completed", "incomplete"):
-            raise self._errors.broke_off("neither response.completed nor response.incomplete")
+            raise self._errors.incomplete_stream("neither response.completed nor response.incomplete")
         messages = [item for item in self._items if item.kind == "message"]
         if messages:
             yield from self._answers(messages[-1], self._answer.flush())
@@ -275,7 +275,7 @@ class ResponsesReader:
             # A block without its content can go back only if the API stores the original.
             if document.get("encrypted_content") or document.get("content") or self._stored:
                 item.document = _returned(document)
-            if not item.reasoned:
+            if not item.has_streamed_reasoning:
                 for part in (*dicts_in(document.get("summary")), *dicts_in(document.get("content"))):
                     yield from self._reasoning(item, part.get("text"))
         else:
@@ -284,16 +284,16 @@ class ResponsesReader:
             yield from self._end_of_provider(item)
 
     def _begin_of_provider(self, item: _Item) -> Iterator[ModelEvent]:
-        if item.of_provider is None and item.kind not in _NOT_CALLS:
+        if item.provider_call is None and item.kind not in _NOT_CALLS:
             name, _ = item_call(item.document)
-            item.of_provider, started = self._of_provider.begin(item.document.get("id"), name)
+            item.provider_call, started = self._of_provider.begin(item.document.get("id"), name)
             yield started
 
     def _end_of_provider(self, item: _Item) -> Iterator[ModelEvent]:
-        if item.of_provider is None or item.of_provider.is_finished:
+        if item.provider_call is None or item.provider_call.is_finished:
             return
         name, given = item_call(item.document)
-        yield from self._of_provider.finish(item.of_provider, given)
+        yield from self._of_provider.finish(item.provider_call, given)
         if (found := item_result(item.document)) is not None:
             content, is_error = found
             yield from self._of_provider.result(item.document.get("id"), content, is_error=is_error, name=name)
@@ -307,7 +307,7 @@ class ResponsesReader:
             raise self._errors.ended_early("the response was cancelled")
         self._why_incomplete = as_dict(response.get("incomplete_details")).get("reason")
         self._usage.update(response.get("usage"))
-        for place, document in self._missed(dicts_in(response.get("output"))):
+        for place, document in self._unstreamed_items(dicts_in(response.get("output"))):
             self._errors.check_parts(self._items)
             item = _Item(str(document.get("type")))
             # Texts and calls keep the order of their events.
@@ -315,7 +315,7 @@ class ResponsesReader:
             self._items.insert(at, item)
             yield from self._complete(item, document)
 
-    def _missed(self, output: Iterable[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
+    def _unstreamed_items(self, output: Iterable[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
         """Return the items of the final response that were not streamed, each with its index in the response.
 
         An item counts as missing if fewer items of its kind were streamed. A call also counts as missing if its id is
@@ -338,7 +338,7 @@ class ResponsesReader:
     def _text(self, item: _Item, text: object) -> Iterator[ModelEvent]:
         if isinstance(text, str) and text and (text := self._pieces.next(text)):
             item.written.append(text)
-            yield from self._answers(item, self._answer.next(text))
+            yield from self._answers(item, self._answer.add(text))
 
     def _answers(self, item: _Item, events: Iterator[TextEvent]) -> Iterator[ModelEvent]:
         for event in events:
@@ -351,7 +351,7 @@ class ResponsesReader:
 
     def _reasoning(self, item: _Item, text: object) -> Iterator[ModelEvent]:
         if isinstance(text, str) and text:
-            item.reasoned = True
+            item.has_streamed_reasoning = True
             yield ReasoningDelta(self._round, text)
 
     def _parts(self) -> Iterator[Part]:
@@ -465,7 +465,12 @@ def _returned(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
-    return {"type": "function", **named(tool, name), "parameters": object_schema(tool.parameters), "strict": False}
+    return {
+        "type": "function",
+        **name_and_description(tool, name),
+        "parameters": object_schema(tool.parameters),
+        "strict": False,
+    }
 
 
 def _content(message: Message) -> str | list[dict[str, Any]]:
@@ -501,6 +506,6 @@ def _items(message: Message, names: ToolNames) -> Iterator[dict[str, Any]]:
                         **more,
                         "type": "function_call",
                         "call_id": call.id,
-                        "name": names.accepted(call.tool),
+                        "name": names.accepted_name(call.tool),
                         "arguments": arguments_text(call),
                     }

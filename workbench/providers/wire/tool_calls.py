@@ -13,7 +13,7 @@ from workbench.config.models import ModelSpec
 from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.limits import MAX_ANSWER_CALLS, MAX_ANSWER_CHARS, MAX_TOOL_NAME_CHARS
 from workbench.providers.model import AnswerTooLargeError, ModelError, ModelRequest
-from workbench.providers.wire.repairs import DETAILS, RepairedArguments, json_object, repaired, same_json, unwrap
+from workbench.providers.wire.repairs import DETAILS, RepairedArguments, json_object, repair, same_json, unwrap
 from workbench.providers.wire.wire import as_dict
 from workbench.trajectory.events import (
     CallArgumentsDelta,
@@ -71,11 +71,11 @@ class ToolNames:
         self._accepted = accepted_names(names, MAX_TOOL_NAME_CHARS) | {name: name for name in as_they_are}
         self._ours = {accepted: name for name, accepted in self._accepted.items()}
 
-    def accepted(self, name: str) -> str:
+    def accepted_name(self, name: str) -> str:
         """Return the API's name of a tool, even if the tool was offered only earlier or invented by the model."""
         return self._accepted.get(name) or accepted_name(name, MAX_TOOL_NAME_CHARS)
 
-    def ours(self, accepted: str) -> str:
+    def suite_name(self, accepted: str) -> str:
         """Return the suite's name for an accepted name; an invented name of the model stays unchanged."""
         return self._ours.get(accepted, accepted)
 
@@ -95,7 +95,7 @@ ToolShape = Callable[[ToolDefinition, str], dict[str, Any]]
 """A function that returns a tool in an API's format, under the accepted name."""
 
 
-class Offer:
+class ToolOffer:
     """The tools of a request: their accepted names and their JSON text."""
 
     def __init__(self, tools: tuple[ToolDefinition, ...], shape: ToolShape, api: Api) -> None:
@@ -113,7 +113,7 @@ class Offer:
         self.names = ToolNames(own, self._of_provider)
         for tool in tools:
             if tool.provider is None:
-                forms.append(shape(tool, self.names.accepted(tool.name)))
+                forms.append(shape(tool, self.names.accepted_name(tool.name)))
             elif api in tool.provider:
                 forms.append(as_dict(tool.provider[api]))
             else:
@@ -138,14 +138,14 @@ class Offer:
         # The surest signs come first: a name after "tool" or "function", an index as in "tools[3]", any quoted name.
         for name in _NAMED.findall(error_text):
             if self.names.offers(name):
-                return self.names.ours(name)
+                return self.names.suite_name(name)
         for number in _TOOL_NUMBER.findall(error_text):
             if int(number) < len(self._sent):
                 return self._sent[int(number)].name
         quoted = {name for name in _QUOTED.findall(error_text) if self.names.offers(name)}
         if len(quoted) != 1:
             return None
-        return self.names.ours(quoted.pop())
+        return self.names.suite_name(quoted.pop())
 
 
 _VERSION = re.compile(r"(_preview)?(_?\d{4}_?\d{2}_?\d{2})?\Z")
@@ -163,21 +163,21 @@ class ToolOfferCache:
     def __init__(self, shape: ToolShape, api: Api) -> None:
         self._shape = shape
         self._api: Api = api
-        self._latest: list[Offer] = []
+        self._latest: list[ToolOffer] = []
 
-    def of(self, tools: tuple[ToolDefinition, ...]) -> Offer:
+    def of(self, tools: tuple[ToolDefinition, ...]) -> ToolOffer:
         """Return the offer of these tools.
 
         Raises ModelError when a schema holds a value that JSON cannot express."""
         for offer in self._latest:
             if offer.tools == tools:
                 return offer
-        offer = Offer(tools, self._shape, self._api)
+        offer = ToolOffer(tools, self._shape, self._api)
         self._latest = [offer, *self._latest[: MAX_CACHED_OFFERS - 1]]
         return offer
 
 
-def named(tool: ToolDefinition, name: str) -> dict[str, Any]:
+def name_and_description(tool: ToolDefinition, name: str) -> dict[str, Any]:
     """Return a tool's name, and its description if it has one, as fields of a request."""
     if not tool.description:
         return {"name": name}
@@ -211,7 +211,7 @@ def arguments_text(call: ToolCall) -> str:
     return json_or_error(arguments_to_send(call))
 
 
-def body_text(fields: dict[str, Any], offer: Offer) -> bytes:
+def body_text(fields: dict[str, Any], offer: ToolOffer) -> bytes:
     """Return a request's body with the tools of the offer.
 
     Raises ModelError when a field holds a value that JSON cannot express."""
@@ -304,14 +304,14 @@ _KINDS = {list: "a list", str: "a text", bool: "true or false", int: "a number",
 class OpenCall:
     """A call whose fragments are still arriving.
 
-    `given_id` and `name` come from the API. `whole` holds arguments that arrived as an object instead of a text.
-    `repeats` is whether each fragment so far began with the previous one."""
+    `given_id` and `name` come from the API. `complete_arguments` holds arguments that arrived as an object instead of a
+    text. `repeats` is whether each fragment so far began with the previous one."""
 
     id: str
     given_id: str | None = None
     name: str = ""
     pieces: list[str] = field(default_factory=list)
-    whole: JsonValue = None
+    complete_arguments: JsonValue = None
     repeats: bool = True
     started: bool = False
     finished: bool = False
@@ -319,7 +319,7 @@ class OpenCall:
     @property
     def is_complete(self) -> bool:
         """Whether the arguments so far are a whole JSON object."""
-        return self.whole is not None or (bool(self.pieces) and self._object() is not None)
+        return self.complete_arguments is not None or (bool(self.pieces) and self._object() is not None)
 
     def is_repeated_by(self, given_id: str | None, arguments: object) -> bool:
         """Return whether a fragment with this id and these arguments only repeats this complete call."""
@@ -327,7 +327,7 @@ class OpenCall:
             return False
         if isinstance(arguments, str):
             arguments = json_object(arguments)
-        own: object = self.whole
+        own: object = self.complete_arguments
         if own is None:
             own = self._object()
         return arguments is not None and same_json(arguments, own)
@@ -359,7 +359,7 @@ class OpenCall:
         read, problem = read_arguments("".join(self.pieces))
         if problem is None:
             return read
-        found = repaired(self.pieces)
+        found = repair(self.pieces)
         if found is None:
             return None
         return found.arguments
@@ -391,7 +391,7 @@ class CallAssembly:
         self.calls.append(call)
         return call
 
-    def take(self, ids: Iterable[str]) -> None:
+    def reserve_ids(self, ids: Iterable[str]) -> None:
         """Reserve ids that calls of the run already have."""
         self._taken.update(ids)
 
@@ -424,7 +424,7 @@ class CallAssembly:
         """Start the call, because its name is complete."""
         if not call.started:
             call.started = True
-            yield CallStarted(self._round, call.id, self._names.ours(call.name))
+            yield CallStarted(self._round, call.id, self._names.suite_name(call.name))
             if call.pieces:
                 yield CallArgumentsDelta(call.id, call.text_without_repeats)
 
@@ -435,7 +435,7 @@ class CallAssembly:
         if call.name and not call.started:
             yield from self.start(call)
         if not isinstance(arguments, str):
-            call.whole = arguments  # type: ignore[assignment]
+            call.complete_arguments = arguments  # type: ignore[assignment]
             arguments = json.dumps(arguments, ensure_ascii=False)
         else:
             arguments = call.add(arguments)
@@ -452,9 +452,9 @@ class CallAssembly:
         if call.finished:
             return
         yield from self.start(call)
-        if not call.pieces and call.whole is None:
+        if not call.pieces and call.complete_arguments is None:
             yield from self.add(call, arguments)
-        given = arguments or (call.text if call.whole is None else call.whole)
+        given = arguments or (call.text if call.complete_arguments is None else call.complete_arguments)
         call.finished = True
         read, problem = read_arguments(given)
         raw: str | None = None
@@ -481,9 +481,9 @@ class CallAssembly:
 def _repair(call: OpenCall, given: object) -> RepairedArguments | None:
     if not isinstance(given, str):
         return None
-    if call.whole is None and given == call.text:
-        return repaired([joined_surrogates(piece) for piece in call.pieces])
-    return repaired([given])
+    if call.complete_arguments is None and given == call.text:
+        return repair([joined_surrogates(piece) for piece in call.pieces])
+    return repair([given])
 
 
 def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any]) -> RepairedArguments | None:
@@ -492,7 +492,7 @@ def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any])
     The whole arguments need no repair, but the deviation is still reported."""
     if not arguments or not call.pieces or json_object("".join(call.pieces)) is not None:
         return None
-    found = repaired(call.pieces)
+    found = repair(call.pieces)
     if found is None or not same_json(found.arguments, read):
         return None
     return found

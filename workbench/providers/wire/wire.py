@@ -35,7 +35,7 @@ class AnswerReader(Protocol):
         """
         ...
 
-    def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
+    def feed_document(self, document: JsonValue) -> Iterator[ModelEvent]:
         """Yield the events of an answer that arrived as one JSON document instead of a stream.
 
         Raises ModelError for an error, and for a document that is not an answer.

@@ -45,7 +45,7 @@ class Records(Generic[_Item]):
             source = self.source_of(item)
             text = write(shape(source))
             # Searching the text once is cheaper than walking the record, and most records hold no secret.
-            if redactor.may_be_in_json(text):
+            if redactor.json_may_contain(text):
                 text = write(shape(redactor.redacted(self.model.model_validate(source))))
             yield text
 

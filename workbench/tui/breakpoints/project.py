@@ -127,7 +127,7 @@ class Breakpoints:
     def index_of(self, point: Breakpoint) -> int | None:
         """Return the index of the breakpoint at the same place, `None` without one."""
         for index, known in enumerate(self.points):
-            if known.same_place(point):
+            if known.holds_same_places(point):
                 return index
         return None
 
@@ -158,7 +158,7 @@ class Breakpoints:
         # A changed breakpoint may now be at the place of another breakpoint.
         distinct: list[Breakpoint] = []
         for each in points:
-            if not any(map(each.same_place, distinct)):
+            if not any(map(each.holds_same_places, distinct)):
                 distinct.append(each)
         self._become(distinct)
         return self.index_of(point) or 0

@@ -88,7 +88,7 @@ class ComparedBatchScreen(CompareScreen):
 
     def _made_here(self) -> bool:
         batches = {run.batch for run in self._book.under_way()}
-        return self._stored.is_going and self._stored.batch.number in map(self._runner.number_of, batches)
+        return self._stored.is_going and self._stored.batch.number in map(self._runner.batch_number, batches)
 
     @property
     def _is_large(self) -> bool:
@@ -219,7 +219,7 @@ class ComparedBatchScreen(CompareScreen):
 
     def _read_others(self, before: StoredRuns) -> tuple[StoredRuns, list[tuple[str, str]] | None]:
         # Runs that ended in this program may still wait to be written to the history.
-        self._runner.settle_history()
+        self._runner.flush_history()
         words = ""
         if not before.read.is_whole:
             words = self.state.filter

@@ -32,7 +32,7 @@ from workbench.tui.runs.status_line import progress_ends
 
 if TYPE_CHECKING:
     from workbench.authoring.case_list import CaseKey
-    from workbench.evaluation.options import Begin
+    from workbench.evaluation.options import AppStart
     from workbench.tui.shell.workbench import Workbench
 
 
@@ -449,7 +449,7 @@ class Comparison:
 class Compared:
     """The comparison that starts with the program. `begin` selects its cases from all open suites."""
 
-    def __init__(self, app: Workbench, begin: Begin) -> None:
+    def __init__(self, app: Workbench, begin: AppStart) -> None:
         selection = app.selection
 
         def takes(case: ComparedCase) -> bool:
@@ -480,6 +480,6 @@ class Compared:
             for run in self._source.records(key):
                 if run.figures is None or run.status == Status.STOPPED:
                     missing[run.batch] = None
-        numbers = [number for batch in missing if (number := runner.number_of(batch)) is not None]
+        numbers = [number for batch in missing if (number := runner.batch_number(batch)) is not None]
         if cells:
             left(compare_cells(cells, state.models, state.suite_names, self._source.gates()), numbers)

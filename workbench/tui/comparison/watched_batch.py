@@ -14,7 +14,7 @@ from workbench.authoring.case_list import CaseKey
 from workbench.engine.events import Inbox, RequestDelayed, RunDone, RunEvent
 from workbench.history.records import RunRow
 from workbench.remote.records import AttachError
-from workbench.remote.viewer import BatchView, ConnectionEndedError, Ended, Said, Seen
+from workbench.remote.viewer import BatchEnded, BatchView, ConnectionEndedError, OutputLine, ViewedEvent
 from workbench.tui.run_book.record import RunRecord
 
 _logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class WatchedBatch:
         self._again = again
         self._left = threading.Event()
         self._records: dict[int, RunRecord] = {}
-        self._inbox: Inbox[Seen | BatchView | Exception] = Inbox(self._wake)
+        self._inbox: Inbox[ViewedEvent | BatchView | Exception] = Inbox(self._wake)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._context = contextvars.Context()
         self._told_at_s = 0.0
@@ -122,13 +122,13 @@ class WatchedBatch:
             return
         self._told_at_s = self._loop.time()
         cases: set[CaseKey] = set()
-        for seen in self._inbox.take():
+        for seen in self._inbox.take_all():
             record = self._take(seen)
             if record is not None:
                 cases.add(record.case_key)
         self._tell(cases)
 
-    def _take(self, seen: Seen | BatchView | Exception) -> RunRecord | None:
+    def _take(self, seen: ViewedEvent | BatchView | Exception) -> RunRecord | None:
         match seen:
             case RunEvent(event=event):
                 record = self._record(event.run_id)
@@ -153,9 +153,9 @@ class WatchedBatch:
             case BatchView():
                 # Runs may have ended while the connection was lost.
                 self.over += 1
-            case Said(text=text):
+            case OutputLine(text=text):
                 self.announce(text)
-            case Ended(exit_code=code):
+            case BatchEnded(exit_code=code):
                 self.ending = f"batch {self.number} has ended, with exit code {code}"
             case ConnectionEndedError():
                 self.ending = f"batch {self.number} is no longer observed: {seen}; F5 reloads it"

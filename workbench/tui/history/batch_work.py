@@ -277,7 +277,7 @@ class BatchWork:
         """Execute the missing runs of a batch. Ask first if something changed since the batch ran."""
         async with self._one_at_a_time(screen, f"resuming {called(batch)}"):
             # A thread of the engine writes results. Until it is done, finished runs would count as missing.
-            await self._on_thread(self._runner.settle_history)
+            await self._on_thread(self._runner.flush_history)
             try:
                 resumption = await self._on_thread(lambda: self._resumption(batch.number))
             except HistoryError as error:
@@ -312,7 +312,7 @@ class BatchWork:
         """Ask about changes since the batch ran. Return why the batch is not resumed, or `None`."""
         from workbench.tui.history.questions import ResumeScreen
 
-        parts = [*resumption.as_then, *resumption.differences]
+        parts = [*resumption.stored_text_notices, *resumption.differences]
         if resumption.execute_all:
             parts.append("every tool is executed for real, as in this batch")
         if not parts:
@@ -368,7 +368,7 @@ class BatchWork:
         async with self._alone:
             self._begun, self._is_stoppable = f"storing the grade of a new case in batch #{number}", False
             try:
-                await self._on_thread(self._runner.settle_history)
+                await self._on_thread(self._runner.flush_history)
                 plan = await self._on_thread(lambda: self._plan(number, {suite.path.resolve(): suite}))
                 if not plan.runs:
                     return "; ".join(plan.problems) or "its suite no longer has the case"
@@ -419,9 +419,9 @@ def _regraded_text(plan: RegradingPlan, graded: Sequence[RunRegrade]) -> str:
     not_regraded = [each.after.not_regraded for each in graded if each.after.not_regraded is not None]
     if not_regraded:
         parts.append(f"{counted(len(not_regraded), 'run')} not regraded, the first: {not_regraded[0]}")
-    otherwise = sum(each.run.asked_otherwise for each in graded)
+    otherwise = sum(each.run.has_other_requests for each in graded)
     if otherwise:
         parts.append(f"{counted(otherwise, 'run')} of cases that have changed since")
-    if plan.gone:
-        parts.append(f"{counted(len(plan.gone), 'run')} left out, because their cases no longer exist")
+    if plan.missing:
+        parts.append(f"{counted(len(plan.missing), 'run')} left out, because their cases no longer exist")
     return "; ".join([*parts, *plan.problems])

@@ -74,7 +74,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     async def _read_once(self) -> None:
         assert self._file is not None
         # Results of this app are written in the background. Reading waits for all of them.
-        await asyncio.to_thread(self._runner.settle_history)
+        await asyncio.to_thread(self._runner.flush_history)
         try:
             read = await asyncio.to_thread(read_batches, self._file, self._most)
         except HistoryError as error:

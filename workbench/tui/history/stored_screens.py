@@ -139,7 +139,7 @@ async def _timeline_screen(app: Workbench, key: str, case_id: str, case_name: st
     from workbench.tui.run_book.stored_batches import read_case
 
     file = file_of(app)
-    await asyncio.to_thread(app.services.runner.settle_history)
+    await asyncio.to_thread(app.services.runner.flush_history)
     state = await in_background(lambda: Timeline(case_name, *read_case(file, key, case_id)))
     return TimelineScreen(app, state)
 

@@ -28,7 +28,7 @@ from workbench.tui.tree.selection import go_to_run
 if TYPE_CHECKING:
     from workbench.authoring.from_calls import Addition
     from workbench.engine.checkpoint import Command
-    from workbench.engine.stepper import Until
+    from workbench.engine.stepper import StepTarget
     from workbench.tui.holds.held_editor import HeldEditor
     from workbench.tui.kit.actions import HeldKind
     from workbench.tui.run_book.record import RunRecord
@@ -176,16 +176,16 @@ class StepActions(MainActions):
     def next_round(self) -> None:
         self._go_on("round")
 
-    def _go_on(self, until: Until) -> None:
+    def _go_on(self, until: StepTarget) -> None:
         if (run := self.app.selection.run) is not None:
             self._show_held()
             self.app.work(self._continue_run(run, until, run.hold), group="step")
 
-    async def _continue_run(self, run: RunRecord, until: Until, hold: int | None) -> None:
+    async def _continue_run(self, run: RunRecord, until: StepTarget, hold: int | None) -> None:
         # The displayed hold is sent along. If the run has moved on meanwhile, the engine refuses to continue from a
         # stop unseen by the user.
         unsent = self.app.main.run_pane.has_unsent(run)
-        why_not = await self.app.services.runner.go_on(run.run_id, until, hold)
+        why_not = await self.app.services.runner.continue_run(run.run_id, until, hold)
         if why_not is not None:
             self.app.announce(f"Nothing was done: {why_not}", "warned", GLYPHS.warned)
         elif hold is None and not run.held and run.result is None:
@@ -277,7 +277,7 @@ class StepActions(MainActions):
 
     def _do(self, command: Command, done: str) -> None:
         async def do(run: RunRecord, hold: int) -> None:
-            why_not = await self.app.services.runner.do(run.run_id, command, hold)
+            why_not = await self.app.services.runner.apply_command(run.run_id, command, hold)
             if why_not is None:
                 self.app.announce(done)
             else:
@@ -467,7 +467,9 @@ class StepActions(MainActions):
             assert hold is not None, "`why_gone` is given for a text without a hold"
             editor.is_sending = True
             try:
-                why_not = await self.app.services.runner.do(held.run.run_id, held.command(text, is_error), hold)
+                why_not = await self.app.services.runner.apply_command(
+                    held.run.run_id, held.command(text, is_error), hold
+                )
             finally:
                 editor.is_sending = False
         if why_not is not None:

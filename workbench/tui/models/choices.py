@@ -12,7 +12,7 @@ from workbench.config.agents import AGENT, KNOWN_AGENTS, KnownAgent, agent_named
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.providers.built_in import OFFLINE, PLANTED, built_in_models, is_built_in
+from workbench.providers.built_in import OFFLINE, PLANTED_MODELS, built_in_models, is_built_in
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.suite.settings import all_model_names
@@ -78,7 +78,7 @@ def model_choices(
             found[model] = replace(_described(program, model, folders[0], by_suite=False), whose=why)
     agents = {f"{AGENT}{name}": is_installed(agent) for name, agent in KNOWN_AGENTS.items()}
     installed = [model for model, is_there in agents.items() if is_there]
-    for model in (*installed, *PLANTED, *agents):
+    for model in (*installed, *PLANTED_MODELS, *agents):
         if model not in found:
             found[model] = _described(program, model, folders[0], by_suite=False)
     # The URL of an endpoint may contain a secret.

@@ -120,7 +120,7 @@ class ModelAdder:
 
     def located(self, spec: ModelSpec) -> ModelSpec:
         """Return a cloud's model with its `place`. Return any other model unchanged."""
-        return self._program.models.located(spec, self._folder)
+        return self._program.models.with_place(spec, self._folder)
 
     def add(self, spec: ModelSpec, owner: Owner) -> Path:
         """Write a model into the `workbench.toml` of an owner. Return the path of the file.

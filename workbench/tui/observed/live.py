@@ -112,7 +112,7 @@ def seen_of(observed: ObservedConversation) -> Seen:
 class LiveRecording:
     """A recording proxy in front of an endpoint.
 
-    `wake` is called in the proxy's thread when there are observations to `take`."""
+    `wake` is called in the proxy's thread when there are observations to `take_all`."""
 
     def __init__(self, upstream: str, secrets: Secrets, wake: Callable[[], None]) -> None:
         self.upstream = upstream
@@ -143,7 +143,7 @@ class LiveRecording:
 
     def take(self) -> list[Seen | str]:
         """Return new observations: conversations in their current state, and sentences about other errors."""
-        return self._inbox.take()
+        return self._inbox.take_all()
 
     def _end(self) -> None:
         # If anything fails here, the end of the thread closes all resources of the proxy.

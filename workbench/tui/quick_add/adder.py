@@ -585,7 +585,7 @@ class QuickAdder:
         for batch, path in list(self._ungraded):
             if self._main.book.has_ended(batch):
                 self._ungraded.remove((batch, path))
-                number, suite = services.runner.number_of(batch), self._open_suites.at(path)
+                number, suite = services.runner.batch_number(batch), self._open_suites.at(path)
                 if number is not None and suite is not None:
                     self._app.work(self._store_grade(number, suite.file), "history")
 

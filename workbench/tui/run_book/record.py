@@ -371,7 +371,7 @@ class RunRecord:
         for event in content.events:
             self._pass_on(view, event)
         if self.stage == "done":
-            for shown in self._redaction.rest():
+            for shown in self._redaction.flush():
                 view.add(shown)
         if self.request is not None:
             view.put_request(self.parts.secrets.redacted(self.request))
@@ -386,7 +386,7 @@ class RunRecord:
         if view.began is None and self.started_at:
             # The view of a planned run is made before the run's start time is known.
             view.began = datetime.fromisoformat(self.started_at)
-        for shown in self._redaction.take(event):
+        for shown in self._redaction.add(event):
             view.add(shown)
 
     def _grade(self, view: RunView, result: RunResult) -> None:
@@ -475,7 +475,7 @@ class RunRecord:
         if result is not None:
             return result.trajectory
         redaction = EventRedaction(self.parts)
-        return fold(chain.from_iterable(map(redaction.take, self.events)))
+        return fold(chain.from_iterable(map(redaction.add, self.events)))
 
     def _shown_of(self, result: RunResult) -> RunResult:
         # A new secret or a newly opened suite makes a new finder. The new finder may redact other texts.

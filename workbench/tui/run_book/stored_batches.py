@@ -161,12 +161,12 @@ def read_case(
 
 
 def _going(file: Path, batches: Iterable[BatchRow]) -> frozenset[int]:
-    from workbench.history.claims import claimed
+    from workbench.history.claims import is_claimed
 
     going: set[int] = set()
     for batch in batches:
         # The process of an unfinished batch may have been killed. Then no process claims the batch.
-        if batch.ended_at is None and batch.damage is None and claimed(file, batch.number):
+        if batch.ended_at is None and batch.damage is None and is_claimed(file, batch.number):
             going.add(batch.number)
     return frozenset(going)
 
@@ -180,13 +180,13 @@ def _batch(
     most: int | None = None,
     is_wanted: Callable[[], bool] = lambda: True,
 ) -> ReadBatch:
-    from workbench.history.claims import claimed
+    from workbench.history.claims import is_claimed
 
     # The claim is checked first. If the batch is no longer claimed, all of it is written.
-    is_claimed = claimed(file, number)
+    has_claim = is_claimed(file, number)
     # The number needs a #, because another batch's name may look like a number.
     batch = history.batch(f"#{number}")
-    is_going = batch.ended_at is None and is_claimed
+    is_going = batch.ended_at is None and has_claim
     chosen = None
     for each in history.gradings(number):
         if each.id == grading:

@@ -18,7 +18,7 @@ from workbench.tui.run_book.record import Question
 from workbench.tui.runs.runner import Runner
 
 if TYPE_CHECKING:
-    from workbench.engine.executor import Leave
+    from workbench.engine.executor import PermissionAnswer
     from workbench.tui.runs.dialogs import CostLimitAnswer, ExecutionAnswer
     from workbench.tui.shell.workbench import Workbench
 
@@ -131,7 +131,7 @@ class Questions:
             self._stage.announce(f"Stopping {run.case_name}; what is finished is kept", "text", GLYPHS.stopped)
             return
         # The engine has no permission for a whole batch. `look` answers the questions of the batch's other runs.
-        leave: Leave = "run"
+        leave: PermissionAnswer = "run"
         if answer != "batch":
             leave = answer
         self._runner.allow(run.run_id, question.asked.call.id, leave)

@@ -185,14 +185,14 @@ class Regrader:
             return due.known
         # Lazy import: the import takes a while and runs need it anyway.
         from workbench.checks.check import CheckContext
-        from workbench.evaluation.regrade import graded_anew
+        from workbench.evaluation.regrade import regrade_result
 
         judge = self._judge_of(due)
         answer = None
         if functions is not None:
             answer = functions.answer
         context = CheckContext(answer, _repeating_judge(judge))
-        result = graded_anew(due.result, due.now, context)
+        result = regrade_result(due.result, due.now, context)
         judgements = tuple(dict.fromkeys((*result.judgements, *judge.judgements)))
         return replace(result, judgements=judgements)
 
@@ -212,7 +212,7 @@ def _repeating_judge(judge: RunJudge) -> Judge:
 
     def known(check: Judged, value: JsonValue) -> CheckVerdict:
         try:
-            return judge.known(check, value)
+            return judge.known_judgement(check, value)
         except CheckError as error:
             raise unjudged_error(check, "this value has not been judged; r runs the case and asks the judge") from error
 

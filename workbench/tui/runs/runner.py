@@ -22,10 +22,10 @@ from workbench.tui.run_book.book import RunBook
 if TYPE_CHECKING:
     from workbench.engine.breakpoints import Breakpoint
     from workbench.engine.checkpoint import Command
-    from workbench.engine.executor import Leave
+    from workbench.engine.executor import PermissionAnswer
     from workbench.engine.recordings import Recordings
     from workbench.engine.server_calls import ServerControl
-    from workbench.engine.stepper import Until
+    from workbench.engine.stepper import StepTarget
     from workbench.evaluation.approval import Approval
     from workbench.evaluation.plan import Plan
     from workbench.tui.shell.workbench import Workbench
@@ -35,17 +35,17 @@ class AppRuntime(Protocol):
     """The part of `workbench.evaluation.runtime.Runtime` used by the app."""
 
     def start(
-        self, plan: Plan, approval: Approval, *, record: Recordings | None = None, until: Until = "end"
+        self, plan: Plan, approval: Approval, *, record: Recordings | None = None, until: StepTarget = "end"
     ) -> str: ...
-    def allow(self, run_id: str, call_id: str, leave: Leave) -> None: ...
+    def allow(self, run_id: str, call_id: str, leave: PermissionAnswer) -> None: ...
     def raise_cost_limit(self, batch: str, usd: float | None) -> None: ...
-    def go_on(self, run_id: str, until: Until, hold: int | None) -> Future[str | None]: ...
-    def do(self, run_id: str, command: Command, hold: int) -> Future[str | None]: ...
-    def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None: ...
+    def continue_run(self, run_id: str, until: StepTarget, hold: int | None) -> Future[str | None]: ...
+    def apply_command(self, run_id: str, command: Command, hold: int) -> Future[str | None]: ...
+    def set_breakpoints(self, breakpoints: Sequence[Breakpoint]) -> None: ...
     @property
     def serving(self) -> ServerControl: ...
-    def number_of(self, batch: str) -> int | None: ...
-    def settle_history(self) -> None: ...
+    def batch_number(self, batch: str) -> int | None: ...
+    def flush_history(self) -> None: ...
     def stop(self, run_id: str) -> None: ...
     def stop_all(self) -> None: ...
     def close(self) -> None: ...
@@ -92,7 +92,7 @@ class Runner:
         self._last_flush_s = 0.0
         self._inbox: Inbox[BatchEvent] = Inbox(self._wake)
 
-    async def start(self, plan: Plan, approval: Approval, until: Until = "end") -> None:
+    async def start(self, plan: Plan, approval: Approval, until: StepTarget = "end") -> None:
         """Start a batch. Its runs are held once they reach `until`.
 
         The first batch opens the runtime, and a thread imports the engine. Raises HistoryError like `Runtime.start`.
@@ -115,7 +115,7 @@ class Runner:
         async with self._opening:
             if self._runtime is None:
                 self._runtime = await asyncio.to_thread(self._open_runtime, self._inbox.put)
-                self._runtime.hold_at(self._breakpoints)
+                self._runtime.set_breakpoints(self._breakpoints)
             return self._runtime
 
     @property
@@ -129,7 +129,7 @@ class Runner:
         """Return the servers for calls by hand. Open the runtime if necessary."""
         return (await self._open()).serving
 
-    def allow(self, run_id: str, call_id: str, leave: Leave) -> None:
+    def allow(self, run_id: str, call_id: str, leave: PermissionAnswer) -> None:
         """Answer a permission question of a run."""
         if self._runtime is not None:
             self._runtime.allow(run_id, call_id, leave)
@@ -139,13 +139,13 @@ class Runner:
         if self._runtime is not None:
             self._runtime.raise_cost_limit(batch, usd)
 
-    async def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
+    async def continue_run(self, run_id: str, until: StepTarget, hold: int | None) -> str | None:
         """Continue a run from the displayed hold, or hold an active run. Return why that is impossible, or `None`."""
-        return await self._send(lambda runtime: runtime.go_on(run_id, until, hold))
+        return await self._send(lambda runtime: runtime.continue_run(run_id, until, hold))
 
-    async def do(self, run_id: str, command: Command, hold: int) -> str | None:
+    async def apply_command(self, run_id: str, command: Command, hold: int) -> str | None:
         """Apply a command to a run at the displayed hold. Return why that is impossible, or `None`."""
-        return await self._send(lambda runtime: runtime.do(run_id, command, hold))
+        return await self._send(lambda runtime: runtime.apply_command(run_id, command, hold))
 
     async def _send(self, tell: Callable[[AppRuntime], Future[str | None]]) -> str | None:
         if self._runtime is not None:
@@ -165,19 +165,19 @@ class Runner:
         self._recordings = sound
         return problems
 
-    def settle_history(self) -> None:
+    def flush_history(self) -> None:
         """Wait until the history has stored all events so far.
 
         Blocks for a limited time, so call it in a thread.
         """
         if self._runtime is not None:
-            self._runtime.settle_history()
+            self._runtime.flush_history()
 
-    def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None:
+    def set_breakpoints(self, breakpoints: Sequence[Breakpoint]) -> None:
         """Set the breakpoints, also for active runs."""
         self._breakpoints = tuple(breakpoints)
         if self._runtime is not None:
-            self._runtime.hold_at(self._breakpoints)
+            self._runtime.set_breakpoints(self._breakpoints)
 
     def stop(self, run_ids: Sequence[str]) -> None:
         """Stop some runs."""
@@ -195,14 +195,14 @@ class Runner:
         runtime, self._runtime = self._runtime, None
         if runtime is not None:
             runtime.close()
-            # `number_of` still needs the runtime.
+            # `batch_number` still needs the runtime.
             self._closed = runtime
 
-    def number_of(self, batch: str) -> int | None:
+    def batch_number(self, batch: str) -> int | None:
         """Return the number of a batch in the history, even after its end. Return `None` without a number."""
         runtime = self._runtime or self._closed
         if runtime is not None:
-            return runtime.number_of(batch)
+            return runtime.batch_number(batch)
         return None
 
     @property
@@ -228,7 +228,7 @@ class Runner:
         cases: set[CaseKey] = set()
         began = False
         listed: list[ToolsListed] = []
-        for event in self._inbox.take():
+        for event in self._inbox.take_all():
             if isinstance(event, ToolsListed):
                 listed.append(event)
             if isinstance(event, EndpointNotice):

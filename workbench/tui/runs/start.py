@@ -18,7 +18,7 @@ from workbench.config.program import Program
 from workbench.config.read_only import is_read_only
 from workbench.engine.model_specs import ModelSpecs
 from workbench.engine.plan import AGENT_NOT_FORKED, SUBJECT_NOT_STEPPED, ExecutionRules, PlannedRun, plan_runs
-from workbench.evaluation.approval import Approval, Decision, Needs, Trust, Typed, all_typed, needs
+from workbench.evaluation.approval import Approval, Needs, PendingApproval, Trust, TypedServers, all_typed, needs
 from workbench.evaluation.plan import Plan
 from workbench.history.records import HistoryError
 from workbench.numerals import counted
@@ -33,8 +33,8 @@ from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.engine.resume import Resumption
-    from workbench.engine.stepper import Until
-    from workbench.evaluation.options import AddedVariants, Begin, RunOptions
+    from workbench.engine.stepper import StepTarget
+    from workbench.evaluation.options import AddedVariants, AppStart, RunOptions
     from workbench.suite.model import Case
     from workbench.tools.python_code import HashedCode
     from workbench.tui.run_book.record import RunRecord
@@ -99,14 +99,14 @@ class Starter:
         if all(added.origin != HOST_LIBRARY for added in self._added):
             self._added = (*self._added, AddedVariants(host_variants(), HOST_LIBRARY))
 
-    async def begin(self, begin: Begin) -> None:
+    async def begin(self, begin: AppStart) -> None:
         """Run the cases selected on the command line."""
         self._added = begin.options.added_variants
         cases: list[tuple[OpenSuite, tuple[str, ...]]] = []
         for suite in self._open_suites.suites:
             text = suite.file.suite
             if text is not None:
-                ids = tuple(case.id for case in text.cases if begin.options.selection.takes(text, case))
+                ids = tuple(case.id for case in text.cases if begin.options.selection.includes(text, case))
                 if ids:
                     cases.append((suite, ids))
         await self.run(cases, begin.options.repeats, begin=begin)
@@ -115,7 +115,7 @@ class Starter:
         self,
         cases: Cases,
         repeats: int | None = None,
-        until: Until = "end",
+        until: StepTarget = "end",
         variants: Variants | None = None,
     ) -> None:
         """Start cases in the background, like `run`."""
@@ -135,9 +135,9 @@ class Starter:
         self,
         cases: Cases,
         repeats: int | None = None,
-        until: Until = "end",
+        until: StepTarget = "end",
         *,
-        begin: Begin | None = None,
+        begin: AppStart | None = None,
         variants: Variants | None = None,
     ) -> None:
         """Run cases, `repeats` times if given, or announce why none was run.
@@ -176,7 +176,7 @@ class Starter:
         return case not in self._beginning and not self._book.under_way(case)
 
     async def _run(
-        self, cases: Cases, repeats: int | None, until: Until, begin: Begin | None, variants: Variants
+        self, cases: Cases, repeats: int | None, until: StepTarget, begin: AppStart | None, variants: Variants
     ) -> None:
         wanted = [suite.path for suite, _ in cases]
         await self._catch_up([suite for suite, _ in cases])
@@ -370,7 +370,7 @@ class Starter:
         return why
 
     async def _fork(
-        self, draft: ForkDraft | StepBack, register: Callable[[str, RunRecord], object], until: Until = "end"
+        self, draft: ForkDraft | StepBack, register: Callable[[str, RunRecord], object], until: StepTarget = "end"
     ) -> str | None:
         async with self._alone():
             path = draft.run.path
@@ -519,22 +519,26 @@ class Starter:
             return f"{decision.refused[0].name} is not trusted"
         return decision.approval()
 
-    def _typed(self) -> Typed:
+    def _typed(self) -> TypedServers:
         """Return the servers that the user typed, by suite."""
         return {suite.path: typed for suite in self._open_suites.suites if (typed := suite.typed_servers)}
 
-    async def _decided(self, needs: Needs, refusing: str) -> Decision:
+    async def _decided(self, needs: Needs, refusing: str) -> PendingApproval:
         from workbench.tui.runs.dialogs import TrustScreen
 
         typed = self._typed()
         for problem in await asyncio.to_thread(self._trust.grant_typed, needs):
             self._stage.announce(f"{problem}; it holds until you quit", "warned", GLYPHS.warned)
-        decision = Decision(needs, self._trust)
+        decision = PendingApproval(needs, self._trust)
         for question in decision.questions:
             request = question.first
             answer = await self._stage.ask(
                 TrustScreen(
-                    request.file.path, request.needs_to_ask, question.lines, mocks=request.mocks, refusing=refusing
+                    request.file.path,
+                    request.needs_to_ask,
+                    question.lines,
+                    mocks=request.can_run_on_mocks,
+                    refusing=refusing,
                 )
             )
             # The answer holds for this session even if storing it failed.
@@ -565,7 +569,7 @@ class Starter:
         return approval
 
     def _planned(
-        self, file: SuiteFile, case_ids: Sequence[str], repeats: int | None, begin: Begin | None, variants: Variants
+        self, file: SuiteFile, case_ids: Sequence[str], repeats: int | None, begin: AppStart | None, variants: Variants
     ) -> tuple[PlannedRun, ...]:
         """Plan the runs of cases.
 
@@ -630,7 +634,7 @@ def _lost_variants(file: SuiteFile, wanted: Collection[RunOf]) -> str | None:
     return None
 
 
-def _not_held(runs: Sequence[PlannedRun], begin: Begin | None) -> str | None:
+def _not_held(runs: Sequence[PlannedRun], begin: AppStart | None) -> str | None:
     """Return a notice if the command line's breakpoints cannot hold the runs because the runs have a subject."""
     if begin is not None and begin.breakpoints and any(run.is_out_of_reach for run in runs):
         return SUBJECT_NOT_STEPPED

@@ -33,7 +33,7 @@ from workbench.tui.tools.server_offers import ServerOffers
 from workbench.tui.tree.remembered import HistoryReader
 
 if TYPE_CHECKING:
-    from workbench.evaluation.options import Begin
+    from workbench.evaluation.options import AppStart
     from workbench.tui.history.batch_work import BatchWork
     from workbench.tui.shell.workbench import Workbench
 
@@ -53,7 +53,7 @@ class Services:
         trust: bool,
         record: Path | None,
         history: Path | None,
-        begin: Begin | None,
+        begin: AppStart | None,
     ) -> None:
         self._app = app
         self._main = main
@@ -162,7 +162,7 @@ class Services:
     def _keep_own(self, changed: SuitesChanged) -> None:
         """Register the tokens in a suite as secrets before the suite's text is shown."""
         for suite in changed.suites:
-            self.program.secrets.keep(suite.text)
+            self.program.secrets.exempt(suite.text)
 
     def tools_changed(self) -> None:
         """Clear the known tools after a server listed other tools."""
@@ -231,7 +231,7 @@ class Services:
             screen.update_grades()
 
     def _breakpoints_changed(self, points: Breakpoints) -> None:
-        self.runner.hold_at(points.points)
+        self.runner.set_breakpoints(points.points)
         for view in (self._main.run_pane.run_list, self._main.case_pane.form):
             view.breakpoints = points.tools
             view.repaint()

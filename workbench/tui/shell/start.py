@@ -25,7 +25,7 @@ from workbench.tui.kit.stage import in_background
 from workbench.tui.tree.state import RowKey, RowKind
 
 if TYPE_CHECKING:
-    from workbench.evaluation.options import Begin
+    from workbench.evaluation.options import AppStart
     from workbench.tui.comparison.screen import Compared
     from workbench.tui.shell.main_screen import MainScreen
     from workbench.tui.shell.workbench import Workbench
@@ -145,7 +145,7 @@ class Starting:
         app: Workbench,
         paths: Sequence[Path],
         *,
-        begin: Begin | None,
+        begin: AppStart | None,
         look_on: int | None,
         problems: Sequence[str],
     ) -> None:

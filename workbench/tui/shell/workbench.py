@@ -71,7 +71,7 @@ from workbench.tui.themes.appearance import Appearance
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
-    from workbench.evaluation.options import Begin
+    from workbench.evaluation.options import AppStart
     from workbench.tui.kit.actions import Situation
     from workbench.tui.kit.help import Sections
     from workbench.tui.kit.side_screen import SideScreen
@@ -110,7 +110,7 @@ class Workbench(StagedApp):
         clock: Callable[[], float] = time.monotonic,
         record: Path | None = None,
         history: Path | None = None,
-        begin: Begin | None = None,
+        begin: AppStart | None = None,
         look_on: int | None = None,
     ) -> None:
         self._parts: dict[Callable[[Workbench], Any], Any] = {}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
-from workbench.config.program import SERVED
+from workbench.config.program import SERVED_VARIABLE
 from workbench.dataclasses import dataclass
 
 LOCAL_PAINTS_PER_S = 20
@@ -87,7 +87,7 @@ IN_BROWSER = TerminalEnvironment(
 
 def terminal_environment(environment: Mapping[str, str], *, only_ascii: bool = False) -> TerminalEnvironment:
     """Return the terminal's capabilities according to environment variables. `only_ascii` forces ASCII."""
-    if SERVED in environment:
+    if SERVED_VARIABLE in environment:
         if not only_ascii:
             return IN_BROWSER
         return replace(IN_BROWSER, ascii=True)
@@ -159,7 +159,7 @@ def obstacle(environment: Mapping[str, str], *, reads: bool, writes: bool) -> st
 
     `reads` is whether standard input is a terminal, `writes` whether standard error is one."""
     # The app draws on standard error, so users can redirect standard output.
-    if SERVED in environment:
+    if SERVED_VARIABLE in environment:
         return None
     if not reads:
         return "standard input is not a terminal"

@@ -61,7 +61,7 @@ class SecretsFilter(LineFilter):
 
 def _covered(segments: list[Segment], text: str, finder: Finder) -> list[Segment]:
     signs = list(text)
-    _, places = finder.decided(text, 0, over=True)
+    _, places = finder.decided_part(text, 0, over=True)
     for first, last, name in places:
         for at, sign in enumerate(name[: last - first].ljust(last - first, "*"), first):
             # Each character is covered in its own width: two stars for two cells, nothing for width 0.

@@ -106,7 +106,7 @@ class ToolDrafter:
         answered = await self._results(asking)
         found = drafts_in(answered, [tool.name], by_name, before, self._program.secrets)
         if not found.kept:
-            raise NotDraftedError("; ".join(map(str, (*found.failed, *found.dropped))))
+            raise NotDraftedError("; ".join(map(str, (*found.failed, *found.rejected))))
         # Each draft is run several times and dropped if any run does not pass.
         runs = f"{counted(len(found.kept), 'draft')}, {counted(options.repeats, 'time')} each"
         announce(f"Running {runs}; {key_for('tools.draft')} stops it", "running", GLYPHS.running)
@@ -176,7 +176,7 @@ class _AfterScreen(QuestionScreen[Literal["add", "no"]]):
     DEFAULT_CSS = "_AfterScreen > Vertical { width: 116; }"
 
     def __init__(self, suite: OpenSuite, change: Restructured | None, came_of: Sequence[Drafts]) -> None:
-        dropped = list(chain.from_iterable(drafts.dropped for drafts in came_of))
+        dropped = list(chain.from_iterable(drafts.rejected for drafts in came_of))
         after = suite.document.text
         if change is not None:
             after = change.document.text

@@ -101,7 +101,7 @@ class ToolServers:
             return
         loop = asyncio.get_running_loop()
         # The future ends at the next change, in another thread. Then the next change is awaited.
-        future = self._watched[key] = serving.changed(server, status)
+        future = self._watched[key] = serving.wait_for_change(server, status)
 
         def on_done(done: Future[ServerStatus]) -> None:
             if not (done.cancelled() or loop.is_closed()):
