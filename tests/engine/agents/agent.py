@@ -237,8 +237,6 @@ class Agent:
                 os.kill(os.getpid(), signal.SIGKILL)
             case "hang":
                 CANCELLED.wait()
-                if words:
-                    Path(words[0]).write_text("cancelled", encoding="utf-8")
             case "flood":
                 for step in range(words[0]):
                     update("plan", entries=[{"content": f"step {step}", "status": "pending"}])
@@ -269,6 +267,10 @@ class Agent:
             if CANCELLED.is_set():
                 break
             self.act(action)
+        # The cancellation may come before the agent hangs.
+        for name, *words in actions:
+            if name == "hang" and words and CANCELLED.is_set():
+                Path(words[0]).write_text("cancelled", encoding="utf-8")
         reason = "cancelled" if CANCELLED.is_set() else self.stop
         send(id=number, result={"stopReason": reason, **self.answer})
 

@@ -339,7 +339,9 @@ def test_a_flood_beyond_the_limit_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_temporary_folder: Path
 ) -> None:
     monkeypatch.setattr(agent_model, "MAX_AGENT_ITEMS", Limit(500, "more than {limit} messages of its agent"))
-    assert "more than 500 messages of its agent" in error_of(run_of(tmp_path, ["flood", 3_000], ["say", "alive"]))
+    finish = run_of(tmp_path, ["flood", 3_000], ["say", "alive"]).finish
+    assert finish is not None
+    assert (finish.reason, finish.error) == ("sent too much", "more than 500 messages of its agent")
     assert not [*own_temporary_folder.iterdir()]
 
 
