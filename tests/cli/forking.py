@@ -261,12 +261,8 @@ def _end(run: Callable[[], int]) -> None:
     """Run a program to its end, with all that Python does there but taking modules apart."""
     code: Any = 1
     try:
-        code = run()
-    except SystemExit as exit_:
-        code = exit_.code or 0
+        code = code_of(run)
     finally:
-        if (error := sys.exception()) is not None:
-            sys.excepthook(type(error), error, error.__traceback__)
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
@@ -275,6 +271,18 @@ def _end(run: Callable[[], int]) -> None:
             except OSError:
                 code = 120
         os._exit(code)
+
+
+def code_of(run: Callable[[], int]) -> int:
+    """Run a program, and tell of an error as Python does. Returns its exit code."""
+    try:
+        return run()
+    except SystemExit as exit_:
+        code: Any = exit_.code or 0
+        return code  # type: ignore[no-any-return]
+    except BaseException as error:  # noqa: BLE001 (this is the end of the program)
+        sys.excepthook(type(error), error, error.__traceback__)
+        return 1
 
 
 def _import_all(package: str, but: tuple[str, ...] = ()) -> None:

@@ -19,6 +19,7 @@ from threading import Timer
 from typing import Any
 
 from tests.cli.forking import ForkedProgram
+from tests.cli.repeated import run_program
 
 COMMAND = [sys.executable, "-m", "workbench"]
 OK, QUALITY_MISSED, USAGE, INFRASTRUCTURE = range(4)
@@ -45,7 +46,10 @@ class Program:
         """Run to the end, without a terminal. `first` is Python to begin with, as for `ForkedProgram`."""
         with TemporaryFile("w+", encoding="utf-8") as output, TemporaryFile("w+", encoding="utf-8") as errors:
             streams = [_nothing(), output.fileno(), errors.fileno()]
-            code = ForkedProgram(words, streams, self.folder, self.environment, first=first).wait(60)
+            if first:
+                code = ForkedProgram(words, streams, self.folder, self.environment, first=first).wait(60)
+            else:
+                code = run_program(words, streams, self.folder, self.environment, 60)
             output.seek(0)
             errors.seek(0)
             return subprocess.CompletedProcess(["workbench", *words], code, output.read(), errors.read())
