@@ -111,7 +111,7 @@ class PairedReport(ReportModel):
     arguments_sentence: str | None = Field(
         None, description="the result of that test in a sentence; null if the shares are equal"
     )
-    difference_sentences: tuple[str, ...] = Field(description="the differences in sentences")
+    sizes: tuple[str, ...] = Field(description="the differences in sentences")
     sentence: str = Field(description="the result of the test on pass and fail in a sentence")
     score_sentence: str = Field(description="the result of the test on scores in a sentence")
 

@@ -400,6 +400,7 @@ def diff_report(
     changes = tuple(change_report(change, suites) for change in diff.changes)
     return DiffReport.made(
         diff,
+        as_before=diff.unchanged_cases,
         before=_compared(before),
         after=_compared(after),
         counts={kind: len(diff.of(kind)) for kind in CHANGE_KINDS},
