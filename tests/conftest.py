@@ -1,11 +1,13 @@
 """Nothing fails for being slow: how fast something is, is measured in `benchmarks/`. What properties are tested with is
 drawn anew every time, but in CI, where the same tree always gets the same answer; `--hypothesis-profile=thorough` tries
-ten times as much, and also the constants of the sources."""
+a hundred examples for six, and also the constants of the sources."""
 
 from __future__ import annotations
 
 import gc
+import itertools
 import os
+import re
 import signal
 import sys
 import warnings
@@ -26,7 +28,7 @@ from hypothesis.internal.constants_ast import Constants
 settings.register_profile(
     "thorough", derandomize="CI" in os.environ, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("ordinary", settings.get_profile("thorough"), max_examples=10)
+settings.register_profile("ordinary", settings.get_profile("thorough"), max_examples=6)
 settings.load_profile("ordinary")
 
 # A shell starts what is behind `&` with these ignored, which every program that a test starts would inherit.
@@ -47,6 +49,8 @@ providers._get_local_constants = _constants
 
 # Without bytecode, each worker would rewrite the asserts of every test file in every run: most of a collection.
 sys.dont_write_bytecode = False
+
+_numbers = itertools.count()
 
 # Almost everything that is made while tests are collected stays: looking for garbage among it finds none.
 gc.disable()
@@ -84,6 +88,15 @@ def _compile(files: Iterable[Path], config: pytest.Config) -> None:
 def _make_characters() -> None:
     with warnings.catch_warnings(action="ignore"):  # that it is slow while plugins are configured
         charmap.charmap()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the test's own. pytest's fixture looks through the folders of all tests before for a free number."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    path = tmp_path_factory.getbasetemp() / f"{name}_{next(_numbers)}"
+    path.mkdir(0o700)
+    return path
 
 
 def _forked(work: Callable[[], object]) -> int:

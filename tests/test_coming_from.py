@@ -18,6 +18,7 @@ from tests.cli.program import Program
 from tests.exchange.importers.samples import SAMPLES
 from tests.exchange.importers.test_dimensions import SYSTEM, made_of
 from tests.grading.test_document import graded
+from tests.tables import each_row
 from workbench.config.secrets import Secrets
 from workbench.exchange.importers.forms import format_of, forms_that_fit
 from workbench.exchange.importers.import_files import ImportOptions, import_file
@@ -51,7 +52,7 @@ def test_the_cases_of_all_sections_pass_on_offline(tmp_path: Path) -> None:
     assert done.returncode == 0 and f"{len(COMING)} runs: {len(COMING)} passed" in done.stdout, done.stdout
 
 
-@pytest.mark.parametrize("system", COMING)
+@each_row("system", COMING)
 def test_the_run_of_a_section_scores_what_it_says(system: str) -> None:
     text = COMING[system]
     (case,) = CASE.findall(text)
@@ -85,7 +86,7 @@ THEIRS = {
 }
 
 
-@pytest.mark.parametrize("system", COMING)
+@each_row("system", COMING)
 def test_each_value_of_their_example_stands_in_ours(system: str) -> None:
     ((language, example),) = THEIRS[system]
     (ours,) = CASE.findall(COMING[system])

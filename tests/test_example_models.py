@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
+from tests.tables import each_row
 from workbench.config.models import EXAMPLE_MODELS
 
 ROOT = Path(__file__).parents[1]
@@ -28,7 +27,7 @@ def named(text: str) -> set[str]:
     return set(NAMES.findall(text))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     ["gpt-4o-mini", "gpt-5", "gpt-4.1-mini", "o3-mini", "claude-3-5-sonnet", "claude-opus-4.5", "gemini-2.5-pro"],
 )

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import each_row
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 ALL_PAGES = [*sorted(ROOT.glob("*.md")), *PAGES]
@@ -28,7 +30,7 @@ def anchors_of(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@each_row("page", ALL_PAGES)
 def test_every_link_leads_somewhere(page: Path) -> None:
     for link in links_of(page):
         path, _, anchor = link.partition("#")

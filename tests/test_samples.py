@@ -12,6 +12,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.programs import begin, program_of
+from tests.tables import each_row
 from workbench.config.folders import bundled
 from workbench.engine.events import BatchDone, BatchEvent, RunDone
 from workbench.engine.plan import ExecutionRules, plan_runs
@@ -96,7 +97,7 @@ def test_there_are_the_samples_that_the_documentation_names() -> None:
     ]
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@each_row("file", FILES)
 def test_a_sample_loads_without_a_problem_and_explains_itself(file: Path) -> None:
     loaded = load_suite(file)
     assert loaded.problems == ()
@@ -104,7 +105,7 @@ def test_a_sample_loads_without_a_problem_and_explains_itself(file: Path) -> Non
     assert loaded.suite is not None and loaded.suite.description
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     [
         "weather",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
+from tests.tables import each_row
 from workbench.analysis.audit.audit import audit_suite
 from workbench.analysis.audit.contradictions import AuditFinding
 from workbench.suite.model import Suite
@@ -35,7 +34,7 @@ def findings(args: dict[str, Any], **grading: Any) -> list[AuditFinding]:
     return list(audit_suite(suite, {}).findings)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "args",
     [
         {"lines": {"same_elements": [{"has_fields": {"sku": {"prefix": "A"}, "qty": {"range": [2, 3]}}}]}},
@@ -51,7 +50,7 @@ def test_an_exact_agent_meets_nested_checks(args: dict[str, Any]) -> None:
     assert kinds == set()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("args", "message"),
     [
         ({"notes": {"each_element": {"contains": ""}}}, 'each element containing "": no value that the schema allows'),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.tables import each_row
 from workbench.analysis.audit.audit import audit_suite
 from workbench.analysis.audit.contradictions import ToolTable, contradiction_findings
 from workbench.suite.model import Suite
@@ -191,6 +192,6 @@ SOUND: dict[str, Suite] = {
 }
 
 
-@pytest.mark.parametrize("name", SOUND)
+@each_row("name", SOUND)
 def test_a_sound_suite_raises_no_alarm(name: str) -> None:
     assert warnings_of(SOUND[name]) == []

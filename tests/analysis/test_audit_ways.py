@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.analysis.test_audit import found, unnoticed
+from tests.tables import each_row
 
 DUNE: dict[str, Any] = {"tool": "search", "args": {"query": "dune"}, "only_args": True}
 DELETE: dict[str, Any] = {"tool": "delete", "args": {"id": "1"}, "only_args": True}
@@ -29,7 +30,7 @@ STRONG: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("case", list(STRONG.values()), ids=list(STRONG))
+@each_row("case", list(STRONG.values()))
 def test_a_case_that_no_nearly_exact_agent_passes_is_left_alone(case: dict[str, Any]) -> None:
     written = {key: value for key, value in {**STRICT, **case}.items() if value is not None}
     grading = {"by": "trajectory"}

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from workbench.analysis.batch_diff import CHANGE_KINDS, batch_diff
 from workbench.analysis.measures import SCORE
 from workbench.grading.run_summary import RunSummary
@@ -104,7 +105,7 @@ def test_every_case_of_either_batch_is_accounted_for_once(before: list[RunSummar
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after", "kind", "sentence"),
     [
         (

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analysis.cells import FIGURES, column, ran
+from tests.tables import each_row
 from workbench.analysis.batch_diff import batch_diff
 from workbench.analysis.comparison import cell_of, cells_of, model_totals, scores_differ
 from workbench.analysis.side_by_side import cells_differ as cells_differ
@@ -134,7 +135,7 @@ def test_tokens_and_cost_are_of_all_runs_and_what_is_unknown_is_said() -> None:
     assert (totals.cost_usd, totals.runs_of_unknown_cost) == (0.5, 1)
 
 
-@pytest.mark.parametrize(("one", "other", "differ"), SCORES)
+@each_row(("one", "other", "differ"), SCORES)
 def test_scores_differ_where_a_person_sees_it_whatever_compares_them(one: float, other: float, differ: bool) -> None:
     before, after = ran(Status.FAILED, one), replace(ran(Status.FAILED, other), model="b")
     assert scores_differ(one, other) == scores_differ(other, one) == differ

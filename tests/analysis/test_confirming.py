@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analysis.regressions import regression, told
+from tests.tables import each_row
 from workbench.analysis.confirmation import (
     MAX_RERUNS,
     Confirmation,
@@ -27,7 +28,7 @@ def after(reruns: str, among: int, typical: float = 0.8) -> Confirmation | None:
     return evidence.decided
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reruns", "among", "outcome"),
     [
         ("fff", 1, "confirmed"),
@@ -73,7 +74,7 @@ def test_no_rerun_is_made_that_a_decision_would_make_needless(reruns: list[bool]
         evidence.add(good=good)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("failed", "graded", "among", "confirms"),
     [(3, 3, 3, True), (3, 3, 4, False), (5, 5, 30, True), (4, 4, 30, False), (5, 6, 15, True), (5, 6, 16, False)],
 )

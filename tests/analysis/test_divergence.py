@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analysis.drawn_runs import asked, call, run, trajectories
+from tests.tables import each_row
 from workbench.analysis.alignment import Difference, first_difference
 from workbench.trajectory.events import JsonValue, ResultReceived, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
@@ -16,7 +17,7 @@ from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 LIGHTS, TV = call("set_lights", room="hall"), call("set_tv", power="off")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("origin", "fork", "where", "sentence"),
     [
         (

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from workbench.analysis.statistics import (
     SIGNIFICANCE_LEVEL,
     adjusted_to_test,
@@ -25,7 +26,7 @@ SCORES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0]), min_size=1, max_s
 OFF = 5e-7
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "bounds"),
     [
         ([1.0] * 10, (0.741134, 1.0)),
@@ -110,7 +111,7 @@ def test_what_is_no_share_has_none(good: int, of: int) -> None:
         share_interval(good, of)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("counts", "comparisons", "bounds"),
     [
         ((7, 2, 52), 1, (-0.020156, 0.223143)),

@@ -3,9 +3,8 @@
 from dataclasses import replace
 from typing import get_args
 
-import pytest
-
 from tests.results import result
+from tests.tables import each_row
 from workbench.analysis.measures import (
     COST,
     DECIDING_MEASURES,
@@ -26,7 +25,7 @@ from workbench.suite import rules
 from workbench.suite.grading_model import ComparedBy, Gate
 
 
-@pytest.mark.parametrize("name", [*rules.MEASURES, "response.polite"])
+@each_row("name", [*rules.MEASURES, "response.polite"])
 def test_every_measure_of_suites_has_all_its_parts(name: str) -> None:
     measure = measure_of(name)
     assert measure.name == name and measure.title
@@ -43,7 +42,7 @@ def test_the_measures_of_every_run_are_those_that_suites_name_first() -> None:
     assert all(each.is_worse(1.0) for each in PARETO_MEASURES)
 
 
-@pytest.mark.parametrize("measure", dict.fromkeys((*MEASURES.values(), *PAIRED_MEASURES)), ids=lambda each: each.name)
+@each_row("measure", dict.fromkeys((*MEASURES.values(), *PAIRED_MEASURES)))
 def test_every_measure_of_all_suites_is_pooled_tested_and_worded(measure: Measure) -> None:
     totals, nothing = totals_of([result(Status.PASSED, 0.5, cost_usd=0.25)]), totals_of([])
     assert (measure.is_worse(-0.25), measure.is_worse(0.25)) in ((True, False), (False, True))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.analysis.cells import column, columns, ran
 from tests.effort import examples
+from tests.tables import each_row
 from workbench.analysis.comparison import Cell, cell_of
 from workbench.analysis.measures import PAIRED_MEASURES, PASS_RATE, SCORE, VALID_ARGUMENTS
 from workbench.analysis.paired import MAX_MORE_CASES, PairedComparison, compare_pairs, compare_with_first
@@ -112,7 +113,7 @@ def test_cases_alike_in_pass_and_fail_may_have_another_score() -> None:
     assert compare_pairs(second, first).other_scores == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("found", "sentence"),
     [
         (

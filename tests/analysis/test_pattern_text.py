@@ -6,10 +6,11 @@ import re
 
 import pytest
 
+from tests.tables import each_row
 from workbench.checks.patterns import matching_text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "pattern",
     [
         "^acc-[0-9]{3}$",

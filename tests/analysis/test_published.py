@@ -6,9 +6,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from tests.results import result
+from tests.tables import each_row
 from workbench.analysis.published_reports import PublishedReport, printed_latency, published_reports, system_of
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, StepGrade
 from workbench.grading.run import GRADERS_BY_NAME
@@ -165,7 +164,7 @@ def test_toolvaluator_s_chains_are_counted_with_their_steps() -> None:
     assert both.headline.startswith("overall score 0.750 of 1 example and 1 chain of 2 steps")
 
 
-@pytest.mark.parametrize("number", [*range(1, 45), 100, 1000])
+@each_row("number", [*range(1, 45), 100, 1000])
 def test_toolvaluator_s_percentiles_are_shown_where_there_are_enough_values_and_in_their_order(number: int) -> None:
     latency = printed_latency([float(each**2) for each in range(number)])
     assert latency.has_percentiles is ("p95" in str(latency)) is (number >= 20)

@@ -10,6 +10,7 @@ import pytest
 from tests.analysis.runs import graded
 from tests.grading.cases import call, case_of
 from tests.results import result
+from tests.tables import each_row
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.analysis.gates import AggregateGate, AggregateResult, aggregates_of, gates_of, quality_of
 from workbench.grading.grade import RunResult
@@ -121,7 +122,7 @@ FAILED_BESIDE_THE_SCORE: dict[str, tuple[dict[str, Any], list[CallSpec], float |
 QUANTITY = {"fail_on_tool_call_quantity": False, "fail_on_tool_selection": False}
 
 
-@pytest.mark.parametrize("why", FAILED_BESIDE_THE_SCORE)
+@each_row("why", FAILED_BESIDE_THE_SCORE)
 def test_a_run_that_failed_beside_its_score_counts_0_where_something_is_demanded(why: str) -> None:
     demands, calls, score = FAILED_BESIDE_THE_SCORE[why]
     fields = {"name": "bad", **demands}
@@ -152,7 +153,7 @@ def test_a_run_that_failed_beside_its_score_counts_0_where_something_is_demanded
     assert plain(demand.line) == "All of Files: score, 2 runs (1 failed run counts 0): mean 0.50"
 
 
-@pytest.mark.parametrize("why", FAILED_BESIDE_THE_SCORE)
+@each_row("why", FAILED_BESIDE_THE_SCORE)
 def test_an_aggregate_over_a_published_metric_is_that_metric_and_excuses_no_other_failure(why: str) -> None:
     demands, calls, score = FAILED_BESIDE_THE_SCORE[why]
     fields = {"name": "bad", **demands}

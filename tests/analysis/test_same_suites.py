@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.tables import each_row
 from workbench.history.records import SuiteRef, same_suites
 
 
@@ -16,7 +15,7 @@ def suites(*files: str) -> list[SuiteRef]:
     return refs
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("earlier", "later", "same"),
     [
         (["/a s.toml"], ["/a s.toml"], {"/a/s.toml": "/a/s.toml"}),
@@ -26,15 +25,6 @@ def suites(*files: str) -> list[SuiteRef]:
         (["/a s.toml", "/b s.toml"], ["/a s.toml"], {}),
         (["/a s.toml"], ["/b s.toml", "/c s.toml"], {}),
         (["/a s.toml", "/a t.toml"], ["/b t.toml", "/b s.toml"], {"/a/s.toml": "/b/s.toml", "/a/t.toml": "/b/t.toml"}),
-    ],
-    ids=[
-        "the same file",
-        "another checkout",
-        "its text changed while the batch went on",
-        "another path",
-        "at two places before",
-        "at two places later",
-        "two suites of another checkout",
     ],
 )
 def test_which_suite_is_the_same(earlier: list[str], later: list[str], same: dict[str, str]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.analysis.cells import column, ran
+from tests.tables import each_row
 from workbench.analysis.comparison import cell_of, cells_of
 from workbench.analysis.side_by_side import cells_differ, compare_cells
 from workbench.grading.status import Status
@@ -67,7 +68,7 @@ def test_models_are_held_against_each_other_on_the_cases_that_all_of_them_have()
     assert [(each.graded, each.mean_score) for each in comparison.on_same_cases] == [(1, 1.0), (1, 1.0), (0, None)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("failing", "text"),
     [
         ({"a": "", "b": ""}, None),  # of two models, the test of the pair says it

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from workbench.analysis import statistics
 from workbench.analysis.statistics import SIGNIFICANCE_LEVEL, bonferroni, mcnemar, permutation
 from workbench.numerals import p_text
@@ -156,7 +157,7 @@ def test_one_of_several_tests_is_adjusted_for_their_number() -> None:
     assert (bonferroni(0.4, 3), bonferroni(0.03, 1), bonferroni(0.03, 0)) == (1.0, 0.03, 0.03)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("p", "text"),
     [
         (0.1796875, "p = 0.18"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import each_row
 from workbench.analysis.tool_lint import (
     LARGE_OFFER_TOKENS,
     LARGE_TOOL_TOKENS,
@@ -61,7 +62,7 @@ def test_a_tool_that_is_as_it_should_be_has_no_findings() -> None:
     assert found(tool(required=["city"]), letter, ToolDefinition("ping", "Answers if the server is there.")) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("bad", "expected"),
     [
         (tool(description=" "), ("no description", "")),
@@ -205,7 +206,7 @@ def test_all_tools_together_may_be_too_large() -> None:
     assert LARGE_OFFER_TOKENS < 10 * 700 * 5 / 4 + 1_000
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("schema", "text"),
     [
         ({"type": ["string", "null"]}, "string|null"),

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.results import result
+from tests.tables import each_row
 from workbench.analysis.totals import nearest_rank, totals_of
 from workbench.grading.status import Status
 from workbench.trajectory.events import Usage
@@ -64,7 +65,7 @@ def test_nothing_graded_has_no_mean_no_rate_and_no_latency() -> None:
     assert (totals.mean_score, totals.pass_rate, totals.latency, totals.usage) == (None, None, None, None)
 
 
-@pytest.mark.parametrize(("percent", "expected"), [(0, 15), (5, 15), (30, 20), (40, 20), (50, 35), (95, 50), (100, 50)])
+@each_row(("percent", "expected"), [(0, 15), (5, 15), (30, 20), (40, 20), (50, 35), (95, 50), (100, 50)])
 def test_percentiles_by_nearest_rank(percent: float, expected: float) -> None:
     assert nearest_rank([15, 20, 35, 40, 50], percent) == expected
 

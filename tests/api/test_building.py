@@ -12,6 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 import workbench
+from tests.tables import each_row
 from workbench import checks
 from workbench.checks import any_of, contains, equals_null, has_fields, has_length, near, one_of, present, same_elements
 from workbench.checks.check import CHECK_CLASSES, read_check
@@ -170,7 +171,7 @@ def test_a_problem_names_the_suite_and_the_case(folder: Path) -> None:
         suite.save("docs.toml")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "message"),
     [
         (lambda: workbench.evaluate(docs().cases), r"is one case: give its suite, for example"),  # type: ignore[arg-type]
@@ -317,7 +318,7 @@ WRITTEN = [
 ]
 
 
-@pytest.mark.parametrize(("made", "written"), WRITTEN)
+@each_row(("made", "written"), WRITTEN)
 def test_a_check_function_returns_the_check_as_a_suite_writes_it(made: object, written: object) -> None:
     assert made == written
     assert read_check(made).as_written()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import workbench
+from tests.tables import each_row
 from workbench import AgentRun, agents
 from workbench.providers.function import external_run_of_agent
 from workbench.trajectory.external_run import ExternalRun
@@ -192,7 +193,7 @@ class Rain:
     city: str
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("run", "then"),
     [
         pytest.param(

@@ -15,6 +15,7 @@ from tests.authoring.edited import EditedCase
 from tests.authoring.test_accept import CASE, HEAD, ran
 from tests.effort import examples
 from tests.strategies import json_values
+from tests.tables import each_row
 from tests.trajectories import CallSpec
 from workbench.authoring.accept import RunToAccept, accept_run, accept_runs, proposal_for_all
 from workbench.authoring.document import Document
@@ -60,7 +61,7 @@ def args_of(*calls: dict[str, Any], by: str = "critics") -> Any:
     return call.get("args")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "check"),
     [
         (["Oslo", "Oslo", "Oslo"], "Oslo"),
@@ -111,7 +112,7 @@ def tools_of(case: dict[str, Any], key: str) -> list[Any]:
     return [[each["tool"] for each in item["any_order"]] if "any_order" in item else item["tool"] for item in case[key]]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("runs", "key", "tools"),
     [
         ([ran([A], [B]), ran([A], [B])], "ordered", ["a", "b"]),

@@ -11,6 +11,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
+from tests.tables import each_row
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.open_suite import OpenSuite
 from workbench.suite.suite_file import SuiteFile, parse_suite, reparse
@@ -189,7 +190,7 @@ def test_a_text_that_is_not_toml_survives_what_is_done_to_other_cases(
     assert not document.is_sound
 
 
-@pytest.mark.parametrize("block", NOT_BLOCKS)
+@each_row("block", NOT_BLOCKS)
 def test_the_problem_of_a_text_that_is_not_toml_stands_in_it_and_those_below_move_with_it(block: str) -> None:
     suite = OpenSuite(parse_suite(HEADS[0] + "\n" + BLOCKS[0] + "\n" + BLOCKS[3] + AFTER[2], PATH))
     before = {problem.message: problem.line for problem in suite.file.problems if problem.where != "cases[0]"}

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from workbench.authoring.document import Document
 from workbench.authoring.merge import Merged, Side, merge, news
 from workbench.suite.suite_file import parse_suite
@@ -150,7 +151,7 @@ def test_parts_that_share_a_name_or_have_none_are_known_by_what_they_say(part: s
     assert merge(base, mine, theirs) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("after", "said"),
     [
         (SUITE.replace("Open them.", "Open all."), "1 case changed"),

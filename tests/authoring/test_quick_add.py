@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from tests.tui.apps import SMART_HOME
 from workbench.authoring.form.typed import CellError
 from workbench.authoring.open_suite import OpenSuite
@@ -102,7 +103,7 @@ EXPECTED_LIGHTS = {"tool": "set_lights", "args": {"room": "hall", "brightness": 
 EXPECTED_TV = {"tool": "set_tv", "args": {"power": "on"}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "runs", "keys"),
     [
         ("calls expected", [run_of((LIGHTS,))], {"ordered": [EXPECTED_LIGHTS]}),
@@ -113,7 +114,6 @@ EXPECTED_TV = {"tool": "set_tv", "args": {"power": "on"}}
         ("no call", [run_of((LIGHTS,))], {"expect_no_calls": True}),
         ("chain", [run_of((LIGHTS, TV), (TV,))], {"steps": [{"user": "Dim it", **EXPECTED_LIGHTS}, EXPECTED_TV, {}]}),
     ],
-    ids=["one", "one answer", "any order", "differing models", "none", "no call", "chain"],
 )
 def test_the_expectation_fits_the_runs(kind: Kind, runs: list[Trajectory], keys: object) -> None:
     case = question_of(kind, *runs).case

@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from tests.bfcl.rows import SAMPLES, Sample
 from tests.effort import examples
 from tests.exchange.importers.samples import as_lines
 from tests.suite.examples import parsed
+from tests.tables import each_row
 from tests.trajectories import trajectory_of
 from workbench.config.secrets import Secrets
 from workbench.exchange.importers.conversations import Imported, ImportedCase
@@ -83,7 +83,7 @@ def _mixed_numbers(value: Any) -> bool:
     return isinstance(value, float) and (value.is_integer() if math.isfinite(value) else True)
 
 
-@pytest.mark.parametrize("number", range(len(SAMPLES)), ids=lambda number: SAMPLES[number].row["id"])
+@each_row("number", range(len(SAMPLES)))
 def test_every_answer_that_is_accepted_passes(number: int) -> None:
     sample = SAMPLES[number]
     made: list[Made] = [("anything", {})] if sample.category == "relevance" else calls_of(sample)

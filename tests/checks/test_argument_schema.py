@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.tables import each_row
 from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError, argument_problems
 from workbench.trajectory.events import JsonValue
 
@@ -27,7 +28,7 @@ def test_every_problem_is_named_with_its_place() -> None:
     assert argument_problems({"to": ["Ann", 5]}, SCHEMA) == ("args.to[1]: 5 is not of type 'string'",)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "found"),
     [
         ({}, [("a", "required"), ("b", "required")]),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from workbench.checks.clock import Clock, RelativeTime, clock_at, date_or_time_text, fixed_clock, relative_time
 
 BERLIN = "2026-06-09T10:00 Europe/Berlin"
@@ -26,7 +27,7 @@ def clock_of(text: str) -> Clock:
     return found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("clock", "text", "expected"),
     [
         (BERLIN, "today", ["2026-06-09T00:00+02:00"]),
@@ -61,12 +62,12 @@ def test_relative_times(clock: str, text: str, expected: list[str]) -> None:
 NOT_RELATIVE = ["", "Today", "tomorrow", "today+1h", "today+1d 25:00", "now 15:00", "today 15", "now+1y", "now+.5h"]
 
 
-@pytest.mark.parametrize("text", NOT_RELATIVE)
+@each_row("text", NOT_RELATIVE)
 def test_texts_that_are_no_relative_time(text: str) -> None:
     assert relative_time(text) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "message"),
     [
         ("Berlin", "there is no time zone 'Berlin': did you mean Europe/Berlin?"),

@@ -2,17 +2,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import CHECK, checks, json_values
+from tests.tables import each_row
 from workbench.checks.check import Check, describe
 from workbench.checks.values import SHOWN_CELLS, cut, describe_value
 from workbench.trajectory.events import JsonValue
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "shown"),
     [
         ("on", '"on"'),

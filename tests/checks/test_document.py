@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.strategies import CHECK
+from tests.tables import each_row
 from workbench.analysis.causes import ADVICE, CAUSES
 from workbench.checks.check import CHECK_CLASSES, Check, evaluate
 from workbench.grading.status import Status
@@ -25,7 +26,7 @@ def written(check: str) -> Check:
     return CHECK.validate_python(tomllib.loads(f"check = {check}")["check"])
 
 
-@pytest.mark.parametrize(("check", "value", "holds", "score"), EXAMPLES)
+@each_row(("check", "value", "holds", "score"), EXAMPLES)
 def test_an_example_is_true(check: str, value: str, holds: str, score: str) -> None:
     verdict = evaluate(written(check), json.loads(value))
     assert verdict.holds is (holds == "yes")

@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from tests.grading.cases import call, case_of
 from tests.strategies import checks, json_values
+from tests.tables import each_row
 from tests.trajectories import trajectory_of
 from workbench.checks import element_kinds
 from workbench.checks.check import CHECK_CLASSES, OPTION_NAMES, CheckBase, describe, evaluate, read_check
@@ -30,7 +31,7 @@ def check(text: str) -> CheckBase:
     return read_check(tomllib.loads(f"check = {text}")["check"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value", "score", "note"),
     [
         ('{ same_elements = ["a", "b"] }', ["b", "a"], 1, None),

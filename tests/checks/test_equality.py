@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 
 from tests.strategies import CHECK, is_finite, json_values
+from tests.tables import each_row
 from workbench.checks.value_kinds import Equals
 from workbench.checks.values import json_equal
 from workbench.trajectory.events import JsonValue
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("left", "right"),
     [
         (5, 5.0),
@@ -27,7 +28,7 @@ def test_values_that_json_does_not_tell_apart_are_equal(left: JsonValue, right: 
     assert json_equal(right, left)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("left", "right"),
     [
         (1, True),

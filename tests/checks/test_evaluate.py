@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import CHECK, checks, json_values
+from tests.tables import each_row
 from workbench.checks.check import (
     Check,
     CheckContext,
@@ -39,7 +40,7 @@ def verdict_of(written: Any, value: JsonValue) -> CheckVerdict:
     return evaluate(CHECK.validate_python(written), value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "value"),
     [
         (5, 5.0),
@@ -71,7 +72,7 @@ def test_a_check_holds(written: Any, value: JsonValue) -> None:
     assert verdict.score >= 0.8
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "value", "note"),
     [
         (1, True, "not equal"),
@@ -263,7 +264,7 @@ def test_a_value_is_of_its_type_and_of_no_other(value: JsonValue) -> None:
         assert held == {own} | ({"number"} if own == "integer" else set())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "value", "holds"),
     [
         ("New York, NY", "new york ny", True),
@@ -318,7 +319,7 @@ def test_one_of_any_of_and_all_of_accept_the_same_values_under_every_rule(
         assert evaluate(CHECK.validate_python(written), value, equal=equal).holds is holds
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("returned", "verdict"),
     [
         (True, (1.0, True, "")),
@@ -335,7 +336,7 @@ def test_a_function_returns_a_score_or_a_verdict_with_its_reason(returned: objec
     assert (found.score, found.holds, found.note) == verdict
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("returned", "why"),
     [
         (0.5, "for a score, write `at_least`"),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from workbench.checks.check import CHECK_CLASSES, OPTION_NAMES, describe, evaluate, read_check
 from workbench.checks.structure_kinds import HasFields
 from workbench.suite.render import to_toml_data
@@ -25,7 +26,7 @@ def check(text: str) -> Any:
     return read_check(tomllib.loads(f"check = {text}")["check"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value", "note"),
     [
         ('{ has_fields = { query = { contains = "hoodie" }, pagination.limit = { range = [1, 9] } } }', BLACK, None),
@@ -107,7 +108,7 @@ user = "Find it."
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expected", "problem"),
     [
         (
@@ -143,7 +144,7 @@ def test_a_mistake_in_a_check_of_fields_is_named_at_its_place(expected: str, pro
     assert bool(found) is bool(problem)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("response", "problem"),
     [
         ('{ has_fields = { contains = "x" } }', ""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.tables import each_row
 from workbench.checks.patterns import expanded_size, repeats_ambiguously
 
 AMBIGUOUS = [
@@ -55,12 +56,12 @@ USUAL = [
 ]
 
 
-@pytest.mark.parametrize("pattern", AMBIGUOUS)
+@each_row("pattern", AMBIGUOUS)
 def test_a_repetition_that_fits_in_several_ways_is_found(pattern: str) -> None:
     assert repeats_ambiguously(pattern)
 
 
-@pytest.mark.parametrize("pattern", USUAL)
+@each_row("pattern", USUAL)
 def test_usual_patterns_are_not_taken_for_one(pattern: str) -> None:
     assert not repeats_ambiguously(pattern)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from workbench.checks.schemas import plainly_accepts, validator_of
 
 _NAMES = st.sampled_from(["a", "b", "red"])
@@ -61,7 +61,7 @@ SCHEMA: dict[str, object] = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "accepted"),
     [
         ({"to": ["Ann"]}, True),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.tables import each_row
 from workbench.checks.patterns import SearchError
 from workbench.checks.schemas import BrokenSchemaError, argument_problems, dangling_references, dialect_of, validator_of
 
@@ -15,7 +16,7 @@ LONG = "a" * 60 + "!"
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "schema",
     [
         {"properties": {"a": {"pattern": "^x"}}},
@@ -53,7 +54,7 @@ def test_a_search_that_takes_too_long_is_ended(schema: dict[str, Any], monkeypat
         list(validator_of(schema).iter_errors({"a": LONG, LONG: 1}))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("named", "draft"),
     [
         ("http://json-schema.org/draft-04/schema#", "draft-04"),
@@ -96,7 +97,7 @@ def test_arguments_are_checked_in_the_declared_dialect(
 GONE = {"$ref": "#/$defs/Gone"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("schema", "found"),
     [
         pytest.param({"properties": {"s": GONE}}, ["schema.properties.s"], id="a property"),

@@ -41,7 +41,12 @@ class _Process:
             self._process = ForkedProgram([], streams, ROOT, os.environ, run="tests.cli.repeated:serve")
 
     def run(
-        self, words: Sequence[str], streams: Sequence[int], folder: Path, environment: Mapping[str, str], timeout_s: float
+        self,
+        words: Sequence[str],
+        streams: Sequence[int],
+        folder: Path,
+        environment: Mapping[str, str],
+        timeout_s: float,
     ) -> tuple[int, bool]:
         """Run a program. Returns its exit code, and whether the process takes another one."""
         request = json.dumps([*map(list, (words, environment.items())), str(folder)]).encode()
@@ -98,8 +103,8 @@ def serve() -> int:
         time.tzset()
         os.chdir(folder)
         sys.argv = ["workbench", *words]
-        own = [open(0, encoding="utf-8", closefd=False), open(1, "w", encoding="utf-8", closefd=False)]  # noqa: PTH123, SIM115
-        own.append(open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False))  # noqa: PTH123, SIM115
+        own = [open(0, encoding="utf-8", closefd=False), open(1, "w", encoding="utf-8", closefd=False)]  # noqa: SIM115
+        own.append(open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False))  # noqa: SIM115
         sys.stdin, sys.stdout, sys.stderr = own
         with warnings.catch_warnings():
             code = code_of(main)
@@ -136,9 +141,9 @@ class _State:
         sys.path[:] = self._path
         sys.excepthook, threading.excepthook = self._hooks
         root = logging.getLogger()
-        for handler in list(root.handlers):
-            root.removeHandler(handler)
-            handler.close()
+        for kept in list(root.handlers):
+            root.removeHandler(kept)
+            kept.close()
         for cached in (files._from, files.repository_of):
             cached.cache_clear()
         return (
@@ -148,7 +153,6 @@ class _State:
             and not read_only._is_read_only
             and not any(map(self._is_of_a_test, set(sys.modules) - self._modules))
         )
-
 
     def _is_of_a_test(self, name: str) -> bool:
         file = getattr(sys.modules[name], "__file__", None)
@@ -165,5 +169,3 @@ def _has_children() -> bool:
     except ChildProcessError:
         return False
     return True
-
-

@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
+from tests.tables import each_row
 from workbench.analysis.over_time import StoredStatus, flaky_cases
 from workbench.grading.status import Status
 
@@ -25,7 +26,7 @@ def stored(*batches: tuple[Status, ...], content: str = "same") -> list[StoredSt
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("batches", "since"),
     [
         (((GOOD,), (GOOD,), (GOOD,)), None),

@@ -8,11 +8,12 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
+from tests.tables import each_row
 from workbench.cli.run_options import shard_in
 from workbench.evaluation.options import OptionsError
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("variables", "shard"),
     [
         ("SLURM_ARRAY_TASK_ID=3 SLURM_ARRAY_TASK_COUNT=20 SLURM_ARRAY_TASK_MIN=1", (3, 20)),
@@ -29,7 +30,7 @@ def test_a_scheduler_says_which_shard_this_is(variables: str, shard: tuple[int, 
     assert shard_in(dict(each.split("=") for each in variables.split())) == shard
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("variables", "why"),
     [
         ("", "finds no job number"),

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.tables import each_row
 from workbench.config.models import is_loopback
 
 
-@pytest.mark.parametrize(
-    "host", ["localhost", "api.localhost", "127.0.0.1:80", "127.8.9.1", "[::1]:80", "0.0.0.0", "[::]"]
-)
+@each_row("host", ["localhost", "api.localhost", "127.0.0.1:80", "127.8.9.1", "[::1]:80", "0.0.0.0", "[::]"])
 def test_this_machine_itself_is_loopback(host: str) -> None:
     assert is_loopback(f"http://{host}/v1")
 

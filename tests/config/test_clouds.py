@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from workbench.config.clouds import CLOUDS, CloudSettings, checked_label, is_own_address, place_of
 from workbench.config.model_book import ModelBook, ModelOptions
 from workbench.config.models import ConfigError, ModelSpec
@@ -318,7 +319,7 @@ def test_no_name_becomes_another_host_or_path(text: str) -> None:
     assert len(text) <= 63
 
 
-@pytest.mark.parametrize(
+@each_row(
     "url",
     [
         "http://bedrock-runtime.us-east-1.amazonaws.com",

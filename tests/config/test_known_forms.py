@@ -6,10 +6,10 @@ import json
 import pickle
 from time import process_time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from workbench.config.secrets import RedactedPieces, Secrets
 
 MIXED = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3hJ5kL7n"
@@ -75,7 +75,7 @@ ORDINARY = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "token"), SECRETS)
+@each_row(("name", "token"), SECRETS)
 def test_a_token_is_redacted_wherever_it_stands(name: str, token: str) -> None:
     secrets = Secrets()
     assert secrets.redact(token) == f"${name}"
@@ -89,7 +89,7 @@ def test_a_token_is_redacted_wherever_it_stands(name: str, token: str) -> None:
             assert secrets.json_may_contain(text)
 
 
-@pytest.mark.parametrize(("text", "shown"), PASSWORDS.items())
+@each_row(("text", "shown"), PASSWORDS.items())
 def test_the_password_of_any_address_is_redacted(text: str, shown: str) -> None:
     secrets = Secrets()
     assert secrets.redact(text) == secrets.redact(secrets.redact(text)) == shown
@@ -97,7 +97,7 @@ def test_the_password_of_any_address_is_redacted(text: str, shown: str) -> None:
     assert "pw@" not in secrets.redact(json.dumps(json.dumps({"a": text})))
 
 
-@pytest.mark.parametrize("text", ORDINARY)
+@each_row("text", ORDINARY)
 def test_ordinary_text_and_code_stay(text: str) -> None:
     secrets = Secrets()
     for each in (text, f"a {text} b", f'"{text}"', json.dumps({"a": text}), json.dumps(json.dumps(text))):
@@ -158,7 +158,7 @@ def test_what_a_suite_holds_is_the_users_own_but_no_value_that_was_added() -> No
 UNITS = ["-----BEGIN PRIVATE KEY-----", "https://u:", "https://u:p", "%3A%2F%2Fu%3A", "@x://u:", "a", "-", "-eyJ"]
 
 
-@pytest.mark.parametrize("unit", [*UNITS, "sk-", "xoxb-", "sk-proj-", "glpat-", "pypi-"])
+@each_row("unit", [*UNITS, "sk-", "xoxb-", "sk-proj-", "glpat-", "pypi-"])
 def test_no_text_takes_long(unit: str) -> None:
     secrets, text = Secrets(), unit * (100_000 // len(unit)) + "!"
     began_s = process_time()

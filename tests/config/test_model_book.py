@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from workbench.config.model_book import ModelBook, ModelOptions
 from workbench.config.models import ConfigError, JudgeChoice, ModelSpec, Price, UnknownModelError
 
@@ -32,7 +33,7 @@ def settings(folder: Path, text: str) -> Path:
 # Words that say it all
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "provider", "model", "base_url", "key"),
     [
         ("openai:gpt-4o-mini", "openai", "gpt-4o-mini", "https://api.openai.com/v1", "OPENAI_API_KEY"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.tables import each_row
 from workbench.config.passed_variables import add_passed, has_credentials, passed_variables, secret_parts
 from workbench.config.secrets import Secrets
 
@@ -27,7 +26,7 @@ def test_proxies_and_settings_of_package_managers_pass_and_nothing_else() -> Non
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "value"),
     [
         ("HTTPS_PROXY", "http://anna:pass@proxy.corp:3128"),
@@ -54,7 +53,7 @@ def test_a_user_a_password_or_a_token_is_held_back(name: str, value: str) -> Non
     assert passed_variables({name: value}) == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "value", "parts"),
     [
         ("HTTPS_PROXY", "http://proxy.corp:3128/", ["http://proxy.corp:3128", "proxy.corp"]),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from workbench.config.model_book import spec_from_text
 from workbench.config.models import ModelSpec
 from workbench.config.request_checks import checked_command, checked_headers, checked_query
@@ -50,7 +51,7 @@ def test_headers_that_are_accepted_can_be_sent(headers: dict[str, str]) -> None:
         assert line.isascii() and line.isprintable() and line.partition(":")[0].strip() == name != ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "value"),
     [
         ("x-portkey-config", "abc"),

@@ -15,6 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from tests.tables import each_row
 from workbench.config.secrets import RedactedPieces, Secrets
 
 
@@ -41,7 +42,7 @@ def test_what_is_no_value_is_no_secret_though_it_is_used_as_a_key(value: str, tm
     assert secrets_of(API_KEY=value, ROOT=str(tmp_path)).values == ()
 
 
-@pytest.mark.parametrize("value", ["abc", "8080", "production", "correcthorse", "/9j/4AAQSkZJRg", "zz-471", "12 34"])
+@each_row("value", ["abc", "8080", "production", "correcthorse", "/9j/4AAQSkZJRg", "zz-471", "12 34"])
 def test_what_was_really_used_is_secret_also_if_it_is_short_or_plain(value: str) -> None:
     assert secrets_of(DB_PASS=value).redact(f"It is {value}.") == "It is $DB_PASS."
 
@@ -54,7 +55,7 @@ def test_a_short_value_of_letters_and_digits_is_a_word_of_its_own() -> None:
     assert secrets_of(STAGE="dev").values == (), "three characters under a name that says nothing"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "value", "in_file", "in_environment"),
     [
         ("OPENAI_API_KEY", "sk-proj-abcdefghijkl", True, True),

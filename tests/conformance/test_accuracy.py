@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from tests.conformance.evalite import run_summary
 from tests.conformance.vectors_of import vectors_of
+from tests.tables import each_row
 from tests.trajectories import trajectory_of
 from workbench.analysis.published_reports import flexible_details, score_metadata
 from workbench.checks.check import Check
@@ -78,7 +79,7 @@ def grading_of(given: Mapping[str, Any]) -> Grading:
     return settings_of(suite, case_of(())).grading
 
 
-@pytest.mark.parametrize("vector", of_kind("tool_calls"))
+@each_row("vector", of_kind("tool_calls"))
 def test_calls_score_as_published(vector: Vector) -> None:
     given, expect = vector["input"], vector["expect"]
     if expect.get("raises"):

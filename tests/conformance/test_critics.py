@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from tests.conformance.vectors_of import vectors_of
 from tests.results import result
+from tests.tables import each_row
 from tests.trajectories import trajectory_of
 from workbench.analysis.published_reports import published_reports
 from workbench.checks.check import Check
@@ -107,7 +108,7 @@ def failure_of(reason: str) -> str | None:
     return rule if rule in ("quantity", "selection") else None
 
 
-@pytest.mark.parametrize("vector", of_kind("critic"))
+@each_row("vector", of_kind("critic"))
 def test_a_critic_scores_a_value_as_published(vector: Vector) -> None:
     given, expect = vector["input"], vector["expect"]
     check = check_of(given["critic"], given["expected"])
@@ -129,7 +130,7 @@ def weight_alone(check: Check) -> float:
     return NAMED_WEIGHTS[check.weight] if isinstance(check.weight, str) else check.weight
 
 
-@pytest.mark.parametrize("vector", of_kind("case"))
+@each_row("vector", of_kind("case"))
 def test_a_case_is_graded_as_published(vector: Vector) -> None:
     expect = vector["expect"]
     grade = grade_of(vector["input"])
@@ -178,7 +179,7 @@ def assert_argument(verdict: ArgumentVerdict, expected: Mapping[str, Any], criti
         assert verdict.holds is expected["match"]
 
 
-@pytest.mark.parametrize("vector", of_kind("weights"))
+@each_row("vector", of_kind("weights"))
 def test_weights_are_resolved_as_published(vector: Vector) -> None:
     if vector["expect"].get("raises"):
         with pytest.raises(ValidationError):
@@ -188,7 +189,7 @@ def test_weights_are_resolved_as_published(vector: Vector) -> None:
     assert resolve_weights([check.weight for check in checks]) == pytest.approx(vector["expect"]["weights"], abs=CLOSE)
 
 
-@pytest.mark.parametrize("vector", of_kind("tool_name"))
+@each_row("vector", of_kind("tool_name"))
 def test_tool_names_match_as_published(vector: Vector) -> None:
     assert same_tool(vector["input"]["expected"], vector["input"]["actual"]) is vector["expect"]["match"]
 
@@ -199,7 +200,7 @@ def test_what_the_published_system_refuses_no_suite_can_say(vector: Vector) -> N
         check_of(vector["input"]["critic"], 1)
 
 
-@pytest.mark.parametrize("vector", of_kind("multi_run"))
+@each_row("vector", of_kind("multi_run"))
 def test_several_runs_of_a_case_come_to_what_is_published(vector: Vector) -> None:
     given, expect = vector["input"], vector["expect"]
     if expect.get("raises"):

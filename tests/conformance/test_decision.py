@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.vectors_of import vectors_of
+from tests.tables import each_row
 from tests.trajectories import trajectory_of
 from workbench.analysis.gates import GateResult
 from workbench.analysis.published_reports import overall_score, printed_latency
@@ -64,7 +65,7 @@ def only_parts(grade: Grade) -> dict[str, float]:
     )
 
 
-@pytest.mark.parametrize("vector", of_kind("arguments"))
+@each_row("vector", of_kind("arguments"))
 def test_arguments_score_as_published(vector: Vector) -> None:
     given, expect = vector["input"], vector["expect"]
     expected, predicted = call_of("tool", given["expected"]), tool_call("tool", given["predicted"])
@@ -80,7 +81,7 @@ def test_arguments_score_as_published(vector: Vector) -> None:
     assert unexpected == expect["extra_keys"]
 
 
-@pytest.mark.parametrize("vector", of_kind("metric"))
+@each_row("vector", of_kind("metric"))
 def test_a_decision_scores_as_published(vector: Vector) -> None:
     example, prediction, expect = vector["input"]["example"], vector["input"]["prediction"], vector["expect"]
     called, tool = bool(prediction["should_call"]), prediction["tool_name"]
@@ -104,7 +105,7 @@ def test_a_decision_scores_as_published(vector: Vector) -> None:
         }
 
 
-@pytest.mark.parametrize("vector", of_kind("eval"))
+@each_row("vector", of_kind("eval"))
 def test_an_evaluation_scores_as_published(vector: Vector) -> None:
     given, expect = vector["input"], vector["expect"]
     grades = []
@@ -132,7 +133,7 @@ def test_latency_is_printed_as_published(vector: Vector) -> None:
     assert printed.max == pytest.approx(expect["max"], abs=PRINTED)
 
 
-@pytest.mark.parametrize("vector", of_kind("chain"))
+@each_row("vector", of_kind("chain"))
 def test_a_chain_scores_as_published(vector: Vector) -> None:
     given, expect = vector["input"], vector["expect"]
     if expect.get("raises"):

@@ -10,6 +10,7 @@ import pytest
 
 from tests.conformance.vectors_of import vectors_of
 from tests.results import result
+from tests.tables import each_row
 from tests.trajectories import trajectory_of
 from workbench.analysis.gates import quality_of
 from workbench.analysis.published_reports import FailureGroup, GradedTest, failure_analysis, graded_test, suite_report
@@ -125,7 +126,7 @@ def wanted_in(issues: Sequence[Mapping[str, Any]]) -> Counter[tuple[Any, ...]]:
     return wanted
 
 
-@pytest.mark.parametrize("vector", of_kind("case"))
+@each_row("vector", of_kind("case"))
 def test_a_case_is_graded_as_published(vector: Vector) -> None:
     expect = vector["expect"]
     grade = grade_of(vector["input"])
@@ -171,12 +172,12 @@ def test_a_suite_is_reported_as_published(vector: Vector) -> None:
     assert suite_report(graded_tests(vector["input"]["results"])) == vector["expect"]
 
 
-@pytest.mark.parametrize("vector", of_kind("analysis"))
+@each_row("vector", of_kind("analysis"))
 def test_failures_are_analysed_as_published(vector: Vector) -> None:
     assert failure_analysis(graded_tests(vector["input"]["results"])) == vector["expect"]
 
 
-@pytest.mark.parametrize("vector", of_kind("gate"))
+@each_row("vector", of_kind("gate"))
 def test_a_suite_s_gate_is_met_as_published(vector: Vector) -> None:
     given = vector["input"]
     runs = [
@@ -206,7 +207,7 @@ def test_every_vector_is_of_a_kind_that_is_tested() -> None:
 BOTH = {"all_of": [{"equals": "Hanoi"}, {"pattern": "^[A-Z]"}, {"one_of": ["Hanoi", "Hue", "Oslo", "hue"]}]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("check", "arguments", "parameters", "kinds"),
     [
         (BOTH, {"city": "Hanoi", "days": 1}, 1, []),
@@ -237,7 +238,7 @@ def test_a_required_value_and_its_validators_are_entries_of_their_own_as_publish
 LITERAL = [pytest.param(vector, id=vector["id"]) for vector in VECTORS if {"F2", "F3"} & {*vector.get("tags", ())}]
 
 
-@pytest.mark.parametrize("vector", LITERAL)
+@each_row("vector", LITERAL)
 def test_repeated_calls_count_as_published_where_that_is_asked_for(vector: Vector) -> None:
     literal = vector.get("literal", {})
     grade = grade_of(vector["input"], repeated_calls="as published")

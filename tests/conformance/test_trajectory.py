@@ -10,6 +10,7 @@ from typing import Any, get_args
 import pytest
 
 from tests.conformance.vectors_of import vectors_of
+from tests.tables import each_row
 from tests.trajectories import trajectory_of
 from workbench.analysis.gates import gate_holds, statistic
 from workbench.checks.check import CheckContext, CheckVerdict, Judge
@@ -116,7 +117,7 @@ def grade_of(given: Mapping[str, Any], case: Case) -> Grade:
     return grade_trajectory(case, rule, trajectory, context=CheckContext(judge=judge_of(given.get("judge"))))
 
 
-@pytest.mark.parametrize("vector", of_kind("matcher"))
+@each_row("vector", of_kind("matcher"))
 def test_a_matcher_holds_as_published(vector: Vector) -> None:
     given = vector["input"]
     single = {"tool": "tool", "arguments": [given["matcher"]]}
@@ -126,7 +127,7 @@ def test_a_matcher_holds_as_published(vector: Vector) -> None:
     assert (grade.verdict == Status.PASSED) is vector["expect"]["matches"]
 
 
-@pytest.mark.parametrize("vector", of_kind("trajectory"))
+@each_row("vector", of_kind("trajectory"))
 def test_a_trajectory_is_graded_as_published(vector: Vector) -> None:
     given, expect = vector["input"], vector["expect"]
     if expect.get("error") == "invalid_expectation":
@@ -169,7 +170,7 @@ def assert_lines(case: Case, grade: Grade, expect: Mapping[str, Any]) -> None:
     assert grade.numbers["unexpected"] == len(unexpected)
 
 
-@pytest.mark.parametrize("vector", of_kind("aggregate"))
+@each_row("vector", of_kind("aggregate"))
 def test_values_are_aggregated_as_published(vector: Vector) -> None:
     expect = vector["expect"]
     values = [float(value) for value in vector["input"]["values"] if value != "ignore"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.tables import each_row
 from workbench.engine.breakpoints import breakpoint_of, breakpoint_warning
 from workbench.trajectory.events import ToolDefinition
 
@@ -37,7 +38,7 @@ def test_what_may_never_hold_is_told(line: str, said: str) -> None:
     assert breakpoint_warning(breakpoint_of(line), [LIGHTS, OPEN, UNTOLD]) == said
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "error",

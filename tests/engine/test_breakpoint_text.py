@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.strategies import CHECK, checks
+from tests.tables import each_row
 from workbench.checks.check import Checks
 from workbench.checks.value_kinds import Range
 from workbench.engine.breakpoints import KINDS, BreakOn, Breakpoint, BreakpointError, breakpoint_line, breakpoint_of
@@ -32,7 +33,7 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("line", LINES)
+@each_row("line", LINES)
 def test_a_line_is_read_and_written_again_as_it_was(line: str) -> None:
     assert breakpoint_of(line) == LINES[line]
     assert breakpoint_line(LINES[line]) == line
@@ -89,7 +90,7 @@ def test_any_other_text_is_refused_in_words(text: str) -> None:
             assert breakpoint_of(breakpoint_line(read)) == read
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "said"),
     [
         ("", "column 1: there is no breakpoint here (write one of tool, error, failed-check, round, not-read-only)"),

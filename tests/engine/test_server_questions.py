@@ -14,6 +14,7 @@ import workbench
 from tests.engine.stepped import Does, Person
 from tests.programs import program_of
 from tests.quick import first_rows
+from tests.tables import each_row
 from workbench.engine.checkpoint import AnswerQuestion, Command, EditArguments, HoldPoint, SkipCall, refusal
 from workbench.engine.fork import Fork, ForkPoint, replayed_events
 from workbench.engine.plan import plan_runs, sends_same_requests
@@ -335,7 +336,7 @@ def test_servers_of_the_sdk_and_of_fastmcp_are_answered(tmp_path: Path, code: st
     assert result.trajectory.calls[0].result.content == content
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("server", "answers", "problem"),
     [
         ('roots = ["."]', "", 'servers[0].roots: are not declared to the server (write answers = ["roots"])'),

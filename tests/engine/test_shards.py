@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from workbench.engine.plan import PlannedShard, places_by_cost, places_in_turn, plan_runs, run_id_at
 from workbench.history.records import Outline, OutlinedRun, ShardRef
 from workbench.suite.suite_file import parse_suite
@@ -62,7 +63,7 @@ def test_an_outline_has_all_runs_of_a_plan_in_their_order() -> None:
     assert run_id_at("run-102", 1) == "run-102.2"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "[]",

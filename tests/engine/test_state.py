@@ -11,6 +11,7 @@ import pytest
 
 import workbench
 from tests.cli.program import Program
+from tests.tables import each_row
 from workbench.authoring.case_list import graded_alike
 from workbench.engine.plan import plan_runs, sends_same_requests
 from workbench.suite.suite_file import parse_suite
@@ -263,7 +264,7 @@ final = {{ state = [{{ tool = "get_order", result = 1 }}] }}
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "place", "message"),
     [
         (SERVERS.format(state=""), "servers[0].state", "but all runs share its state"),

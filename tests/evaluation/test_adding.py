@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from workbench.config.folders import Folders
 from workbench.config.models import PRESETS, ConfigError, ModelSpec, Preset, Price
 from workbench.config.program import Program, create_program
@@ -97,7 +98,7 @@ def test_what_is_wrong_is_told_field_by_field_and_never_quotes_a_key() -> None:
     assert "hidden" not in str(raised.value)
 
 
-@pytest.mark.parametrize("price", ["1", "1,2,3,4", "-1, 2", "nan, 1", "inf, 1", "1 2"])
+@each_row("price", ["1", "1,2,3,4", "-1, 2", "nan, 1", "inf, 1", "1 2"])
 def test_a_price_is_two_or_three_numbers(price: str) -> None:
     with pytest.raises(InvalidModelError, match="US dollars per million tokens"):
         TypedModel(model="m", name="m", price=price).spec()

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from tests.cli.program import Program
 from tests.schemas import schema_of, validator_of
 from tests.strategies import checks
 from tests.suite.test_suite_format_page import EXAMPLES
+from tests.tables import each_row
 from workbench.checks.check import Check
 from workbench.suite.expected_calls import ExpectedCall
 from workbench.suite.render import to_toml_data
@@ -43,7 +43,7 @@ def test_the_files_in_the_docs_are_these(tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.parametrize("file", SAMPLES, ids=lambda file: file.stem)
+@each_row("file", SAMPLES)
 def test_samples_fit(file: Path) -> None:
     assert problems(tomllib.loads(file.read_text(encoding="utf-8"))) == []
 
@@ -66,7 +66,7 @@ def with_key(place: tuple[str, ...]) -> dict[str, Any]:
     return suite
 
 
-@pytest.mark.parametrize("place", TABLES, ids=".".join)
+@each_row("place", TABLES)
 def test_no_table_takes_unknown_keys(place: tuple[str, ...]) -> None:
     assert any("no_such_key" in problem for problem in problems(with_key(place)))
 

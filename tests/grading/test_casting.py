@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import json_values
+from tests.tables import each_row
 from workbench.checks.check import EqualsRule, by_json, by_python, evaluate
 from workbench.checks.value_kinds import Equals
 from workbench.grading.critics import by_arcade_casting, by_casting
@@ -81,13 +82,13 @@ SAME: list[tuple[JsonValue, JsonValue, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("expected", "actual", "ours", "arcade"), DIFFERENT)
+@each_row(("expected", "actual", "ours", "arcade"), DIFFERENT)
 def test_where_our_casting_deviates(expected: JsonValue, actual: JsonValue, ours: bool, arcade: bool) -> None:
     assert by_casting(Equals(equals=expected), actual) is ours
     assert by_arcade_casting(Equals(equals=expected), actual) is arcade
 
 
-@pytest.mark.parametrize(("expected", "actual", "match"), [case for case in SAME if case[0] != "None"])
+@each_row(("expected", "actual", "match"), [case for case in SAME if case[0] != "None"])
 def test_where_both_rules_agree(expected: JsonValue, actual: JsonValue, match: bool) -> None:
     assert by_casting(Equals(equals=expected), actual) is match
     assert by_arcade_casting(Equals(equals=expected), actual) is match

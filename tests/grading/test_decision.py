@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.grading.cases import call, case_of
 from tests.strategies import checks, json_objects, json_values
+from tests.tables import each_row
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.decision import grade_decision
 from workbench.grading.grade import Grade
@@ -96,7 +97,7 @@ def test_the_arguments_that_a_call_of_another_tool_has_too_many_are_listed_too()
     assert [(verdict.argument, verdict.score) for verdict in line.arguments] == [("x", 1.0), ("y", -0.5)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("check", "value", "credit"),
     [
         ({"present": True}, None, 1),

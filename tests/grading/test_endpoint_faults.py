@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.tables import each_row
 from tests.trajectories import trajectory_of
 from workbench.analysis.failures import failures_of
 from workbench.analysis.totals import totals_of
@@ -127,7 +128,7 @@ def test_a_fault_fails_the_run_and_is_its_only_cause(
     assert totals_of([run]).endpoint_faults == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     "trajectory",
     [
         prompt_of(400),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.chains import chain_run
 from tests.grading.cases import call
+from tests.tables import each_row
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.dimensions import SHARES
 from workbench.grading.explanation import (
@@ -188,7 +189,7 @@ def test_what_a_line_earned_comes_of_its_own_formula(run: Run, grading: dict[str
 ONE = {"ordered": [call("a", {"x": 1})]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("grader", "case", "calls", "options", "said"),
     [
         ("critics", ONE, [], {}, "fail_on_tool_call_quantity: 1 expected, 0 made, so the score is 0"),

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.grading.cases import call, case_of
+from tests.tables import each_row
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.analysis.audit.audit import audit_suite
 from workbench.checks.patterns import CheckError
@@ -73,7 +74,7 @@ def test_changes_are_met_by_the_calls_that_succeeded_whatever_their_order(
     assert all(issue.decides for issue in issues)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("made", "kinds"),
     [
         ([("pay", {"a": 2}, True)], ["wrong change"]),
@@ -89,7 +90,7 @@ def test_each_difference_has_its_issue(made: list[Made], kinds: list[str]) -> No
     assert [issue.kind for issue in issues] == kinds
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "result", "holds"),
     [
         ('{"status": "paid", "total": 3}', {"has_fields": {"status": "paid"}}, True),
@@ -181,7 +182,7 @@ user = "Pay it."
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("more", "kinds"),
     [
         ('[cases.final]\nchanges = [{ tool = "pay", args = { id = "A17" } }]', []),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from workbench.grading.grade import Grade, GradingError, Issue
 from workbench.grading.run import graded_run
 from workbench.grading.status import Status
@@ -52,7 +53,7 @@ def verified(**more: Any) -> dict[str, Any]:
     return {"tool": V, **more}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("condition", "rounds", "wrong"),
     [
         ({"before": verified()}, [[V], [R]], []),
@@ -104,7 +105,7 @@ def test_the_condition_of_an_issue_names_the_result() -> None:
     assert issue.why == 'this call must not be made before verify(x="7") has returned no error'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expected", "rounds", "wrong"),
     [
         ([], [["pay:1"], ["pay:1"]], [1]),
@@ -158,7 +159,7 @@ def test_expected_calls_are_never_duplicates_and_further_ones_always(made: list[
 USAGE = Usage(100, 20)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("limit", "found"),
     [
         ({"calls": 2}, None),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
+from tests.tables import each_row
 from workbench.checks.check import EMPTY_CONTEXT
 from workbench.config.secrets import Secrets
 from workbench.engine.plan import plan_runs
@@ -48,7 +47,7 @@ def secrets() -> Secrets:
     return known
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("case", "why"),
     [
         ('ordered = [{ tool = "buy", args = { what = "tea" } }]', None),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.grading.cases import call, case_of
 from tests.results import result
+from tests.tables import each_row
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.grading.repeats import CaseResult, case_result, case_results, joined
@@ -39,7 +40,7 @@ BROKEN, STOPPED, SKIPPED = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "runs", "status"),
     [
         ("every", (PASSED, PASSED, PASSED), "passed"),

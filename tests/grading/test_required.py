@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.grading.cases import call, case_of
 from tests.grading.test_steps import run_of
+from tests.tables import each_row
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.explanation import explain
 from workbench.grading.grade import Grade, RunResult, reason_of
@@ -55,7 +56,7 @@ def test_a_wrong_argument_without_a_weight_fails_the_run_and_says_which() -> Non
     assert case_result(runs).status == "failed"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("checks", "options", "status"),
     [
         ({"to": {"equals": "Alice", "required": False}}, {}, "passed"),

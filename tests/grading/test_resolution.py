@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
+from tests.tables import each_row
 from tests.trajectories import trajectory_of
 from workbench.checks.check import EMPTY_CONTEXT, by_json
 from workbench.grading.grade import Grade, GradingError
@@ -179,7 +180,7 @@ FAILED: Answered = ("refund", {"id": 1}, "not found", True)
 LOOK_UP: Answered = ("get", {"id": 1}, "{}", False)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expected", "calls", "issues"),
     [
         ([{**REFUND, "is_error": False}], [OK], []),

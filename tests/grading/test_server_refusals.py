@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.tables import each_row
 from workbench.grading.valid_arguments import refusal_of
 from workbench.trajectory.events import ResultReceived, ResultSource, ToolCall
 from workbench.trajectory.trajectory import CallRecord
@@ -13,7 +14,7 @@ def answered(content: str, *, code: int | None = None, source: ResultSource = "s
     return CallRecord(ToolCall("c", "set"), 1, result=ResultReceived("c", content, True, source, 0.0, code))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "content",
     [
         pytest.param("Input validation error: 'time' is a required property", id="Python SDK, low level"),
@@ -41,7 +42,7 @@ def test_the_refusals_of_the_sdks_are_recognised(content: str) -> None:
     assert refusal_of(answered(content, source="suite mock")) is None, "a mock answers as its suite says"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "code"),
     [
         # The work of the tool failed: the server time says so of a time zone that does not exist.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-import pytest
-
+from tests.tables import each_row
 from workbench.grading.endpoint_faults import TextCall, calls_after_thoughts, calls_in_text, intended_tool
 from workbench.trajectory.events import JsonValue, ToolDefinition
 
@@ -79,7 +78,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)
+@each_row("text", FORMS.values())
 def test_a_call_is_found_in_each_form(text: str) -> None:
     assert calls_in_text(text, TOOLS) == (TextCall("get_weather", {"city": "Oslo"}),)
 
@@ -174,7 +173,7 @@ def test_ordinary_answers_about_code_and_tools_are_no_calls() -> None:
     assert [text for text in ORDINARY if calls_in_text(text, TOOLS)] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "meant"),
     [
         ("get_weather<|channel|>commentary", "get_weather"),

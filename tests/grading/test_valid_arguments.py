@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.tables import each_row
 from workbench.grading.run import graded_run
 from workbench.grading.valid_arguments import check_calls
 from workbench.suite.grading_model import GRADERS, GraderName
@@ -65,7 +66,7 @@ def run_of(*calls: CallRecord) -> Trajectory:
     return Trajectory("run", start, (*answered, last), RunFinished("answered"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("calls", "valid", "corrected"),
     [
         ([record(GOOD)], [True], []),
@@ -130,7 +131,7 @@ def test_a_violation_fails_the_run_beside_a_score_that_stays(by: GraderName) -> 
     assert issue.why == "the tool's schema refuses it (maximum): 500 is greater than the maximum of 100"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("grading", "status", "issues"),
     [
         ({}, "failed", 1),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-import pytest
-
+from tests.tables import each_row
 from workbench.remote.gate import Gate, is_loopback
 
 HERE = Gate()
@@ -14,7 +13,7 @@ BEHIND_PROXY = Gate(public=urlsplit("https://workbench.example.org"))
 OWN = {"Host": "127.0.0.1:8765", "Origin": "http://127.0.0.1:8765"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("gate", "headers"),
     [
         (HERE, OWN),
@@ -30,7 +29,7 @@ def test_own_pages_are_let_in(gate: Gate, headers: dict[str, str]) -> None:
     assert gate.refusal(headers, socket=True) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("gate", "headers"),
     [
         (HERE, {}),
@@ -66,7 +65,7 @@ def test_each_server_has_secrets_of_its_own() -> None:
     assert HERE.token not in repr(HERE) and HERE.key not in repr(HERE)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("host", "only_here"),
     [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("::", False)],
 )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
 from rich.cells import cell_len
 
+from tests.tables import each_row
 from workbench.show.views.cases import Title, cut_titles
 
 SUITE = "Customer support assistant"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("title", "width", "cut"),
     [
         (Title("Weather", "Oslo"), 14, "Weather › Oslo"),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from workbench.show.search import fuzzy_match, marked_spans
 from workbench.show.spans import plain
 
@@ -21,7 +21,7 @@ def marked(query: str, title: str = SUITE) -> str:
     return "".join(f"[{text}]" if role == "match" else text for text, role in spans)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "found"),
     [
         ("suite", "Run the whole [suite] or folder"),

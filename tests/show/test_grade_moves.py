@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from tests.results import result
+from tests.tables import each_row
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
 from workbench.show.views.grade_moves import Move, graded_text, moves_text
@@ -17,7 +16,7 @@ OTHER = replace(HALF, case_id="other")
 ERROR = result(Status.ERROR, error="gone")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("moves", "said"),
     [
         ([], ""),

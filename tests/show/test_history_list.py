@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tests.tables import each_row
 from workbench.analysis.trends import is_whole, trends_of
 from workbench.grading.status import Status
 from workbench.history.records import BatchPart, BatchRow, Kind, MergedShards, SuiteRef
@@ -131,7 +132,7 @@ def test_only_all_is_as_high_as_it_can_be() -> None:
     assert sparkline([0.0, 0.5, 0.999, 1.0, -1.0]) == "▁▄▇█▁"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "said"),
     [
         (timedelta(seconds=-5), "now"),

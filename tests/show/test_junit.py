@@ -16,6 +16,7 @@ from junitparser.xunit2 import JUnitXml as JUnitXml2
 
 from tests.results import result
 from tests.show.hostile import HOSTILE, hostile_run, report_on, texts
+from tests.tables import each_row
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
 from workbench.show.junit import junit_pieces
@@ -108,7 +109,7 @@ def properties(case: ElementTree.Element) -> dict[str | None, str | None]:
     return {each.get("name"): each.get("value") for each in case.iter("property")}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "children", "kind"),
     [
         (Status.PASSED, [], None),

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from html import unescape
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from tests.show.markdown import tables
+from tests.tables import each_row
 from workbench.analysis.batch_diff import BatchDiff, CaseChange, CaseSide
 from workbench.grading.status import Status
 from workbench.history.records import SuiteRef
@@ -39,7 +39,7 @@ def test_any_text_is_shown_and_nothing_else_outside_a_table(name: str) -> None:
     assert "".join(child.content for child in inline.children or ()) == f"x {one_line(name).strip()} x"
 
 
-@pytest.mark.parametrize("word", ["@alice", "owner/repo#1", "GH-1", "https://example.org", "www.example.org", ":+1:"])
+@each_row("word", ["@alice", "owner/repo#1", "GH-1", "https://example.org", "www.example.org", ":+1:"])
 def test_a_word_that_github_would_make_a_link_or_a_picture_of_is_code(word: str) -> None:
     assert text(f"ask_ {word} now") == f"ask\\_ `{word}` now"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tests.tables import each_row
 from workbench.grading.status import Status
 from workbench.numerals import estimate_time_text
 from workbench.show.spans import plain
@@ -108,7 +108,7 @@ def test_what_was_over_before_counts_as_done_and_says_nothing_of_the_speed() -> 
     assert (progress.done, progress.planned, progress.left_s(60.0)) == (7, 10, None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "text"),
     [
         (0.2, "1 s"),

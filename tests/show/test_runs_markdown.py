@@ -15,6 +15,7 @@ from tests.grading.cases import call, case_of
 from tests.results import result
 from tests.show.hostile import HOSTILE, hostile_run, report_on, texts
 from tests.show.markdown import tables
+from tests.tables import each_row
 from workbench.config.secrets import Secrets
 from workbench.evaluation.report import Report
 from workbench.grading.status import Status
@@ -71,7 +72,7 @@ def test_no_text_has_an_effect(text: str) -> None:
     read(report_on(hostile_run(text), hostile_run(text, Status.ERROR), names=[text or "Suite"]))
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each_row("text", HOSTILE)
 def test_no_text_that_we_know_of_has_an_effect(text: str) -> None:
     read(report_on(hostile_run(text), hostile_run(text, Status.PASSED), names=[text or "Suite"]))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tests.tables import each_row
 from workbench.show.spans import (
     EMPTY,
     Line,
@@ -86,7 +86,7 @@ def test_the_right_end_stays_when_room_is_short() -> None:
     assert plain(line) == "a lo… 0.85"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "width", "rows"),
     [
         ("one two three", 7, ["one two", "three"]),

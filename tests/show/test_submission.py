@@ -13,6 +13,7 @@ from tests.grading.cases import call, case_of
 from tests.show.hostile import HOSTILE, hostile_run, report_on, texts
 from tests.show.markdown import tables
 from tests.show.test_runs_markdown import LIVE, OURS, Reader
+from tests.tables import each_row
 from workbench.config.secrets import Secrets
 from workbench.evaluation.report import Report
 from workbench.grading.status import Status
@@ -54,7 +55,7 @@ def test_no_text_has_an_effect(text: str) -> None:
     assert {row[2] for row in rows} == {"must call"}
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each_row("text", HOSTILE)
 def test_no_text_that_we_know_of_has_an_effect(text: str) -> None:
     text = text.encode(errors="replace").decode()
     assert read(text)
@@ -76,7 +77,7 @@ def test_no_form_holds_a_secret() -> None:
         assert "$PLANTED_KEY" in written.replace("\\", "")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("case", "kind"),
     [
         (CALLS, "must call"),

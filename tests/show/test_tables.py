@@ -7,10 +7,10 @@ import json
 from io import StringIO
 from typing import Any
 
-import pytest
 from hypothesis import given
 
 from tests.show.hostile import HOSTILE, hostile_run, report_on, texts
+from tests.tables import each_row
 from workbench.config.secrets import Secrets
 from workbench.evaluation.report import Report
 from workbench.grading.status import Status
@@ -35,7 +35,7 @@ def test_any_text_is_read_back_from_a_table(text: str) -> None:
     assert (row["status"], row["score"], row["repeat"]) == ("failed", "0.25", "0")
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each_row("text", HOSTILE)
 def test_json_lines_are_the_runs_of_the_json_report(text: str) -> None:
     report = report_on(hostile_run(text), hostile_run(text, Status.ERROR))
     pieces = list(lines_of_runs(report))

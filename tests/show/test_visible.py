@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tests.tables import each_row
 from workbench.show.visible import fit, one_line, shortened, visible
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("hostile", "shown"),
     [
         ("\x1b[2Jgone", "␛[2Jgone"),

@@ -9,13 +9,14 @@ import pytest
 
 from tests.suite.examples import CASE, HEAD, parsed
 from tests.suite.problems import assert_only_problem
+from tests.tables import each_row
 
 TOOL = '[[tools]]\nname = "set_lights"\n'
 SERVER = '[[servers]]\nname = "s"\ncommand = ["x"]\n'
 CALL = 'ordered = [{ tool = "set_lights" }]\n'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "where", "says"),
     [
         (SERVER + "[grading.critics]\narcade_compatible = true\n" + CASE + CALL + "extra_calls = 'allow' #!",
@@ -92,7 +93,7 @@ EXPECTS = "expects 'set_light', but no such tool is offered"
 FORBIDS, MOCKS, OFFERS = (f"{what} 'set_light', but there is no such tool" for what in ("forbids", "mocks", "offers"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "where", "says"),
     [
         (CASE + "ordered = [{ tool = 'set_light' }] #!", "cases[0].ordered[0].tool", EXPECTS),
@@ -179,7 +180,7 @@ def test_spellings_that_graders_take_for_one_tool_are_no_surprise() -> None:
     assert parsed(HEAD + TOOL + CASE + "ordered = [{ tool = 'Set-Lights' }]").problems == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "settings",
     [
         "extra_calls = 'allow'",

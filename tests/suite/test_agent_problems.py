@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.suite.examples import parsed
 from tests.suite.problems import assert_only_problem
+from tests.tables import each_row
 
 SUITE = 'format = 1\nname = "S"\n{subject}\n[[cases]]\nname = "C"\nuser = "Hi"\nexpect_no_calls = true\n'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("subject", "where", "says", "hint"),
     [
         ('[subject]\nagent = "codx" #!', "subject.agent", 'not the text "codx"', "did you mean `codex`?"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import each_row
 from workbench.analysis.audit.audit import audit_suite
 from workbench.suite.suite_file import parse_suite
 from workbench.suite.trust import needs_trust
@@ -32,7 +33,7 @@ def prohibited(condition: str) -> str:
     return f'[[cases.disallowed]]\ntool = "refund"\n{condition}\n'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("case", "said"),
     [
         (prohibited('before = { tool = "verify", times = 2 }'), "before.times: `times` has no meaning in `before`"),

@@ -6,9 +6,10 @@ import pytest
 
 from tests.suite.examples import CASE, HEAD
 from tests.suite.problems import CALL, assert_only_problem
+from tests.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "where", "says", "hint"),
     [
         ("[[cases]] #!\nname = 'x'", "cases[0]", "needs `user`", ""),
@@ -45,7 +46,7 @@ def test_cases_are_checked(text: str, where: str, says: str, hint: str) -> None:
     assert_only_problem(HEAD + text, where, says, hint)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("messages", "where", "says", "hint"),
     [
         ("{ role = 'usr', content = 'x' }", "[0].role", "`user`, `assistant` or `tool`", "`user`"),

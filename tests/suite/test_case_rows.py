@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.suite.examples import HEAD
 from tests.suite.problems import assert_only_problem
+from tests.tables import each_row
 from workbench.limits import MAX_ROWS
 from workbench.suite.case_rows import filled_table
 from workbench.suite.excerpts import Excerpts, case_blocks
@@ -96,7 +97,7 @@ def rows(each: str) -> str:
     return ROWS.replace("EACH", each)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "where", "says", "hint"),
     [
         (rows("[{ oder = 'a' }]").replace("}\"", "}\" #!"), "cases[0].name",
@@ -130,7 +131,7 @@ def test_what_is_wrong_with_rows_is_said_at_its_place(text: str, where: str, say
     assert_only_problem(HEAD + text, where, says, hint)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "where", "says"),
     [
         (rows("[{ order = 'a' }] #!").replace("{order}", "it"), "cases[0].each", "all rows ask the same"),

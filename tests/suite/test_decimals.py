@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from workbench.numerals import decimals
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "digits", "text"),
     [
         (0.625, 2, "0.63"),

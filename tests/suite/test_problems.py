@@ -9,6 +9,7 @@ import pytest
 
 from tests.suite.examples import CASE, HEAD, parsed
 from tests.suite.problems import CALL, assert_only_problem
+from tests.tables import each_row
 
 # --- the text itself
 
@@ -72,7 +73,7 @@ def test_a_suite_without_format_hears_of_its_other_problems_too() -> None:
 # --- keys
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "where", "says", "hint"),
     [
         ('format = 1\nname = "x"\nsytem = "y" #!\n' + CASE, "sytem", "unknown key `sytem` in the suite", "`system`"),
@@ -161,7 +162,7 @@ def test_an_argument_may_have_a_refused_name_when_it_is_an_explicit_check() -> N
 # --- types and values
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "where", "says", "hint"),
     [
         ("name = 5 #!", "name", "text in quotes, not the number 5", ""),
@@ -203,7 +204,7 @@ def test_a_wrong_value_of_the_suite_is_explained(line: str, where: str, says: st
     assert_only_problem(f"format = 1\n{line}\n{CASE}", where, says, hint)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "where", "says", "hint"),
     [
         ("repeats = 0 #!", "repeats", "at least 1", ""),
@@ -393,7 +394,7 @@ def test_a_login_names_what_it_needs(keys: str, lacks: list[str]) -> None:
         assert problem.message.endswith(f"needs `{key}`")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("lines", "where", "says", "hint"),
     [
         ("[[servers]] #!\nname = 's'", "servers[0]", "one of `command`, `url`, `module`", ""),

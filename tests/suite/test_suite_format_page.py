@@ -7,11 +7,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pydantic import BaseModel
 
 from tests.cli.program import Program
 from tests.suite.examples import HEAD, parsed
+from tests.tables import each_row
 from workbench.checks.fields import NAMED_WEIGHTS
 from workbench.engine.turns import CONTINUE
 from workbench.suite.expected_calls import ExpectedCall
@@ -52,7 +52,7 @@ def section(title: str) -> str:
     return without_examples.split(f"# {title}\n", 1)[1].split("\n#", 1)[0]
 
 
-@pytest.mark.parametrize("text", EXAMPLES, ids=lambda text: text.split("\n")[0])
+@each_row("text", EXAMPLES)
 def test_every_example_loads_without_errors(text: str) -> None:
     whole = text if text.startswith("format = 1") else HEAD + text
     assert [str(problem) for problem in parsed(whole).errors] == []
@@ -69,7 +69,7 @@ def default_of(settings: object, path: str) -> Any:
     return value
 
 
-@pytest.mark.parametrize("path", DEFAULTS)
+@each_row("path", DEFAULTS)
 def test_limits_and_grading_have_the_defaults_that_the_page_shows(path: str) -> None:
     real = default_of(Limits() if path.startswith("limits") else Grading(), path)
     shown = DEFAULTS[path].strip("`")
@@ -85,7 +85,7 @@ def test_every_limit_and_grading_option_has_its_row() -> None:
                 assert nested or ".".join((*keys, name)) in shown
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("title", "table"),
     [
         ("The suite", Suite),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.strategies import checks, is_finite, json_objects
 from tests.suite.examples import CASE, HEAD, WHOLE, suite_of
+from tests.tables import each_row
 from workbench.checks.check import Check
 from workbench.checks.value_kinds import Equals, Near
 from workbench.suite.expected_calls import ExpectedCall
@@ -38,7 +39,7 @@ def can_be_written(check: Check) -> bool:
     return inside and (bool(check.parts) or not holds_null(written)) and "nan" not in repr(written)
 
 
-@pytest.mark.parametrize("text", [WHOLE, *(path.read_text(encoding="utf-8") for path in SAMPLES)])
+@each_row("text", [WHOLE, *(path.read_text(encoding="utf-8") for path in SAMPLES)])
 def test_a_suite_is_written_as_it_was_but_for_the_ids(text: str) -> None:
     suite = suite_of(text)
     data = to_toml_data(suite)

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.suite.examples import CASE, HEAD, WHOLE, suite_of
+from tests.tables import each_row
 from workbench.suite.files import locked
 from workbench.suite.suite_file import load_suite
 from workbench.suite.trust import (
@@ -144,7 +145,7 @@ def test_two_addresses_never_look_alike_nor_share_a_fingerprint() -> None:
 PYTHON = "{ python = 'm:f' }"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         CASE + f"ordered = [{{ tool = 't', args = {{ x = {PYTHON} }} }}]",

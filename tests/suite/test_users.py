@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import each_row
 from workbench.suite.render import suite_text, to_toml_data
 from workbench.suite.settings import settings_of
 from workbench.suite.suite_file import parse_suite
@@ -24,7 +25,7 @@ FILE = Path("desk.toml")
 SCRIPT = '[[cases.user.messages]]\nid = "yes"\nsay = "Yes."\n'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "where", "message"),
     [
         ('[cases.user]\ngoal = "x"\nmessages = [{ say = "Hi" }]', "user", "goal and messages exclude each other"),

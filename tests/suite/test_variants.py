@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import each_row
 from workbench.engine.plan import plan_runs, sends_same_requests
 from workbench.suite.added_variants import AddedVariantError, variants_in, with_variants
 from workbench.suite.expected_calls import AnyOrder, ExpectedCall
@@ -212,7 +213,7 @@ def test_a_case_expects_other_calls_in_a_variant_and_runs_there_alone_if_it_expe
     assert planned(case="both", variants=Variants(frozenset({"renamed", "x"}))) == [plain, here, other]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "problem"),
     [
         ('[[variants]]\nname = "x"\n', "the variant changes nothing"),

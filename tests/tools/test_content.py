@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp import MCPError
@@ -21,6 +20,7 @@ from mcp_types import (
 )
 
 from tests.pictures import gif, in_base64, jpeg, png, wav, webp
+from tests.tables import each_row
 from workbench.limits import MAX_MEDIA_BYTES
 from workbench.tools.answer import ToolAnswer, answer_of, error_of
 from workbench.trajectory.media import Media, text_and_media
@@ -29,7 +29,7 @@ BLOB = base64.b64encode(b"12345").decode()
 LINK = ResourceLink(name="a", uri="file:///a.txt")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("block", "text"),
     [
         (TextContent(text="two\nlines"), "two\nlines"),
@@ -92,7 +92,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize(("kind", "content"), KINDS.items())
+@each_row(("kind", "content"), KINDS.items())
 def test_an_image_is_known_by_its_content_wherever_it_stands(kind: str, content: bytes) -> None:
     media_type, data = kind.partition(",")[0], in_base64(content)
     blob = BlobResourceContents(uri="x:y", blob=data, mime_type="text/plain")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from workbench.config.secrets import Secrets
 from workbench.config.variables import environment_names
 from workbench.suite.server_model import Server
@@ -14,7 +15,7 @@ from workbench.tools.connection import MissingVariableError, expand_variables, r
 ENVIRONMENT = {"HOME_TOKEN": "abc-123", "HOST": "example.test"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value"),
     [
         ("$HOME_TOKEN", "abc-123"),

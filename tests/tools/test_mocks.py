@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.programs import functions_in
+from tests.tables import each_row
 from workbench.checks.check import CheckVerdict
 from workbench.checks.combined_kinds import Judged
 from workbench.suite.model import Mock
@@ -76,7 +77,7 @@ async def test_the_mocks_of_the_case_come_before_those_of_the_suite() -> None:
     assert (second.source, (await second.run()).content) == ("suite mock", "suite")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("result", "content"),
     [
         ("Weather in {city}: clear", "Weather in Oslo: clear"),

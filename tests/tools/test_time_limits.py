@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.programs import grant_of, program_of
+from tests.tables import each_row
 from tests.tools.conftest import QUICK, SERVERS, OpenServer
 from tests.tools.processes import becomes_true, group_is_gone
 from workbench.engine.events import BatchEvent, StartUp, StartUpReporter
@@ -105,7 +106,7 @@ def test_a_server_has_its_own_limits(keys: dict[str, object], limits: TimeLimits
     assert TimeLimits().of(server) == limits
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "launcher"),
     [
         ("npx -y @modelcontextprotocol/server-memory", "npx"),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.json_schema import (
     ALTERNATIVES,
@@ -29,7 +29,7 @@ ROOT: Schema = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reference", "target"),
     [
         ("#", ROOT),
@@ -67,7 +67,7 @@ def test_keywords_are_read_as_json_schema_means_them() -> None:
     assert list(alternatives_of({"allOf": [{}], "anyOf": [True], "oneOf": {}}, *ALTERNATIVES)) == [[True], [{}]]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "name"),
     [
         (True, "boolean"),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import each_row
 from workbench.dataclasses import stored_name
 from workbench.trajectory.events import Message, ToolDefinition, Usage
 from workbench.trajectory.recording import EVENT_NAMES, Header, RecordedSuite, read_recording
@@ -37,7 +38,7 @@ def test_every_key_of_what_is_recorded_is_explained(cls: type) -> None:
     assert [stored_name(field) for field in fields(cls) if f"`{stored_name(field)}`" not in PAGE] == []
 
 
-@pytest.mark.parametrize(("cls", "name"), EVENT_NAMES.items(), ids=EVENT_NAMES.values())
+@each_row(("cls", "name"), EVENT_NAMES.items())
 def test_every_event_has_a_row_with_its_keys(cls: type, name: str) -> None:
     [row] = [line for line in PAGE.split("\n") if re.match(rf"\| [^|]*`{name}`", line)]
     assert [stored_name(field) for field in fields(cls) if f"`{stored_name(field)}`" not in row] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.authoring.form.forms import EVERYTHING, source_of
+from tests.tables import each_row
 from workbench.authoring.form.about import placeholder
 from workbench.authoring.form.additions import Search, additions
 from workbench.authoring.form.edits import Edit
@@ -34,7 +35,7 @@ def test_every_key_that_is_not_written_can_be_added(index: int | None) -> None:
     assert absent and absent <= found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "here", "typed", "first"),
     [
         (EVERYTHING, (), "max_r", "limits.max_rounds"),
@@ -78,7 +79,7 @@ def test_an_expected_call_gets_an_alternative() -> None:
     assert ("tool" in written, done.place) == (False, ("ordered", 0, "any_of", 1))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("cell", "shown"),
     [
         (Cell("number", ("n",), absent=True, shown="1", limits=WHOLE), "a whole number from 1 to 9; default 1"),

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.authoring.form import values
+from tests.tables import each_row
 from workbench.authoring.form.argument_schemas import argument_of, arguments_of, mark, mark_name, mark_tool, tool_named
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.json_schema import ALL_TYPES, Schema, allowed_values, type_words, types_of
@@ -71,7 +72,7 @@ def test_an_argument_is_checked_in_the_dialect_of_its_tool() -> None:
     assert mark(0, argument.schema) is not None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("schema", "words"),
     [
         ({}, "any value"),
@@ -98,7 +99,7 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
     assert mark("x", endless) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "schema", "said"),
     [
         ("kitchen", TEXT, None),

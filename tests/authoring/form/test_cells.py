@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.authoring.form import values
 from tests.strategies import CHECK
+from tests.tables import each_row
 from workbench.authoring.form.cells import (
     as_argument,
     form_names,
@@ -92,7 +93,7 @@ def test_a_plain_value_and_equals_are_both_called_is() -> None:
     assert kind_of({"range": [1, 2], "optional": True}) == "range"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "schema", "text"),
     [
         ("living room", None, "living room"),
@@ -139,7 +140,7 @@ def test_what_cannot_be_a_value_of_the_check_is_refused_in_words() -> None:
         with_text({"near": 1, "tolerance": 1}, "one")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "kind", "schema", "changed"),
     [
         ("on", "one_of", None, {"one_of": ["on"]}),

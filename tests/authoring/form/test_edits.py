@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.authoring.form.forms import EVERYTHING, row_named, source_of
 from tests.authoring.form.values import anything, texts
+from tests.tables import each_row
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.form.edits import edited, toggled, with_id
 from workbench.authoring.form.row import FormSource
@@ -75,7 +76,7 @@ def test_a_name_a_check_and_a_value_are_edited_in_one_row() -> None:
     assert weighted == {"door": {"equals": "front", "weight": "low"}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("place", "text", "key", "value"),
     [
         (("repeats",), "3", "repeats", 3),
@@ -92,7 +93,7 @@ def test_a_key_is_written_by_typing_into_its_row(place: tuple[str, ...], text: s
     assert type_in(FORMS[1], place, text)[key] == value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("place", "cell", "text", "value"),
     [
         (("setup", 0, "args", "room"), 1, "5", "5"),

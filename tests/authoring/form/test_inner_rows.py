@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.authoring.form.forms import row_named, source_of
+from tests.tables import each_row
 from workbench.authoring.form.completions import suggestions
 from workbench.authoring.form.edits import edited
 from workbench.authoring.form.row_changes import Adding, adding
@@ -54,7 +55,7 @@ def test_each_field_has_a_row_with_its_path_and_its_problems() -> None:
     assert "required" not in labels
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("place", "cell", "text", "after"),
     [
         (("reason",), 1, "lost", {"contains": "lost", "ignore_case": True, "because": "it must be said"}),

@@ -10,6 +10,7 @@ import pytest
 
 from tests.authoring.form.forms import EVERYTHING, row_named, shown, source_of
 from tests.quick import first_of
+from tests.tables import each_row
 from workbench.authoring.form.row import FormSource
 from workbench.authoring.form.rows import form_rows
 from workbench.authoring.form.typed import InvalidText
@@ -106,7 +107,7 @@ def test_no_value_is_shown_as_python_writes_it(index: int | None, head: str) -> 
     assert not [shown for shown in cells if re.search(r"\(\)|\('|\[\]|\['|\bNone\b|\bTrue\b|\bFalse\b|<\w", shown)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("case", "place"),
     [
         ('tags = "evening"', ("tags",)),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.tables import each_row
 from workbench.authoring.form.typed import first_change
 from workbench.suite.problems import Place
 
 CASE = {"name": "A", "ordered": [{"tool": "t", "args": {"room": "x"}}, {"tool": "u"}]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("after", "place"),
     [
         (CASE, ()),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import each_row
 from workbench.authoring.form.row_changes import (
     expected_call,
     new_message,
@@ -73,7 +74,7 @@ def test_messages_mocks_and_steps_are_sound_in_a_case() -> None:
     assert new_step("book", "Book it.") == {"user": "Book it.", "tool": "book"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "server"),
     [
         (

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.authoring.form import values
+from tests.tables import each_row
 from workbench.authoring.form.typed import (
     CellError,
     last_item,
@@ -78,7 +79,7 @@ def test_whatever_is_typed_says_a_value_or_why_it_does_not(text: str, schema: An
             assert "\n" not in str(error)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "value"),
     [
         ("living room", "living room"),
@@ -139,7 +140,7 @@ def test_the_last_item_is_what_is_being_typed() -> None:
     assert last_item("bl") == ("", "bl")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "ends"),
     [
         ("5..40", [5, 40]),
@@ -160,7 +161,7 @@ def test_a_range_is_read_as_it_is_shown(ends: list[float]) -> None:
     assert toml_equal(read_range(shown_range(*ends)), ends)
 
 
-@pytest.mark.parametrize("typed", ["", "5", "five..six", "5...40", "1..2..3", "true..5", "nan..1"])
+@each_row("typed", ["", "5", "five..six", "5...40", "1..2..3", "true..5", "nan..1"])
 def test_what_is_no_range_says_how_one_is_written(typed: str) -> None:
     with pytest.raises(CellError, match=r"5\.\.40"):
         read_range(typed)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.tables import each_row
 from workbench.config.secrets import Secrets
 from workbench.exchange.importers.forms import format_of, forms_that_fit
 from workbench.exchange.importers.import_files import MadeSuite, made_suite, run_of
@@ -55,7 +56,7 @@ def a_result(**eval_: Any) -> bytes:
     return json.dumps({"run": {"runType": "full"}, "suites": [{"name": "S", "evals": evals}]}).encode()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "key", "value", "noted"),
     [
         ({}, "expect_nothing_yet", True, "expects nothing yet"),

@@ -14,6 +14,7 @@ from tests.effort import examples
 from tests.exchange.importers.samples import DIALECTS, FIELDS, SAMPLES
 from tests.quick import first_of
 from tests.strategies import json_values
+from tests.tables import each_row
 from workbench.config.secrets import Secrets
 from workbench.engine.recordings import result_of_recording
 from workbench.exchange.importers.forms import FORMS, format_of, forms_that_fit
@@ -54,7 +55,7 @@ def test_a_sample_becomes_a_suite_that_loads_and_runs_that_grade(sample: str, tm
         import_file(ImportOptions(file, tmp_path / "made.toml"), Secrets())
 
 
-@pytest.mark.parametrize("sample", EVERY)
+@each_row("sample", EVERY)
 def test_a_sample_has_one_form_alone(sample: str) -> None:
     form, name, content = EVERY[sample]
     assert forms_that_fit(source_of(Path(name), content)) == [form]

@@ -24,6 +24,7 @@ from tests.exchange.importers.samples import (
     as_lines,
 )
 from tests.exchange.importers.test_traces import made_of, trajectory_of
+from tests.tables import each_row
 from workbench.config.secrets import Secrets
 from workbench.exchange.importers.forms import format_of, forms_that_fit
 from workbench.exchange.importers.import_files import ImportOptions, import_file, made_suite, run_of
@@ -117,7 +118,7 @@ OUTPUTS = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("match", "passed"),
     [
         ("strict", ["same", "swapped in one answer"]),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.exchange.importers.samples import FIELDS, PROMPTFOO, PROMPTFOO_RESULTS, TABLE, as_json
+from tests.tables import each_row
 from workbench.checks.value_kinds import Equals
 from workbench.config.secrets import Secrets
 from workbench.exchange.importers.forms import format_of
@@ -51,7 +52,7 @@ def test_a_configuration_becomes_a_suite() -> None:
     assert [note.why for note in made.notes] == ["not imported: the provider's temperature"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "expected"),
     [
         (
@@ -101,7 +102,6 @@ def test_a_configuration_becomes_a_suite() -> None:
         ),
         ({"type": "javascript", "value": "output[0].function.name === 'f'"}, 'tool = "f"'),
     ],
-    ids=lambda value: value["type"] if isinstance(value, dict) else "",
 )
 def test_an_assertion_with_a_counterpart(written: dict[str, Any], expected: str) -> None:
     _, made = asserting(written)
@@ -131,7 +131,7 @@ def test_a_pattern_names_the_tools_on_offer() -> None:
     assert '{ tool = "get_a" }, { tool = "get_b" }' in " ".join(made.file.text.split())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "why"),
     [
         ({"type": "tool-call-f1", "value": ["a", "b"], "threshold": 0.7}, "a threshold of 0.7 allows missing"),
@@ -141,7 +141,6 @@ def test_a_pattern_names_the_tools_on_offer() -> None:
         ({"type": "is-json"}, "it has no counterpart"),
         ({"type": "python", "value": "True"}, "it has no counterpart"),
     ],
-    ids=lambda value: value["type"] if isinstance(value, dict) else "",
 )
 def test_an_assertion_without_one_is_reported(written: dict[str, Any], why: str) -> None:
     suite, made = asserting(written)

@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.exchange.importers.samples import INSPECT, PROMPTFOO_RESULTS, TAU, TAU2, as_json
+from tests.tables import each_row
 from workbench.analysis.totals import agreements
 from workbench.config.secrets import Secrets
 from workbench.exchange.importers.forms import FORMS, format_of
@@ -73,7 +74,7 @@ def test_a_change_that_was_refused_is_none() -> None:
     assert [run.status for run in runs_of(suite, made)] == ["passed"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("action", "statuses"),
     [
         ({"arguments": {"city": "Oslo", "days": 2}}, ["passed"]),  # an argument that was not given is not missed
@@ -230,6 +231,6 @@ OWN_FORMS = {"openai", "anthropic", "table", "otel", "claude-code", "atif"}
 """Forms that are of no test system."""
 
 
-@pytest.mark.parametrize("form", [form for form in FORMS if form not in OWN_FORMS])
+@each_row("form", [form for form in FORMS if form not in OWN_FORMS])
 def test_suites_of_other_systems_note_invalid_arguments(form: str) -> None:
     assert format_of(form).grading["invalid_arguments"] == "note"

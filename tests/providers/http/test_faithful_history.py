@@ -16,6 +16,7 @@ from tests.engine.making import Made, make
 from tests.providers.http.runs import TWICE, run_alone, spec_of
 from tests.providers.server import Answer, Api, Call, Server, said, serve
 from tests.providers.server.formats import sse
+from tests.tables import each_row
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.engine.fork import Fork, ForkPoint
@@ -272,7 +273,7 @@ CHAT: list[tuple[list[Item], Item, Item]] = [
 ]
 
 
-@pytest.mark.parametrize(("deltas", "at_call", "back"), CHAT)
+@each_row(("deltas", "at_call", "back"), CHAT)
 def test_fields_of_chat_completions_that_an_endpoint_requires_go_back(
     deltas: list[Item], at_call: Item, back: Item
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.providers.http.errors import EndpointErrors, HttpStatusError, requested_wait_s, shown_url
@@ -15,7 +16,7 @@ from workbench.providers.http.errors import EndpointErrors, HttpStatusError, req
 NOON = 1795262400.0  # 2026-11-21 12:00:00 UTC
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("headers", "wait_s"),
     [
         ({}, None),
@@ -39,7 +40,7 @@ def test_how_long_an_endpoint_asks_to_wait_is_read_in_all_its_forms(
     assert requested_wait_s(headers, NOON) == wait_s
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "said", "tool", "sentence"),
     [
         (400, "this model does not support image input", None, "does not take what the messages show"),

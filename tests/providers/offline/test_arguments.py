@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.providers.offline.asking import ask, choice, number, text, tool
+from tests.tables import each_row
 from workbench.trajectory.events import JsonValue, ToolDefinition
 
 CALCULATE = tool(
@@ -34,7 +35,7 @@ def arguments(request: str, *tools: ToolDefinition) -> dict[str, JsonValue]:
     return dict(call[1])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("request_text", "operation", "a", "b"),
     [
         ("What is 15 * 23?", "multiply", 15, 23),
@@ -134,9 +135,7 @@ def test_handles_ids_and_paths_find_their_parameters() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "path", ["/tmp/stranger/repo", "/tmp", "./a/b", "../b.txt", "~/x", r"C:\x\y", "src/app", "src/app/"]
-)
+@each_row("path", ["/tmp/stranger/repo", "/tmp", "./a/b", "../b.txt", "~/x", r"C:\x\y", "src/app", "src/app/"])
 def test_a_path_is_found_without_quotes_where_a_parameter_speaks_of_one(path: str) -> None:
     status = tool("git_status", "Shows the working tree status", repo_path=text())
     assert arguments(f"Show the git status of the repository {path}.", status) == {"repo_path": path}
@@ -248,7 +247,7 @@ def test_what_is_missing_is_asked_for_instead_of_made_up() -> None:
     )
 
 
-@pytest.mark.parametrize("schema", [True, None, "text", 5, [], {}, {"$ref": "#/nowhere"}, {"$ref": "#"}, {"type": "?"}])
+@each_row("schema", [True, None, "text", 5, [], {}, {"$ref": "#/nowhere"}, {"$ref": "#"}, {"type": "?"}])
 def test_schemas_that_say_nothing_do_no_harm(schema: JsonValue) -> None:
     request = "Process the thing called 'ABC'"
     (call,) = ask(request, tool("process_thing", thing=schema)).calls or [("process_thing", {})]

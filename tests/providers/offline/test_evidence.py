@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.tables import each_row
 from workbench.providers.offline.evidence import find_evidence, find_expressions, joined_groups
 
 
@@ -9,7 +10,7 @@ def found(text: str) -> list[tuple[str, object]]:
     return [(one.kind, one.value) for one in find_evidence(text)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "evidence"),
     [
         ("with subject 'Lunch?' and body 'Don't be late'", [("quoted", "Lunch?"), ("quoted", "Don't be late")]),
@@ -37,7 +38,7 @@ def test_addresses_names_and_quotes_are_found(text: str, evidence: list[tuple[st
     assert found(text) == evidence
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "numbers"),
     [
         ("15 * 23", [15, 23]),
@@ -52,7 +53,7 @@ def test_numbers_are_read_as_they_are_written(text: str, numbers: list[float]) -
     assert [one.value for one in find_evidence(text) if one.kind == "number"] == numbers
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "kind", "value"),
     [
         ("due 2025-12-01", "date", "2025-12-01"),

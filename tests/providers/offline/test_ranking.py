@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import pytest
-
 from tests.providers.offline.asking import ask, choice, number, text, tool
+from tests.tables import each_row
 from workbench.providers.offline.tools import CALL_THRESHOLD, ToolIndex
 from workbench.trajectory.events import ToolDefinition
 
@@ -20,7 +19,7 @@ def best(request: str, *tools: ToolDefinition) -> str:
     return ToolIndex(tools).rank(request)[0].tool.name
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("request_text", "name"),
     [
         ("list the open issues", "list_issues"),

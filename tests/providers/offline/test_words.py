@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.tables import each_row
 from workbench.providers.offline.words import operation_of, split_name, stem, stems_of
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "words"),
     [
         ("get_weather", ("get", "weather")),
@@ -27,7 +28,7 @@ def test_identifiers_fall_into_their_words(name: str, words: tuple[str, ...]) ->
     assert split_name(name) == words
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         ("policy", "policies"),

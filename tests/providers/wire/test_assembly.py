@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.providers.wire.reading import CLOCK, WEATHER, a_request
 from tests.strategies import is_json, json_objects
+from tests.tables import each_row
 from workbench.providers.wire.tool_calls import CallAssembly, CallEvent, ToolNames, read_arguments
 from workbench.trajectory.events import CallArgumentsDelta, CallFinished, CallStarted, Message, ToolCall
 
@@ -72,7 +73,7 @@ def test_a_call_is_finished_once() -> None:
     assert [*assembly.finish(call), *assembly.finish_all(), *assembly.add(call, "{}")] == []
 
 
-@pytest.mark.parametrize("nothing", [None, "", "  ", "null", {}, "{}"])
+@each_row("nothing", [None, "", "  ", "null", {}, "{}"])
 def test_nothing_means_no_arguments(nothing: object) -> None:
     assert read_arguments(nothing) == ({}, None)
 
@@ -85,7 +86,7 @@ def test_arguments_may_come_as_an_object() -> None:
     assert events[1:] == [CallArgumentsDelta("a", '{"city": "Oslo"}'), CallFinished("a", {"city": "Oslo"})]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "problem"),
     [
         ('{"city": "Os', "JSON that ends too early"),

@@ -10,6 +10,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from tests.providers.wire.reading import WEATHER, a_request, a_spec, body_of
+from tests.tables import each_row
 from workbench.config.models import OWN_URLS, Provider
 from workbench.providers.http.endpoints import wire_of
 from workbench.providers.model import ModelError, ModelRequest
@@ -198,7 +199,7 @@ def test_the_path_of_messages_fits_the_base_url() -> None:
 # All three
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("schema", "sent"),
     [
         ({}, {"type": "object", "properties": {}}),

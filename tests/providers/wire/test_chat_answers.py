@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.providers.wire.reading import Answer, a_request, data, read, read_whole
+from tests.tables import each_row
 from workbench.providers.model import ModelError
 from workbench.trajectory.events import Message, ToolCall, ToolDefinition, Usage
 
@@ -249,7 +250,7 @@ def test_usage_may_be_partial_odd_or_missing() -> None:
 # What is passed over
 
 
-@pytest.mark.parametrize(
+@each_row(
     "odd",
     [
         {"choices": None},
@@ -278,7 +279,7 @@ def test_only_the_first_choice_of_a_chunk_counts() -> None:
 # Errors
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("stream", "message", "passing"),
     [
         ("", "the stream held no answer", True),
@@ -333,7 +334,7 @@ def test_a_plain_json_answer_is_read_as_well() -> None:
     assert got.end.usage == Usage(3, 4)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("document", "message"),
     [
         ({"error": {"message": "no such model"}}, "mine reports: no such model"),

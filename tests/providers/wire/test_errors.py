@@ -7,6 +7,7 @@ from hypothesis import given
 
 from tests.providers.wire.reading import a_request, a_spec
 from tests.strategies import json_values
+from tests.tables import each_row
 from workbench.config.models import OWN_URLS, Provider
 from workbench.config.secrets import Secrets
 from workbench.providers.http.answers import SseParser
@@ -18,7 +19,7 @@ from workbench.trajectory.events import ToolDefinition
 KEY = "sk-" + "0123456789abcdef" * 100
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("document", "words"),
     [
         ({"error": {"message": "no such model", "type": "invalid_request_error", "code": None}}, "no such model"),
@@ -78,7 +79,7 @@ def test_no_part_of_a_long_key_is_left_in_what_is_quoted_of_a_stream(provider: P
     assert KEY[:20] not in str(raised.value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("document", "is_one"),
     [
         ({"error": {"message": "x"}}, True),
@@ -94,7 +95,7 @@ def test_what_is_an_error(document: object, is_one: bool) -> None:
     assert reports_error(document) is is_one
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("error", "passing"),
     [
         ({"code": 429}, True),
@@ -122,7 +123,7 @@ def test_any_document_can_be_asked_for_its_error(document: Any) -> None:
 TOOLS = [ToolDefinition("get_weather"), ToolDefinition("home.set_tv"), ToolDefinition("x.y")]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("error", "tool"),
     [
         ("Invalid schema for function 'home_set_tv': schema must be of type 'object'", "home.set_tv"),

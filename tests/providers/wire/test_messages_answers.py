@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.providers.wire.reading import Answer, named, read, read_whole
+from tests.tables import each_row
 from workbench.providers.model import ModelError
 from workbench.trajectory.events import JsonValue, Usage
 
@@ -96,7 +97,7 @@ def test_arguments_that_break_off_stay_visible() -> None:
     assert got.end.stop_reason == "truncated"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reason", "expected"),
     [
         ("end_turn", "answered"),
@@ -132,7 +133,7 @@ def test_usage_may_be_missing() -> None:
     assert answer(text(0, "a")).end.usage is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "odd",
     [
         {"type": "brand_new"},
@@ -148,7 +149,7 @@ def test_what_means_nothing_is_passed_over(odd: dict[str, Any]) -> None:
     assert (got.text, got.calls) == ("ab", [])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("stream", "message", "passing"),
     [
         ("", "the stream held no answer", True),

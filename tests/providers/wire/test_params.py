@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.providers.wire.reading import a_request, a_spec, body_of
+from tests.tables import each_row
 from workbench.config.models import SET_BY_PROGRAM, Provider
 from workbench.providers.http.endpoints import wire_of
 from workbench.trajectory.events import ToolDefinition
@@ -35,7 +36,7 @@ def test_a_seed_that_is_no_whole_number_is_none(seed: bool | str | float) -> Non
     assert wire_of(a_spec("openai", seed=seed)).seed is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("provider", "api", "name"),
     [
         *(("openai-responses", "Responses", name) for name in ("seed", "stop", "n", "presence_penalty", "top_k")),

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.providers.wire.reading import Answer, named, read, read_whole
+from tests.tables import each_row
 from workbench.providers.model import ModelError
 from workbench.trajectory.events import Usage
 
@@ -155,7 +156,7 @@ def test_usage_has_all_counts() -> None:
     assert read("openai-responses", stream).end.usage == Usage(10, 7, 4, 2)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("end", "stop"),
     [
         (completed(), "answered"),
@@ -181,7 +182,7 @@ def test_a_model_may_say_nothing() -> None:
     assert answer().end.stop_reason == "answered"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("stream", "message", "passing"),
     [
         ("", "the stream held no answer", True),

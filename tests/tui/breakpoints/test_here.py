@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.tables import each_row
 from workbench.engine.breakpoints import Breakpoint, breakpoint_line, breakpoint_of
 from workbench.grading.grade import ArgumentVerdict
 from workbench.show.lazy_lines import GrowingText
@@ -44,7 +45,7 @@ TABLE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("place", "line"),
     [
         (("ordered", 0), "tool set_lights"),
@@ -82,7 +83,7 @@ WRONG = ArgumentVerdict("brightness", False, 0.0, 1.0, "5..40", 60, True, "outsi
 CALL = CallItem("c", "set_lights", 0, arguments={"brightness": 60, "room": "hall"}, verdicts=(WRONG,))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("item", "line"),
     [
         (CALL, "tool set_lights"),

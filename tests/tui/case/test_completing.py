@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.tables import each_row
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.toml.completions import offer_at
 
@@ -35,7 +36,7 @@ def offered(text: str) -> tuple[str, list[str]] | None:
 CALL = '[[cases.ordered]]\ntool = "set_lights"\n[cases.ordered.args]\n'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "typed", "first"),
     [
         ('[[cases.ordered]]\ntool = "set_|', "set_", 'set_lights"'),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import each_row
 from tests.tui.apps import SMART_HOME
 from tests.tui.histories import Made, utc, well, write_history
 from workbench.analysis.trends import TrendKey, trends_of
@@ -81,7 +82,7 @@ def test_the_newest_batch_stands_first_and_forks_are_hidden() -> None:
     assert numbers(state) == [3, 2, 1]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "found"),
     [("base", [1]), ("#2", [2]), ("other", [2]), ("smart 03-01", [1]), ("home.toml", [2, 1]), ("none", [])],
 )

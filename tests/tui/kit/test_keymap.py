@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from textual.keys import _character_to_key
 
+from tests.tables import each_row
 from workbench.tui.kit.actions import DEFAULT_KEYS, NO_KEY, Keymap, key_for, key_name, key_of
 from workbench.tui.kit.keymap import load_keymap
 from workbench.tui.shell.actions import ALL_ACTIONS, SCREENS, screen_class
@@ -142,7 +143,7 @@ def test_own_keys_win_over_defaults_until_the_file_names_both(
     assert (again, problems) == (keymap, ())
 
 
-@pytest.mark.parametrize("char", list("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~aZ7é"))
+@each_row("char", list("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~aZ7é"))
 def test_characters_are_called_what_textual_calls_them(char: str) -> None:
     assert key_of(char) == _character_to_key(char)
     assert key_name(key_of(char)) == char

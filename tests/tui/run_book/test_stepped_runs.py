@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 
 from tests.results import result
+from tests.tables import each_row
 from tests.trajectory.scripts import scripts, stamped
 from tests.tui.run_book.showing import (
     ASKED,
@@ -230,7 +231,7 @@ def test_an_edited_call_and_result_are_copied_with_what_they_were() -> None:
     assert copied_text(answer) == ("sun\nit was: rain", "the result as edited and as it was")
 
 
-@pytest.mark.parametrize("text", ["movie", "rain", "sun", "60", "old thoughts", "step by step"])
+@each_row("text", ["movie", "rain", "sun", "60", "old thoughts", "step by step"])
 def test_what_was_changed_and_what_it_was_are_both_found(text: str) -> None:
     view = view_of(
         START,

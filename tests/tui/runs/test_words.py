@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.tables import each_row
 from workbench.engine.events import BatchStarted, StartUp
 from workbench.grading.status import Status
 from workbench.numerals import clock, counted, duration_text, score_text
@@ -14,7 +15,7 @@ from workbench.tui.run_book.summaries import Counts
 from workbench.tui.runs.status_line import models_label, progress_ends, status_line
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("milliseconds", "text"),
     [
         (0, "0 ms"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from textual import events
 
+from tests.tables import each_row
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from workbench.show.spans import cells, plain
 from workbench.tui.comparison.screen import CompareScreen
@@ -132,7 +133,7 @@ def test_titles_are_wrapped_and_never_cut() -> None:
     assert "Zoom the pane, z or end the zoom" in text and "…" not in text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "action"),
     [
         *[("env", "models"), ("key", "models"), ("endpoint", "models"), ("settings", "models"), ("model", "models")],

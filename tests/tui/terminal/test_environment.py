@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import each_row
 from workbench.tui.terminal.environment import (
     ESCAPE_S,
     MAX_ESCAPE_S,
@@ -22,7 +23,7 @@ def test_over_ssh_less_is_painted() -> None:
     assert frames_per_second({"SSH_TTY": "/dev/pts/1"}) < frames_per_second({})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "wait_s"),
     [("", ESCAPE_S), ("0", 0.0), ("100", 0.1), ("9" * 5_000, MAX_ESCAPE_S), ("-1", ESCAPE_S), ("soon", ESCAPE_S)],
 )
@@ -30,7 +31,7 @@ def test_the_wait_after_an_escape_is_set_as_for_ncurses(value: str, wait_s: floa
     assert escape_delay_s({"ESCDELAY": value}) == wait_s
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("variables", "colours"),
     [
         ({"TERM": "xterm"}, "standard"),
@@ -89,7 +90,7 @@ def test_where_the_app_cannot_be_shown_it_says_why(
     assert obstacle(environment, reads=reads, writes=writes) == said
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("variables", "only_ascii", "utf8"),
     [
         ({}, False, True),

@@ -12,6 +12,7 @@ from textual import events
 from textual._xterm_parser import XTermParser
 from textual.message import Message
 
+from tests.tables import each_row
 from workbench.limits import MAX_MOUSE_COORDINATE, MAX_PASTE_CHARS, MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
 from workbench.tui.terminal.driver import (
     BURST,
@@ -109,7 +110,7 @@ def test_a_paste_is_one_text_however_it_is_cut(before: str, pasted: str, after: 
     assert arrived[-1] == Typed(after) if after else isinstance(arrived[-1], Pasted)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "hostile",
     [
         *("\x1b[1114112u", "\x1b[55296u", "\x1b[99999999999999999999u", "\x1b[0u", "\x1b[97;999u"),
@@ -129,7 +130,7 @@ def test_what_no_terminal_sends_is_no_key(hostile: str) -> None:
     assert len(parsed(arrived)) == len(keys)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sent", "keys"),
     [
         ("\x1b[97;5u\x1b[57363u\x1b[27u\x1b[13u\x1b[127u", ["ctrl+a", "menu", "escape", "enter", "backspace"]),
@@ -171,7 +172,7 @@ def test_what_is_held_is_waited_for_no_longer_than_it_deserves() -> None:
         assert source.take("q", 9.0) == [Typed("q")]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("begun", "late", "late_s", "arrived"),
     [
         ("\x1b", "[A", LATE_S * 0.9, [Typed("\x1b[A")]),

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import each_row
 from workbench.tui.kit.outside_editor import EditorError, edit_outside, editor_command
 
 FILE = Path("/s/a b.toml")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("editor", "command"),
     [
         ("vi", ["vi", "+12", str(FILE)]),

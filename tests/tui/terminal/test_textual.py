@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
 import textual
 
 import workbench.tui
+from tests.tables import each_row
 
 APP = Path(workbench.tui.__path__[0])
 TEXTUAL = Path(textual.__path__[0])
@@ -141,7 +141,7 @@ def test_what_is_used_of_the_inside_is_listed() -> None:
     assert {method for _, text in files(terminal=True) for method in replaced_in(text)} == REPLACED.keys()
 
 
-@pytest.mark.parametrize("method", REPLACED)
+@each_row("method", REPLACED)
 def test_a_replaced_method_is_the_one_that_was_tested(method: str) -> None:
     kind, name = method.split(".")
     path = next(

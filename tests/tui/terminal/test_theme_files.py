@@ -10,6 +10,7 @@ import pytest
 from rich.color import ColorSystem
 from rich.style import Style
 
+from tests.tables import each_row
 from workbench.config.folders import bundled
 from workbench.show.spans import Role
 from workbench.tui.terminal.cells import look_of
@@ -44,9 +45,7 @@ def test_there_are_dark_light_contrasting_and_sixteen_colour_themes() -> None:
     assert THEMES["sixteen"].is_ansi
 
 
-@pytest.mark.parametrize(
-    "theme", [theme for theme in THEMES.values() if not theme.is_ansi], ids=lambda theme: theme.name
-)
+@each_row("theme", [theme for theme in THEMES.values() if not theme.is_ansi])
 def test_everything_can_be_read_on_everything(theme: ThemeFile) -> None:
     wanted = HIGH_CONTRAST.get(theme.name, LEAST_CONTRAST)
     for text in TEXTS:
@@ -56,9 +55,7 @@ def test_everything_can_be_read_on_everything(theme: ThemeFile) -> None:
     assert contrast(theme.colours["on_accent"], theme.colours["accent"]) >= LEAST_CONTRAST
 
 
-@pytest.mark.parametrize(
-    "theme", [theme for theme in THEMES.values() if not theme.is_ansi], ids=lambda theme: theme.name
-)
+@each_row("theme", [theme for theme in THEMES.values() if not theme.is_ansi])
 def test_with_256_colours_everything_can_be_read_and_what_differs_still_does(theme: ThemeFile) -> None:
     fitted = fitted_to_256(theme.colours)
     assert fitted.keys() == theme.colours.keys()
@@ -81,9 +78,7 @@ def test_with_256_colours_everything_can_be_read_and_what_differs_still_does(the
 LEAST_CONTRAST_OF_SELECTION = 3.0
 
 
-@pytest.mark.parametrize(
-    "theme", [theme for theme in THEMES.values() if not theme.is_ansi], ids=lambda theme: theme.name
-)
+@each_row("theme", [theme for theme in THEMES.values() if not theme.is_ansi])
 def test_what_is_selected_in_a_field_is_seen_and_read(theme: ThemeFile) -> None:
     for colours in (theme.colours, fitted_to_256(theme.colours)):
         variables = textual_theme(replace(theme, colours=colours)).variables
