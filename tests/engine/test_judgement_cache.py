@@ -23,7 +23,7 @@ def test_judgements_are_remembered_by_what_is_asked_not_by_its_name(tmp_path: Pa
     assert reading.find(SPEC, "rude", '"hi"') is None
     JudgementCache(file, NO_SECRETS).store(SPEC, "rude", '"hi"', False, "No.")  # another program, meanwhile
     assert reading.find(SPEC, "rude", '"hi"') == (False, "No.")
-    assert JudgementCache(file, NO_SECRETS, anew=True).find(SPEC, "rude", '"hi"') is None
+    assert JudgementCache(file, NO_SECRETS, ignore_existing=True).find(SPEC, "rude", '"hi"') is None
     assert file.stat().st_mode & 0o077 == 0
 
 

@@ -345,18 +345,18 @@ def test_a_run_that_was_lost_twice_goes_last_to_a_worker_with_nothing_else(tmp_p
     (tmp_path / "weather.toml").write_text(WEATHER + WRONG + CHECKED, encoding="utf-8")
     kills, beside, later = runs = plan_runs([load_suite(tmp_path / "weather.toml")])
     limits = EndpointLimits("", "offline", 4, None)
-    lane = EndpointQueue(limits, Counter([limits]), {group_of(kills): deque(runs)})
+    queue = EndpointQueue(limits, Counter([limits]), {group_of(kills): deque(runs)})
     for _ in range(2):
-        assert lane.take(1) == [kills, beside] and lane.lost(kills) and lane.lost(beside)
-    assert not lane.only_suspects and lane.take(1) == [later]
+        assert queue.take(1) == [kills, beside] and queue.lost(kills) and queue.lost(beside)
+    assert not queue.only_suspects and queue.take(1) == [later]
     worker = batch._Worker("tcp://worker")
-    worker.assigned[1] = batch._AssignedPortion(Portion(1, (), 1, 1, ()), lane, {}, (), suspect=False)
-    assert lane.only_suspects and not worker.may_have_more_of(lane), "whoever is beside it would be suspected, too"
+    worker.assigned[1] = batch._AssignedPortion(Portion(1, (), 1, 1, ()), queue, {}, (), suspect=False)
+    assert queue.only_suspects and not worker.may_have_more_of(queue), "whoever is beside it would be suspected, too"
     worker.out.clear()
-    assert worker.may_have_more_of(lane) and lane.take(1) == [kills]
-    worker.out[2] = batch._AssignedPortion(Portion(2, (), 1, 2, ()), lane, {}, (), suspect=True)
+    assert worker.may_have_more_of(queue) and queue.take(1) == [kills]
+    worker.out[2] = batch._AssignedPortion(Portion(2, (), 1, 2, ()), queue, {}, (), suspect=True)
     assert not worker.may_have_more_of(EndpointQueue(limits, Counter()))
-    assert not lane.lost(kills) and lane.drop(None) == [beside] and not lane.length
+    assert not queue.lost(kills) and queue.drop(None) == [beside] and not queue.length
 
 
 def nannies_of(monkeypatch: pytest.MonkeyPatch, *good: int) -> list[Any]:

@@ -122,7 +122,7 @@ async def _evaluate(suites: Suites, given: RunOptions) -> Report:
         planned.release_claim()
         raise
     try:
-        evaluation = Evaluation(planned, approval, record=recordings, hears_events=given.on_event is not None)
+        evaluation = Evaluation(planned, approval, record=recordings, receives_events=given.on_event is not None)
         report = await _report(evaluation, given.on_event, given.on_cell)
         if before is not None:
             report = replace(report, against=await _against(before, report, planned, approval, given.on_event))
@@ -208,7 +208,7 @@ async def _against(
         return against
     if confirms.plan is None:
         return confirms.with_verdicts()
-    evaluation = Evaluation(confirms.plan, approval, hears_events=on_event is not None)
+    evaluation = Evaluation(confirms.plan, approval, receives_events=on_event is not None)
     again = await _report(evaluation, on_event, None)
     return confirms.with_verdicts(again.results, batch=again.batch, interrupted=again.interrupted)
 

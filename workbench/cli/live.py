@@ -477,8 +477,8 @@ def run_live(
         for tally in plan.resumed.before.tallies:
             progress.over_already(*tally)
     bar = ProgressBar(progress, sys.stderr, os.environ)
-    hears_events = show.steps or lines is not None or watcher is not None
-    events = _Inbox(shows=hears_events or bar.enabled)
+    receives_events = show.steps or lines is not None or watcher is not None
+    events = _Inbox(shows=receives_events or bar.enabled)
     before = {number: signal.signal(number, take_signal) for number in _handled()}
     runtime = Runtime(
         events.put,
@@ -486,7 +486,7 @@ def run_live(
         own_pace=plan.own_pace,
         judge_anew=plan.judge_anew,
         history=plan.history,
-        hears_events=hears_events,
+        receives_events=receives_events,
     )
     show = replace(show, stream=bar.stream_above(show.stream))
     printer = StepPrinter(plan, show) if lines is None else EventStream(plan.runs, lines, show.stream)
@@ -495,7 +495,7 @@ def run_live(
     try:
         with printing_to(errors), closing(runtime):
             live.outcome.begin()
-            name = runtime.start(plan, approval, record=record, given_up=lambda: bool(signals))
+            name = runtime.start(plan, approval, record=record, is_cancelled=lambda: bool(signals))
             if from_history and plan.history is not None and (handle := runtime.handle_of(name)) is not None:
                 live.outcome.results.read_from(plan.history, handle)
             if watcher is not None:

@@ -64,7 +64,7 @@ def talk(agent: str, suite: Path, program: Program, *, execute: bool, trust: boo
     if approval is None:
         return USAGE
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    runtime = Runtime(said.put, program, speaks=_TypedUser())
+    runtime = Runtime(said.put, program, person=_TypedUser())
     try:
         warn(f"talk with {model}: one message a line; Ctrl+D ends the conversation, and keeps it as a case")
         batch = runtime.start(plan, approval)

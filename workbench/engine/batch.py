@@ -30,23 +30,23 @@ class ModelQueue:
 
 @dataclass(frozen=True)
 class QueueKey:
-    """The lane to which a run belongs: `key` is the model with its endpoint, `concurrency` the limit of its runs."""
+    """The queue to which a run belongs: `key` is the model with its endpoint, `concurrency` the limit of its runs."""
 
     key: str
     concurrency: int
 
 
-def model_queues(runs: Iterable[PlannedRun], lane_of: Callable[[PlannedRun], QueueKey]) -> tuple[ModelQueue, ...]:
-    """Sort runs into lanes, in the order of the runs.
+def model_queues(runs: Iterable[PlannedRun], queue_of: Callable[[PlannedRun], QueueKey]) -> tuple[ModelQueue, ...]:
+    """Sort runs into queues, in the order of the runs.
 
-    If the runs of a lane have different concurrency limits, the smallest limit applies."""
-    lanes: dict[str, ModelQueue] = {}
+    If the runs of a queue have different concurrency limits, the smallest limit applies."""
+    queues: dict[str, ModelQueue] = {}
     for run in runs:
-        found = lane_of(run)
-        lane = lanes.setdefault(found.key, ModelQueue(found.concurrency))
-        lane.concurrency = min(lane.concurrency, found.concurrency)
-        lane.waiting.append(run)
-    return tuple(lanes.values())
+        found = queue_of(run)
+        queue = queues.setdefault(found.key, ModelQueue(found.concurrency))
+        queue.concurrency = min(queue.concurrency, found.concurrency)
+        queue.waiting.append(run)
+    return tuple(queues.values())
 
 
 class SkipRule(Protocol):
@@ -65,21 +65,21 @@ class SkipRule(Protocol):
 class Batch:
     """Runs that are started together.
 
-    `run_one` makes each run, here or in another process. Each rule in `spares`, in order, may skip a run."""
+    `run_one` makes each run, here or in another process. Each rule in `skip_rules`, in order, may skip a run."""
 
     def __init__(
         self,
         name: str,
         runs: Sequence[PlannedRun],
-        lane_of: Callable[[PlannedRun], QueueKey],
+        queue_of: Callable[[PlannedRun], QueueKey],
         context: RunContext,
-        spares: Sequence[SkipRule] = (),
+        skip_rules: Sequence[SkipRule] = (),
     ) -> None:
         self.name = name
         self.runs = tuple(runs)
         self._context = context
-        self._spares = spares
-        self._lanes = model_queues(runs, lane_of)
+        self._skip_rules = skip_rules
+        self._queues = model_queues(runs, queue_of)
         self._running: dict[str, asyncio.Future[None]] = {}
 
     async def run(self) -> None:
@@ -89,11 +89,11 @@ class Batch:
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await asyncio.gather(self._context.servers.begin_batch(), self._context.ready())
-            # Workers take runs from a lane, so that ten thousand runs do not need ten thousand tasks.
+            # Workers take runs from a queue, so that ten thousand runs do not need ten thousand tasks.
             workers = []
-            for lane in self._lanes:
-                for _ in range(min(lane.concurrency, len(lane.waiting))):
-                    workers.append(self._work(lane))
+            for queue in self._queues:
+                for _ in range(min(queue.concurrency, len(queue.waiting))):
+                    workers.append(self._work(queue))
             await asyncio.gather(*workers)
         finally:
             self._context.servers.drop_spares()
@@ -103,20 +103,20 @@ class Batch:
         """Stop one run, or all of them.
 
         Finished runs keep their results. Call this method on the engine's loop."""
-        for lane in self._lanes:
-            for planned in tuple(lane.waiting):
+        for queue in self._queues:
+            for planned in tuple(queue.waiting):
                 if run_id in (None, planned.run_id):
-                    lane.waiting.remove(planned)
+                    queue.waiting.remove(planned)
                     self._without_trajectory(planned, Status.STOPPED)
         for running_id, task in self._running.items():
             if run_id in (None, running_id):
                 task.cancel()
 
-    async def _work(self, lane: ModelQueue) -> None:
-        while lane.waiting:
-            planned = lane.waiting.popleft()
+    async def _work(self, queue: ModelQueue) -> None:
+        while queue.waiting:
+            planned = queue.waiting.popleft()
             await self.run_one(planned)
-            if lane.waiting:
+            if queue.waiting:
                 await self._context.wait_until_stored()
 
     async def run_one(self, planned: PlannedRun) -> None:
@@ -137,9 +137,9 @@ class Batch:
             self._without_trajectory(planned, Status.ERROR, broken)
 
     async def _run_unless_skipped(self, planned: PlannedRun) -> None:
-        for spares in self._spares:
-            if (why_not := await spares.skip_reason(planned)) is not None:
-                self._without_trajectory(planned, spares.status, why_not)
+        for skip_rules in self._skip_rules:
+            if (why_not := await skip_rules.skip_reason(planned)) is not None:
+                self._without_trajectory(planned, skip_rules.status, why_not)
                 return
         await run_planned(planned, self._context)
 

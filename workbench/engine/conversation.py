@@ -52,20 +52,20 @@ asked again."""
 class Conversation:
     """The user of one conversation.
 
-    `speaker` is a model that plays the user, or a recorded user; `None` for a script."""
+    `user` is a model that plays the user, or a recorded user; `None` for a script."""
 
     def __init__(
         self,
         table: UserTable,
         recorder: Recorder,
-        decisions: ConditionEvaluator,
-        speaker: ConversationUser | None = None,
+        conditions: ConditionEvaluator,
+        user: ConversationUser | None = None,
     ) -> None:
         self._table = table
         self._recorder = recorder
-        self._decisions = decisions
-        self._reply = self._scripted_reply if speaker is None else speaker.reply
-        self._may_differ = speaker is not None and speaker.can_retry
+        self._conditions = conditions
+        self._reply = self._scripted_reply if user is None else user.reply
+        self._may_differ = user is not None and user.can_retry
 
     async def next_message(self, review: ReviewMessage) -> UserSaid | RunFinished:
         """Emit and return the next message of the user, or return the end of the run.
@@ -105,7 +105,7 @@ class Conversation:
         trajectory = self._recorder.trajectory
         try:
             found = await evaluate_condition(
-                self._decisions, trajectory, lambda context: is_stop_reached(self._table, trajectory, context)
+                self._conditions, trajectory, lambda context: is_stop_reached(self._table, trajectory, context)
             )
         except ConditionError as error:
             return RunFinished("error", str(error))
@@ -119,7 +119,7 @@ class Conversation:
         def decide(context: CheckContext) -> UserSaid | Departure:
             return next_scripted_message(self._table, trajectory, context)
 
-        found = await evaluate_condition(self._decisions, trajectory, decide)
+        found = await evaluate_condition(self._conditions, trajectory, decide)
         if isinstance(found, Departure):
             return UserEnded(turn, "done" if found.is_done else "gave up", found.why)
         return replace(found, turn=turn)
@@ -173,12 +173,12 @@ class ConditionError(Exception):
 
 
 async def evaluate_condition(
-    decisions: ConditionEvaluator, trajectory: Trajectory, decide: Callable[[CheckContext], _Decided]
+    conditions: ConditionEvaluator, trajectory: Trajectory, decide: Callable[[CheckContext], _Decided]
 ) -> _Decided:
     """Return a decision about a conversation.
 
     Raises ConditionError if a check cannot be evaluated."""
-    found = await decisions.result_or_reason(decide, trajectory)
+    found = await conditions.result_or_reason(decide, trajectory)
     if isinstance(found, str):
         raise ConditionError(f"a condition of the user cannot be checked: {found}")
     return found

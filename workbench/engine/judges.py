@@ -413,14 +413,14 @@ class JudgementCache:
     A model is identified by its address and parameters, because the user may reuse its name for another model. Each
     line of the file is a JSON object. The file may be deleted at any time.
 
-    Judgements of values that contain a secret are kept only in memory. With `anew`, earlier judgements are not used.
-    Lines that cannot be read or written are logged and skipped. Several threads and programs may use the file at once,
-    because each line is written by one system call."""
+    Judgements of values that contain a secret are kept only in memory. With `ignore_existing`, earlier judgements are
+    not used. Lines that cannot be read or written are logged and skipped. Several threads and programs may use the file
+    at once, because each line is written by one system call."""
 
-    def __init__(self, file: Path, secrets: Secrets, *, anew: bool = False) -> None:
+    def __init__(self, file: Path, secrets: Secrets, *, ignore_existing: bool = False) -> None:
         self._file = file
         self._secrets = secrets
-        self._reads = not anew
+        self._reads = not ignore_existing
         self._read_bytes = 0
         self._tail = b""
         self._known: dict[_JudgementCacheKey, Finding] = {}

@@ -123,13 +123,13 @@ class Player:
         table: UserTable,
         model: PlayerModel,
         recorder: Recorder,
-        decisions: ConditionEvaluator,
+        conditions: ConditionEvaluator,
         repeat: int,
     ) -> None:
         self._table = table
         self._model = model
         self._recorder = recorder
-        self._decisions = decisions
+        self._conditions = conditions
         self._repeat = repeat
 
     async def reply(self, trajectory: Trajectory, turn: int) -> UserSaid | UserEnded:
@@ -140,7 +140,7 @@ class Player:
         if turn == 1 and table.opening is not None and not _in_turn(trajectory, turn):
             return UserSaid(turn, table.opening, "opening")
         released = await evaluate_condition(
-            self._decisions, trajectory, lambda context: released_facts(table, trajectory, context)
+            self._conditions, trajectory, lambda context: released_facts(table, trajectory, context)
         )
         # The person who steps through the run may have asked for another message.
         refused = [*trajectory.user_turns[-1].refused] if _in_turn(trajectory, turn) else []

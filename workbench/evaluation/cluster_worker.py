@@ -73,21 +73,21 @@ _NUMBERS = count(1)
 later node."""
 
 
-async def prepare(errand: bytes) -> tuple[str, ...]:
-    """Prepare for the runs of an errand; return the reasons if this is impossible."""
+async def prepare(setup: bytes) -> tuple[str, ...]:
+    """Prepare for the runs of a setup; return the reasons if this is impossible."""
     try:
-        unpickled: WorkerSetup = pickle.loads(errand)
+        unpickled: WorkerSetup = pickle.loads(setup)
         if unpickled.is_own_process:
             _set_up_own_process()
         return await asyncio.to_thread(_prepared, unpickled)
-    except Exception as error:  # noqa: BLE001 (dask would log it together with the errand, in which the suites are)
+    except Exception as error:  # noqa: BLE001 (dask would log it together with the setup, in which the suites are)
         return (NO_SECRETS.redact(f"{type(error).__name__}: {error}"),)
 
 
 async def exchange(token: str, seen: int, sent: bytes) -> bytes | None:
     """Handle some messages; return the numbered messages after `seen` as soon as there are any.
 
-    Returns `None` if this worker no longer works for the errand.
+    Returns `None` if this worker no longer works for the batch.
     """
     node = _NODES.get(token)
     if node is None or not node.requests.record_request():
@@ -101,7 +101,7 @@ async def exchange(token: str, seen: int, sent: bytes) -> bytes | None:
 def run_portion(token: str, portion: bytes) -> bool:
     """Execute a portion of the runs to its end, as a task of dask.
 
-    Returns whether this worker still works for the errand.
+    Returns whether this worker still works for the batch.
     """
     from distributed import secede
 
@@ -120,7 +120,7 @@ def run_portion(token: str, portion: bytes) -> bool:
 
 
 async def dismiss(token: str) -> None:
-    """Stop working for an errand."""
+    """Stop working for a batch."""
     node = _NODES.pop(token, None)
     if node is not None:
         await asyncio.to_thread(node.close)
@@ -141,16 +141,16 @@ def _set_up_own_process() -> None:
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
 
 
-def _prepared(errand: WorkerSetup) -> tuple[str, ...]:
+def _prepared(setup: WorkerSetup) -> tuple[str, ...]:
     # After a lost connection, the program enlists a worker again.
-    before = _NODES.pop(errand.token, None)
+    before = _NODES.pop(setup.token, None)
     if before is not None:
         before.close()
-    node = Node(errand)
+    node = Node(setup)
     problems = tuple(map(node.redact, node.problems))
     if not problems:
         node.begin()
-        _NODES[errand.token] = node
+        _NODES[setup.token] = node
     return problems
 
 
@@ -181,12 +181,12 @@ class RequestWatch:
 class Node:
     """Executes runs of one batch on a worker."""
 
-    def __init__(self, errand: WorkerSetup) -> None:
-        self._errand = errand
-        program = create_program(user_folders(), os.environ, errand.models)
-        log_to(program.folders.log, program.secrets, own_alone=not errand.is_own_process)
+    def __init__(self, setup: WorkerSetup) -> None:
+        self._setup = setup
+        program = create_program(user_folders(), os.environ, setup.models)
+        log_to(program.folders.log, program.secrets, own_alone=not setup.is_own_process)
         self._secrets = program.secrets
-        self._files = tuple(map(_suite_of, errand.suites))
+        self._files = tuple(map(_suite_of, setup.suites))
         for file in self._files:
             program.secrets.exempt(file.text)
         self._cases: list[Mapping[str, Case]] = []
@@ -200,11 +200,11 @@ class Node:
             runs=(),
             program=program,
             files=self._files,
-            execution=ExecutionRules(errand.execute, errand.execute_all, trust_store(program.folders).is_exempt),
-            concurrency=errand.concurrency,
-            own_pace=errand.original_pace,
-            judge_anew=errand.judge_anew,
-            instructions=dict(zip((file.path for file in self._files), errand.instructions, strict=False)),
+            execution=ExecutionRules(setup.execute, setup.execute_all, trust_store(program.folders).is_exempt),
+            concurrency=setup.concurrency,
+            own_pace=setup.original_pace,
+            judge_anew=setup.judge_anew,
+            instructions=dict(zip((file.path for file in self._files), setup.instructions, strict=False)),
         )
         self._redacted_cases: dict[str, Case] = {}
         self._outbox: deque[tuple[int, FromWorker]] = deque()
@@ -216,9 +216,9 @@ class Node:
         self._lent: dict[int, tuple[Lease, ...]] = {}
         self._closed = False
         if not self.problems:
-            self._samples = tuple(map(self._run, errand.samples))
+            self._samples = tuple(map(self._run, setup.samples))
             needs = Needs.of_runs(self._samples, program)
-            self._approval = needs.approved({self._files[place].path for place in errand.granted})
+            self._approval = needs.approved({self._files[place].path for place in setup.granted})
             self.problems += self._refused()
 
     def redact(self, text: str) -> str:
@@ -227,7 +227,7 @@ class Node:
     def _refused(self) -> list[str]:
         refused = []
         for hashed, message in approval_hashes(self._approval, self._samples).items():
-            if hashed not in self._errand.approved:
+            if hashed not in self._setup.approved:
                 refused.append(f"refused, because it differs from the approval: {message}")
         problems = (
             *unreachable_models(self._approval, self._samples),
@@ -237,21 +237,21 @@ class Node:
 
     def begin(self) -> None:
         """Prepare for portions; stop once the program no longer sends requests."""
-        errand = self._errand
+        setup = self._setup
 
-        def on_hold(url: str, model: str, seconds: float) -> None:
+        def on_endpoint_pause(url: str, model: str, seconds: float) -> None:
             self._send(PauseMessage(url, model, seconds))
 
-        self._leases = Leases(on_hold, lambda: not self.requests.is_silent)
+        self._leases = Leases(on_endpoint_pause, lambda: not self.requests.is_silent)
         redaction = _PackingRedaction(RunRedaction(SuiteParts(self._secrets), self._redacted_cases))
         self._runtime = Runtime(
-            _RedactingSender(self._send, self._secrets, redaction, errand).on_event,
+            _RedactingSender(self._send, self._secrets, redaction, setup).on_event,
             self._plan.program,
-            own_pace=errand.original_pace,
-            judge_anew=errand.judge_anew,
-            retries=errand.retries,
+            own_pace=setup.original_pace,
+            judge_anew=setup.judge_anew,
+            retries=setup.retries,
             leases=self._leases,
-            on_hold=on_hold,
+            on_endpoint_pause=on_endpoint_pause,
         )
         threading.Thread(target=self._watch, name="cluster watch", daemon=True).start()
 
@@ -322,8 +322,8 @@ class Node:
             time.sleep(POLL_INTERVAL_S * 10)
             if self.requests.is_silent:
                 _logger.warning("the program sends no more requests: stopping")
-                if _NODES.get(self._errand.token) is self:
-                    del _NODES[self._errand.token]
+                if _NODES.get(self._setup.token) is self:
+                    del _NODES[self._setup.token]
                 self.close()
 
     def _send(self, *messages: FromWorker) -> None:
@@ -365,11 +365,11 @@ class _RedactingSender(RunSender):
     """Sends redacted events of runs to another machine without revealing which secrets exist."""
 
     def __init__(
-        self, send: Callable[..., object], secrets: Secrets, redaction: _PackingRedaction, errand: WorkerSetup
+        self, send: Callable[..., object], secrets: Secrets, redaction: _PackingRedaction, setup: WorkerSetup
     ) -> None:
-        super().__init__(send, secrets, None, hears_events=errand.events)
+        super().__init__(send, secrets, None, receives_events=setup.events)
         self._redaction = redaction
-        self._history = errand.history
+        self._history = setup.history
 
     def _send_event(self, event: BatchEvent) -> None:
         # Listings are stored on the worker, below a separate path.
@@ -379,7 +379,7 @@ class _RedactingSender(RunSender):
     def _tell_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
         run, row = self._redaction.pack(done_run(done, events))
         events = ()
-        if self._hears_events or (row is None and self._history):
+        if self._receives_events or (row is None and self._history):
             events = run.events
         if not self._history:
             row = None

@@ -265,7 +265,7 @@ class Evaluation:
 
     Without a `runtime`, the evaluation creates a runtime and closes it at the end. Several evaluations may then run at
     the same time in one event loop. With a `runtime`, server starts are reported to the runtime's own listener. Without
-    `hears_events`, events of runs in other processes are not sent.
+    `receives_events`, events of runs in other processes are not sent.
     """
 
     def __init__(
@@ -276,7 +276,7 @@ class Evaluation:
         runtime: Runtime | None = None,
         record: Recordings | None = None,
         retries: RetryPolicy = DEFAULT_RETRIES,
-        hears_events: bool = True,
+        receives_events: bool = True,
     ) -> None:
         self.plan = plan
         self.runs: Mapping[str, asyncio.Future[RunResult]] = {}
@@ -285,7 +285,7 @@ class Evaluation:
         self._shared = runtime
         self._record = record
         self._retries = retries
-        self._hears_events = hears_events
+        self._receives_events = receives_events
         self._outcome = Outcome()
         self._inbox: Inbox[BatchEvent] = Inbox(self._wake)
         self._events: deque[BatchEvent] = deque()
@@ -309,7 +309,7 @@ class Evaluation:
                 judge_anew=plan.judge_anew,
                 retries=self._retries,
                 history=plan.history,
-                hears_events=self._hears_events,
+                receives_events=self._receives_events,
             )
         self._runtime = runtime
         try:

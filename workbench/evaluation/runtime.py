@@ -93,7 +93,7 @@ class RuntimeModels:
         judge_anew: bool,
         pace_ms: float,
         own_pace: bool,
-        on_hold: Callable[[str, str, float], object],
+        on_endpoint_pause: Callable[[str, str, float], object],
         leases: Leases | None,
     ) -> None:
         self._secrets = program.secrets
@@ -101,8 +101,8 @@ class RuntimeModels:
         self._retries = retries
         self._starting = starting
         self._pace_ms, self._own_pace = pace_ms, own_pace
-        self._on_hold, self._leases = on_hold, leases
-        self._judgements = JudgementCache(program.folders.judgements, program.secrets, anew=judge_anew)
+        self._on_endpoint_pause, self._leases = on_endpoint_pause, leases
+        self._judgements = JudgementCache(program.folders.judgements, program.secrets, ignore_existing=judge_anew)
         self._user_messages = PlayerCache(program.folders.user_messages, program.secrets)
         self._connected = False
 
@@ -146,9 +146,7 @@ class RuntimeModels:
         specs = approval.specs
         recorded = BuiltInModels()
 
-        def speaker_of(
-            planned: PlannedRun, recorder: Recorder, decisions: ConditionEvaluator
-        ) -> ConversationUser | None:
+        def user_of(planned: PlannedRun, recorder: Recorder, conditions: ConditionEvaluator) -> ConversationUser | None:
             table = planned.case.conversation
             assert table is not None
             name, folder = specs.replayed_users, Path()
@@ -172,9 +170,9 @@ class RuntimeModels:
                 return self._open_endpoint(planned, spec, environment, approval, concurrency)
 
             model = PlayerModel(spec, open_model, self._retries, self._user_messages)
-            return Player(table, model, recorder, decisions, planned.repeat)
+            return Player(table, model, recorder, conditions, planned.repeat)
 
-        return speaker_of
+        return user_of
 
     def pause(self, endpoint: str, model: str, seconds: float) -> None:
         """Send no request to a model for some seconds."""
@@ -193,7 +191,7 @@ class RuntimeModels:
         return Endpoints(
             self._secrets,
             starting=self._starting,
-            on_hold=self._on_hold,
+            on_endpoint_pause=self._on_endpoint_pause,
             leases=self._leases,
             tell=lambda text: self._listener(EndpointNotice(text)),
         )
@@ -268,12 +266,12 @@ class Runtime:
     `listener` is called on the engine's thread. `pace_ms` slows the offline model down for a watching user; 0 is full
     speed. `own_pace` plays recordings at the original pace. With `asks`, the event `PermissionRequested` asks about
     executions without permission; otherwise, they are refused. With `judge_anew`, judges are asked again about values
-    that they have already judged. `history` is the file that records all batches. Without `hears_events`, the listener
-    receives no events of runs in other processes. `speaks` is a person in place of the users of all conversations.
+    that they have already judged. `history` is the file that records all batches. Without `receives_events`, the
+    listener receives no events of runs in other processes. `person` is a person in place of the users of all
+    conversations.
 
-    In a worker of a cluster, `leases` holds the worker's part of each limit. `on_hold` is called with base URL, model
-    and seconds when an endpoint asks for a pause.
-    """
+    In a worker of a cluster, `leases` holds the worker's part of each limit. `on_endpoint_pause` is called with base
+    URL, model and seconds when an endpoint asks for a pause. """
 
     def __init__(
         self,
@@ -286,17 +284,17 @@ class Runtime:
         judge_anew: bool = False,
         retries: RetryPolicy = DEFAULT_RETRIES,
         history: Path | None = None,
-        hears_events: bool = True,
-        on_hold: Callable[[str, str, float], object] = lambda _url, _model, _seconds: None,
+        receives_events: bool = True,
+        on_endpoint_pause: Callable[[str, str, float], object] = lambda _url, _model, _seconds: None,
         leases: Leases | None = None,
-        speaks: ConversationUser | None = None,
+        person: ConversationUser | None = None,
     ) -> None:
         refuse_if_read_only("runs are made or servers are started")
         self._listener = listener
-        self._hears_events = hears_events
+        self._receives_events = receives_events
         self._program = program
         self._retries = retries
-        self._speaks = speaks
+        self._person = person
         self._ask = None
         if asks:
             self._ask = self._asked
@@ -312,7 +310,7 @@ class Runtime:
             judge_anew=judge_anew,
             pace_ms=pace_ms,
             own_pace=own_pace,
-            on_hold=on_hold,
+            on_endpoint_pause=on_endpoint_pause,
             leases=leases,
         )
         self._history = None
@@ -338,7 +336,7 @@ class Runtime:
         listener: BatchListener | None = None,
         record: Recordings | None = None,
         until: StepTarget = "end",
-        given_up: Callable[[], bool] = lambda: False,
+        is_cancelled: Callable[[], bool] = lambda: False,
     ) -> str:
         """Begin a batch and return its name at once.
 
@@ -346,17 +344,16 @@ class Runtime:
         settings are not read again. `listener` receives only the events of this batch, and `record` records its runs.
         `until` is the breakpoint at which runs are held; holding needs `asks`.
 
-        Blocks until the history and the cluster are ready. Raises WaitCancelledError if `given_up` ends the wait for a
-        cluster. Raises HistoryError if a resumed batch is already running in another program or the history cannot be
-        written. Raises ClusterError if the plan's cluster cannot execute its runs.
-        """
+        Blocks until the history and the cluster are ready. Raises WaitCancelledError if `is_cancelled` ends the wait
+        for a cluster. Raises HistoryError if a resumed batch is already running in another program or the history
+        cannot be written. Raises ClusterError if the plan's cluster cannot execute its runs. """
         name = f"batch-{next(self._batch_numbers)}"
-        events = self._hears_events or record is not None or listener is not None
+        events = self._receives_events or record is not None or listener is not None
         group = self._worker_group(plan, approval, events=events)
         # The cluster comes first because the history must not record a batch that the cluster cannot run.
         members = frozenset[str]()
         if group is not None:
-            members = self._engine.submit(group.open_unless_cancelled(given_up)).result()
+            members = self._engine.submit(group.open_unless_cancelled(is_cancelled)).result()
         try:
             recorder = self._history_recorder(plan, approval.specs)
         except BaseException:
@@ -366,15 +363,15 @@ class Runtime:
         if recorder is not None:
             self._handles[name] = recorder.handle
 
-        def lane_of(planned: PlannedRun) -> QueueKey:
-            return _lane_of(planned, approval.specs, plan.concurrency)
+        def queue_of(planned: PlannedRun) -> QueueKey:
+            return _queue_of(planned, approval.specs, plan.concurrency)
 
-        sparing = _sparing(plan, lane_of)
-        spending = self._spending(plan, name)
+        skip_listener = _skip_listener(plan, queue_of)
+        cost_guard = self._cost_guard(plan, name)
         stored = no_wait
         if recorder is not None:
             stored = recorder.wait_until_stored
-        listeners = self._listeners(plan, recorder, record, listener, sparing, spending)
+        listeners = self._listeners(plan, recorder, record, listener, skip_listener, cost_guard)
         context = replace(
             self._context(plan, approval, listeners),
             # The batch is recorded before its first run. It can be resumed even if the program is killed during that
@@ -386,11 +383,11 @@ class Runtime:
             # Lazy import, as in `_worker_group`.
             from workbench.evaluation.cluster.batch import ClusterBatch
 
-            spread = ClusterBatch(name, plan, lane_of, context, group, members, approval)
+            spread = ClusterBatch(name, plan, queue_of, context, group, members, approval)
             self._engine.submit(self._run(spread, until, spread))
             return name
-        spares: tuple[SkipRule, ...] = tuple(each for each in (sparing, spending) if each is not None)
-        batch = Batch(name, plan.runs, lane_of, context, spares)
+        skip_rules: tuple[SkipRule, ...] = tuple(each for each in (skip_listener, cost_guard) if each is not None)
+        batch = Batch(name, plan.runs, queue_of, context, skip_rules)
         self._engine.submit(self._run(batch, until, None))
         return name
 
@@ -438,11 +435,11 @@ class Runtime:
     def _users(
         self, plan: Plan, approval: Approval
     ) -> Callable[[PlannedRun, Recorder, ConditionEvaluator], ConversationUser | None]:
-        if (speaks := self._speaks) is not None:
-            return lambda _planned, _recorder, _decisions: speaks
+        if (person := self._person) is not None:
+            return lambda _planned, _recorder, _decisions: person
         return self._models.users(approval, plan.concurrency)
 
-    def _spending(self, plan: Plan, name: str) -> CostGuard | None:
+    def _cost_guard(self, plan: Plan, name: str) -> CostGuard | None:
         """Return the guard of a plan's cost limit. It asks an interactive user to raise the limit."""
         if plan.cost_limit is None:
             return None
@@ -488,8 +485,8 @@ class Runtime:
         recorder: HistoryRecorder | None,
         record: Recordings | None,
         listener: BatchListener | None,
-        sparing: EarlyStopper | RerunListener | None,
-        spending: CostGuard | None,
+        skip_listener: EarlyStopper | RerunListener | None,
+        cost_guard: CostGuard | None,
     ) -> BatchListener:
         """Return all listeners of a batch as one.
 
@@ -505,7 +502,7 @@ class Runtime:
         listeners: list[BatchListener] = []
         if self._ask is not None:
             listeners.append(self._steppers.on_event)
-        for each in (sparing, spending, recorder):
+        for each in (skip_listener, cost_guard, recorder):
             if each is not None:
                 listeners.append(each.on_event)
         if record is not None:
@@ -713,7 +710,7 @@ def _no_control(_planned: PlannedRun, _grading: RunGrading) -> None:
     return None
 
 
-def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], QueueKey]) -> EarlyStopper | RerunListener | None:
+def _skip_listener(plan: Plan, queue_of: Callable[[PlannedRun], QueueKey]) -> EarlyStopper | RerunListener | None:
     """Return the listener that skips runs after an early stop; `None` if the plan runs every case.
 
     The number of runs ahead of the decision is limited to the number of runs that can be in progress at once.
@@ -728,7 +725,7 @@ def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], QueueKey]) -> EarlyStop
     watch = watch_of(plan)
     if watch is None:
         return None
-    return EarlyStopper(plan, watch, ahead=sum(lane.concurrency for lane in model_queues(plan.runs, lane_of)))
+    return EarlyStopper(plan, watch, ahead=sum(queue.concurrency for queue in model_queues(plan.runs, queue_of)))
 
 
 def _prices(specs: ModelSpecs) -> Callable[[PlannedRun], Price | None]:
@@ -745,7 +742,7 @@ def _prices(specs: ModelSpecs) -> Callable[[PlannedRun], Price | None]:
     return price_of
 
 
-def _lane_of(planned: PlannedRun, specs: ModelSpecs, concurrency: int) -> QueueKey:
+def _queue_of(planned: PlannedRun, specs: ModelSpecs, concurrency: int) -> QueueKey:
     try:
         spec = specs.of(planned)
     except ConfigError:

@@ -70,12 +70,12 @@ class RunSender:
     """
 
     def __init__(
-        self, send: Callable[..., object], secrets: Secrets, packer: RunPacker | None, *, hears_events: bool
+        self, send: Callable[..., object], secrets: Secrets, packer: RunPacker | None, *, receives_events: bool
     ) -> None:
         self._send = send
         self._secrets = secrets
         self._packer = packer
-        self._hears_events = hears_events
+        self._receives_events = receives_events
         self._known: Mapping[str, str] = secrets.replacements
         self._events: dict[str, list[Event]] = {}
         self._in_common = SharedParts()
@@ -108,7 +108,7 @@ class RunSender:
             # reports the error.
             with suppress(TypeError, ValueError, RecursionError):
                 row = self._packer.packed(done_run(done, events))
-        if not self._hears_events and (row is not None or self._packer is None):
+        if not self._receives_events and (row is not None or self._packer is None):
             events = ()
         self._send(*learned, self._made(done, row, events, len(known)))
 

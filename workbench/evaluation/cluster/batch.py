@@ -90,7 +90,7 @@ class WorkerGroup:
             # A worker may run in another folder, so it needs absolute paths.
             suites.append(SuiteText(absolute(file.path), file.text, file.hash, file.is_historical))
         granted = frozenset(self._suites[path] for path in approval.grants if path in self._suites)
-        self._errand = WorkerSetup(
+        self._setup = WorkerSetup(
             token=token_hex(8),
             suites=tuple(suites),
             samples=tuple(map(self.ref, self.samples)),
@@ -114,12 +114,12 @@ class WorkerGroup:
     def ref(self, run: PlannedRun) -> RunRef:
         return RunRef.of(run, self._suites[run.file.path])
 
-    async def open_unless_cancelled(self, given_up: Callable[[], bool]) -> frozenset[str]:
+    async def open_unless_cancelled(self, is_cancelled: Callable[[], bool]) -> frozenset[str]:
         """Run `open`; raise WaitCancelledError if the caller gives up before `open` returns."""
-        # The flag is polled because a signal handler only sets it, and `given_up` reads it.
+        # The flag is polled because a signal handler only sets it, and `is_cancelled` reads it.
         opening = asyncio.create_task(self.open())
         while not (await asyncio.wait([opening], timeout=CANCEL_CHECK_INTERVAL_S))[0]:
-            if given_up():
+            if is_cancelled():
                 opening.cancel()
                 await asyncio.wait([opening], timeout=CLOSE_TIMEOUT_S)
                 raise WaitCancelledError("interrupted")
@@ -133,7 +133,7 @@ class WorkerGroup:
         for file in self._plan.files:
             if (where := next(literal_secrets(file, self._secrets), None)) is not None:
                 raise ClusterError(f"a secret would be sent to the cluster: {where}")
-        self._packed = fast_pickle(self._errand)
+        self._packed = fast_pickle(self._setup)
         # The scheduler and all its other clients can read messages.
         if self._secrets.finder.may_contain(_as_text(self._packed)):
             raise ClusterError(
@@ -208,7 +208,7 @@ class WorkerGroup:
         answer: bytes | None = await self.cluster.call(
             worker,
             _worker_function("exchange"),
-            self._errand.token,
+            self._setup.token,
             seen,
             fast_pickle(tuple(sent)),
             timeout_s=SILENCE_TIMEOUT_S,
@@ -220,13 +220,13 @@ class WorkerGroup:
 
     def submit(self, worker: str, portion: Portion) -> Any:
         """Submit a portion to a worker, as a task of dask."""
-        token = self._errand.token
+        token = self._setup.token
         key = f"workbench-{token}-{portion.number}"
         return self.cluster.submit(worker, key, _worker_function("run_portion"), token, fast_pickle(portion))
 
     async def close(self, workers: Iterable[str]) -> None:
         """Dismiss workers, and leave the cluster."""
-        token = self._errand.token
+        token = self._setup.token
         last = []
         for worker in workers:
             last.append(self.cluster.call(worker, _worker_function("dismiss"), token, timeout_s=END_TIMEOUT_S))
@@ -267,7 +267,7 @@ LentLeases = tuple[tuple[EndpointLimits, Lease], ...]
 @dataclass(eq=False)
 class _AssignedPortion:
     portion: Portion
-    lane: EndpointQueue
+    queue: EndpointQueue
     runs: dict[str, PlannedRun]
     """The runs of the portion that have not been reported yet."""
     lent: LentLeases
@@ -292,13 +292,13 @@ class _Worker:
     def load(self) -> int:
         return sum(out.portion.concurrency for out in self.assigned.values())
 
-    def portions_of(self, lane: EndpointQueue) -> int:
-        return sum(out.lane is lane for out in self.assigned.values())
+    def portions_of(self, queue: EndpointQueue) -> int:
+        return sum(out.queue is queue for out in self.assigned.values())
 
-    def may_have_more_of(self, lane: EndpointQueue) -> bool:
-        if lane.only_suspects or any(out.suspect for out in self.assigned.values()):
+    def may_have_more_of(self, queue: EndpointQueue) -> bool:
+        if queue.only_suspects or any(out.suspect for out in self.assigned.values()):
             return not self.assigned
-        return self.portions_of(lane) < MAX_PORTIONS_PER_WORKER
+        return self.portions_of(queue) < MAX_PORTIONS_PER_WORKER
 
 
 class ClusterBatch(Batch):
@@ -308,13 +308,13 @@ class ClusterBatch(Batch):
         self,
         name: str,
         plan: Plan,
-        lane_of: Callable[[PlannedRun], QueueKey],
+        queue_of: Callable[[PlannedRun], QueueKey],
         context: RunContext,
         group: WorkerGroup,
         workers: frozenset[str],
         approval: Approval,
     ) -> None:
-        super().__init__(name, (), lane_of, context)
+        super().__init__(name, (), queue_of, context)
         self.runs = plan.runs
         self._group = group
         self._workers = {address: _Worker(address) for address in workers}
@@ -328,7 +328,7 @@ class ClusterBatch(Batch):
         self._tasks: set[asyncio.Task[None]] = set()
         self._portions = count(1)
         self._start_ups = count(1)
-        self._cluster_lanes, self._endpoints = endpoint_queues(plan, lane_of, group.samples, approval)
+        self._cluster_lanes, self._endpoints = endpoint_queues(plan, queue_of, group.samples, approval)
 
     async def run(self) -> None:
         """Have the workers execute all runs; each run ends in exactly one `RunDone`, even after failures."""
@@ -358,8 +358,8 @@ class ClusterBatch(Batch):
 
         Call it on the engine's loop.
         """
-        for lane in self._cluster_lanes:
-            for planned in lane.drop(run_id):
+        for queue in self._cluster_lanes:
+            for planned in queue.drop(run_id):
                 self._over(planned, Status.STOPPED)
         for worker in self._workers.values():
             if run_id is None or any(run_id in out.runs for out in worker.assigned.values()):
@@ -377,37 +377,37 @@ class ClusterBatch(Batch):
     def _assign_portions(self) -> None:
         if self._stopping:
             return
-        for lane in self._cluster_lanes:
-            while lane.length:
-                free = [worker for worker in self._workers.values() if worker.may_have_more_of(lane)]
-                if not free or not self._assign_portion(lane, min(free, key=lambda worker: worker.load)):
+        for queue in self._cluster_lanes:
+            while queue.length:
+                free = [worker for worker in self._workers.values() if worker.may_have_more_of(queue)]
+                if not free or not self._assign_portion(queue, min(free, key=lambda worker: worker.load)):
                     break
 
-    def _assign_portion(self, lane: EndpointQueue, worker: _Worker, before: _AssignedPortion | None = None) -> bool:
-        """Submit the next portion of a lane to a worker; it may reuse the leases of the worker's portion `before`.
+    def _assign_portion(self, queue: EndpointQueue, worker: _Worker, before: _AssignedPortion | None = None) -> bool:
+        """Submit the next portion of a queue to a worker; it may reuse the leases of the worker's portion `before`.
 
         Returns false if a limit had no part left for the portion.
         """
-        needed, workers, number = lane.needed(), len(self._workers), next(self._portions)
+        needed, workers, number = queue.needed(), len(self._workers), next(self._portions)
         if before is not None:
             lent, known_as, asked = before.lent, before.portion.lease_id, None
             # Leases of one endpoint are of no use for another.
             if tuple(limits for limits, _ in lent) != needed:
                 return False
         elif all(limits.can_lend() for limits in needed):
-            leases = lane.lend(workers)
+            leases = queue.lend(workers)
             lent, known_as = tuple(zip(needed, leases, strict=True)), number
             asked = tuple(lease for lease in leases if lease.endpoint)
         else:
             return False
-        suspect, runs = lane.only_suspects, lane.take(workers)
+        suspect, runs = queue.only_suspects, queue.take(workers)
         at_once = lent[0][1].concurrency
         if lent[0][1].endpoint:
             # The leases limit requests, not runs. This portion's runs can use requests left by the other portion.
             at_once *= MAX_PORTIONS_PER_WORKER
         portion = Portion(number, tuple(map(self._group.ref, runs)), at_once, known_as, asked)
         out = worker.assigned[number] = _AssignedPortion(
-            portion, lane, {run.run_id: run for run in runs}, lent, suspect
+            portion, queue, {run.run_id: run for run in runs}, lent, suspect
         )
         out.task = self._group.submit(worker.address, portion)
         out.following = self._begin(self._follow(worker, out))
@@ -521,7 +521,7 @@ class ClusterBatch(Batch):
             for limits, lease in out.lent:
                 limits.lost(lease)
             for run in out.runs.values():
-                self._requeue(out.lane, run, worker.address)
+                self._requeue(out.queue, run, worker.address)
         for limits, lease in chain.from_iterable(worker.returning_leases.values()):
             limits.lost(lease)
         worker.assigned.clear()
@@ -530,10 +530,10 @@ class ClusterBatch(Batch):
             self._context.listener(ClusterNotice("no worker is left: waiting for one"))
         self._news.set()
 
-    def _requeue(self, lane: EndpointQueue, run: PlannedRun, worker: str) -> None:
+    def _requeue(self, queue: EndpointQueue, run: PlannedRun, worker: str) -> None:
         if self._stopping:
             self._over(run, Status.STOPPED)
-        elif not lane.lost(run):
+        elif not queue.lost(run):
             times = len(MAX_PORTION_BY_LOSSES)
             lost = f"the worker that made it was lost {times} times, the last one {worker} with this run"
             self._over(
@@ -600,12 +600,12 @@ class ClusterBatch(Batch):
             return
         # Runs remain only if the worker failed to report them.
         for run in out.runs.values():
-            self._requeue(out.lane, run, worker.address)
-        lane = out.lane
+            self._requeue(out.queue, run, worker.address)
+        queue = out.queue
         # Keeping the leases is faster than returning them, but must not starve a worker without leases.
-        all_have_some = all(other is worker or other.portions_of(lane) for other in self._workers.values())
-        goes_on = lane.length and not self._stopping and worker.may_have_more_of(lane)
-        if not (goes_on and (all_have_some or lane.limits.can_lend()) and self._assign_portion(lane, worker, out)):
+        all_have_some = all(other is worker or other.portions_of(queue) for other in self._workers.values())
+        goes_on = queue.length and not self._stopping and worker.may_have_more_of(queue)
+        if not (goes_on and (all_have_some or queue.limits.can_lend()) and self._assign_portion(queue, worker, out)):
             worker.returning_leases[out.portion.lease_id] = out.lent
             self._begin(self._send(worker, ReturnLeases(out.portion.lease_id)))
         self._news.set()

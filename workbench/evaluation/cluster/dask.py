@@ -1,6 +1,6 @@
 """A dask cluster: its workers, functions that run on them, tasks, and the program's messages.
 
-All messages pass through the scheduler, so they must hold no secret. The errand is searched before it is sent, and
+All messages pass through the scheduler, so they must hold no secret. The setup is searched before it is sent, and
 workers redact their messages. dask is imported when a cluster is opened.
 """
 
@@ -50,7 +50,7 @@ class SuiteText:
 
 
 class RunRef(NamedTuple):
-    """A run of the plan: its suite is an index in the errand, its case an id."""
+    """A run of the plan: its suite is an index in the setup, its case an id."""
 
     run_id: str
     suite: int

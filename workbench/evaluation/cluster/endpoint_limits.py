@@ -323,10 +323,9 @@ class EndpointLimits:
 
 
 MAX_PORTIONS_PER_WORKER = 2
-"""The number of a lane's portions that a worker has at a time. The second portion keeps the worker busy while the first
-one ends."""
+"""The portions of a queue that a worker has at a time: the second keeps the worker busy while the first ends."""
 TARGET_PORTIONS_PER_WORKER = 2
-"""The number of portions of a lane for each worker. With several small portions, all workers end at about the same
+"""The number of portions of a queue for each worker. With several small portions, all workers end at about the same
 time."""
 MAX_PORTION_BY_LOSSES = (100, 20, 1)
 """The largest portion after no, one or two losses of its runs. After three losses, a run ends as an error."""
@@ -347,9 +346,9 @@ class EndpointQueue:
 
     limits: EndpointLimits
     asked_by: Counter[EndpointLimits]
-    """The number of lanes that ask each endpoint; all lanes share this counter."""
+    """The number of queues that ask each endpoint; all queues share this counter."""
     waiting: dict[RunGroup, deque[PlannedRun]] = field(default_factory=dict)
-    """The waiting runs by group, in order; no queue is empty."""
+    """The waiting runs by group, in order; no entry is empty."""
     retried: deque[PlannedRun] = field(default_factory=deque)
     """The runs that were lost with their workers. They go first."""
     suspects: deque[PlannedRun] = field(default_factory=deque)
@@ -357,7 +356,7 @@ class EndpointQueue:
 
     They go last, each alone on its worker. If this worker is lost too, the run was the cause."""
     needs: dict[RunGroup, tuple[EndpointLimits, ...]] = field(default_factory=dict)
-    """The limits of all endpoints that the runs of a group ask; this lane's limits come first."""
+    """The limits of all endpoints that the runs of a group ask; this queue's limits come first."""
     losses: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -386,8 +385,8 @@ class EndpointQueue:
 
     def take(self, workers: int) -> list[PlannedRun]:
         """Remove and return the runs of the next portion, all of one group."""
-        queue = self._next()
-        group, losses = group_of(queue[0]), self.losses[queue[0].run_id]
+        run_queue = self._next()
+        group, losses = group_of(run_queue[0]), self.losses[run_queue[0].run_id]
         most = MAX_PORTION_BY_LOSSES[losses]
         if losses == 0:
             parts = min(workers * MAX_PORTIONS_PER_WORKER, self.limits.most_parts)
@@ -395,8 +394,12 @@ class EndpointQueue:
             least = -(-self.limits.concurrency // parts)
             most = min(most, max(least, -(-self.length // (parts * TARGET_PORTIONS_PER_WORKER))))
         runs: list[PlannedRun] = []
-        while queue and len(runs) < most and (group_of(queue[0]), self.losses[queue[0].run_id]) == (group, losses):
-            runs.append(queue.popleft())
+        while (
+            run_queue
+            and len(runs) < most
+            and (group_of(run_queue[0]), self.losses[run_queue[0].run_id]) == (group, losses)
+        ):
+            runs.append(run_queue.popleft())
         if not self.waiting.get(group, True):
             del self.waiting[group]
         return runs
@@ -420,8 +423,8 @@ class EndpointQueue:
         dropped = [run for run in chain(*self._queues()) if not stays(run)]
         self.retried, self.suspects = deque(filter(stays, self.retried)), deque(filter(stays, self.suspects))
         kept: dict[RunGroup, deque[PlannedRun]] = {}
-        for group, queue in self.waiting.items():
-            if left := deque(filter(stays, queue)):
+        for group, run_queue in self.waiting.items():
+            if left := deque(filter(stays, run_queue)):
                 kept[group] = left
         self.waiting = kept
         return dropped
@@ -434,9 +437,9 @@ class EndpointQueue:
 
 
 def endpoint_queues(
-    plan: Plan, lane_of: Callable[[PlannedRun], QueueKey], samples: Iterable[PlannedRun], approval: Approval
+    plan: Plan, queue_of: Callable[[PlannedRun], QueueKey], samples: Iterable[PlannedRun], approval: Approval
 ) -> tuple[tuple[EndpointQueue, ...], Mapping[Endpoint, EndpointLimits]]:
-    """Return the runs of a plan in lanes, in order, and the limits of all endpoints, including those of judges.
+    """Return the runs of a plan in queues, in order, and the limits of all endpoints, including those of judges.
 
     `samples` (from `representative_runs`) are runs that together have the needs of all runs of the plan.
     """
@@ -449,24 +452,24 @@ def endpoint_queues(
     for sample in samples:
         asked = endpoints_of(approval, [sample]).keys() - {_endpoint_of(sample, approval)}
         judges.setdefault(sample.file.path, set()).update(asked)
-    lanes: dict[Endpoint, EndpointQueue] = {}
+    queues: dict[Endpoint, EndpointQueue] = {}
     lane_of_group: dict[RunGroup, EndpointQueue] = {}
     asked_by: Counter[EndpointLimits] = Counter()
     for run in plan.runs:
         group = group_of(run)
-        lane = lane_of_group.get(group)
-        if lane is None:
+        queue = lane_of_group.get(group)
+        if queue is None:
             # Models without an endpoint, such as built-in models, are limited only by concurrency.
-            endpoint = _endpoint_of(run, approval) or ("", lane_of(run).key)
+            endpoint = _endpoint_of(run, approval) or ("", queue_of(run).key)
             if endpoint not in endpoints:
-                endpoints[endpoint] = EndpointLimits(*endpoint, lane_of(run).concurrency, None)
-            lane = lane_of_group[group] = lanes.setdefault(endpoint, EndpointQueue(endpoints[endpoint], asked_by))
+                endpoints[endpoint] = EndpointLimits(*endpoint, queue_of(run).concurrency, None)
+            queue = lane_of_group[group] = queues.setdefault(endpoint, EndpointQueue(endpoints[endpoint], asked_by))
             others = sorted(judges.get(run.file.path, set()) - {endpoint})
-            lane.needs[group] = tuple(endpoints[each] for each in (endpoint, *others))
-        lane.waiting.setdefault(group, deque()).append(run)
-    for lane in lanes.values():
-        asked_by.update(set(chain.from_iterable(lane.needs.values())))
-    return tuple(lanes.values()), endpoints
+            queue.needs[group] = tuple(endpoints[each] for each in (endpoint, *others))
+        queue.waiting.setdefault(group, deque()).append(run)
+    for queue in queues.values():
+        asked_by.update(set(chain.from_iterable(queue.needs.values())))
+    return tuple(queues.values()), endpoints
 
 
 def group_of(run: PlannedRun) -> RunGroup:

@@ -530,8 +530,8 @@ class Endpoints:
     Each model at a base URL has one rate limiter; all models with the same base URL and key share one connection pool.
 
     `clock` returns monotonic seconds and `sleep` waits seconds, for the rate limiters. `starting` returns a context
-    around the start of a model, such as imports. `on_hold` is called with base URL, model and seconds when an endpoint
-    asks all requests to wait. With `leases`, these limit requests in place of the settings. `tell` is called
+    around the start of a model, such as imports. `on_endpoint_pause` is called with base URL, model and seconds when an
+    endpoint asks all requests to wait. With `leases`, these limit requests in place of the settings. `tell` is called
     with a sentence when an endpoint gets fewer requests at a time than the settings allow."""
 
     def __init__(
@@ -541,7 +541,7 @@ class Endpoints:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         starting: Callable[[str], AbstractContextManager[object]] = lambda _what: nullcontext(),
-        on_hold: Callable[[str, str, float], object] = lambda _url, _model, _seconds: None,
+        on_endpoint_pause: Callable[[str, str, float], object] = lambda _url, _model, _seconds: None,
         leases: Leases | None = None,
         tell: Callable[[str], object] = lambda _text: None,
     ) -> None:
@@ -549,7 +549,7 @@ class Endpoints:
         self._leases = leases
         self._clock = clock
         self._sleep = sleep
-        self._on_hold = on_hold
+        self._on_endpoint_pause = on_endpoint_pause
         self._limiters: dict[tuple[str, str], RateLimiter] = {}
         self._tell = tell
         self._slots: dict[str, ReportedSlots] = {}
@@ -590,8 +590,8 @@ class Endpoints:
         if self._leases is not None:
             return self._leases.limiter(endpoint, model)
         if (endpoint, model) not in self._limiters:
-            on_hold = partial(self._on_hold, endpoint, model)
-            self._limiters[endpoint, model] = RateLimiter(self._clock, self._sleep, on_hold)
+            on_endpoint_pause = partial(self._on_endpoint_pause, endpoint, model)
+            self._limiters[endpoint, model] = RateLimiter(self._clock, self._sleep, on_endpoint_pause)
         return self._limiters[endpoint, model]
 
     def _slots_of(self, spec: ModelSpec) -> ReportedSlots:

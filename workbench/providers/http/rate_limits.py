@@ -38,18 +38,18 @@ class RequestTurn:
 class RateLimiter:
     """Lets requests to a model pass in their order, within the model's limits.
 
-    `clock` returns monotonic seconds, `sleep` waits seconds. `on_hold` is called with the seconds of each pause that
-    the endpoint asks for."""
+    `clock` returns monotonic seconds, `sleep` waits seconds. `on_endpoint_pause` is called with the seconds of each
+    pause that the endpoint asks for."""
 
     def __init__(
         self,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        on_hold: Callable[[float], object] = lambda _seconds: None,
+        on_endpoint_pause: Callable[[float], object] = lambda _seconds: None,
     ) -> None:
         self._clock = clock
         self._sleep = sleep
-        self._on_hold = on_hold
+        self._on_endpoint_pause = on_endpoint_pause
         self._limits: dict[str, tuple[int, float]] = {}
         self._concurrency = 1
         self._lowered: int | None = None
@@ -84,12 +84,12 @@ class RateLimiter:
         self._lowered = concurrency
 
     def pause(self, seconds: float) -> None:
-        """Pause for the requested time, at most `MAX_HOLD_SECONDS`, and call `on_hold`."""
-        self._on_hold(seconds)
+        """Pause for the requested time, at most `MAX_HOLD_SECONDS`, and call `on_endpoint_pause`."""
+        self._on_endpoint_pause(seconds)
         self.pause_silently(seconds)
 
     def pause_silently(self, seconds: float) -> None:
-        """Pause because the endpoint has asked another process to wait, without calling `on_hold`."""
+        """Pause because the endpoint has asked another process to wait, without calling `on_endpoint_pause`."""
         until_s = self._clock() + min(seconds, MAX_HOLD_SECONDS)
         if until_s > self._held_until_s:
             self._held_until_s = until_s
@@ -182,10 +182,10 @@ class LeasedLimiter(RateLimiter):
         self,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        on_hold: Callable[[float], object] = lambda _seconds: None,
+        on_endpoint_pause: Callable[[float], object] = lambda _seconds: None,
         good: Callable[[], bool] = lambda: True,
     ) -> None:
-        super().__init__(clock, sleep, on_hold)
+        super().__init__(clock, sleep, on_endpoint_pause)
         self._good = good
         self._concurrency = 0
         self._leases: dict[int, int] = {}
@@ -253,17 +253,19 @@ class LeasedLimiter(RateLimiter):
 class Leases:
     """The leases of this process, and the limiters that use them, on one event loop.
 
-    `on_hold` is the callback of `Endpoints`; `good` returns whether the leases are still valid."""
+    `on_endpoint_pause` is the callback of `Endpoints`; `good` returns whether the leases are still valid."""
 
-    def __init__(self, on_hold: Callable[[str, str, float], object], good: Callable[[], bool]) -> None:
-        self._on_hold = on_hold
+    def __init__(self, on_endpoint_pause: Callable[[str, str, float], object], good: Callable[[], bool]) -> None:
+        self._on_endpoint_pause = on_endpoint_pause
         self._good = good
         self._limiters: dict[tuple[str, str], LeasedLimiter] = {}
 
     def limiter(self, endpoint: str, model: str) -> LeasedLimiter:
         key = endpoint, model
         if key not in self._limiters:
-            self._limiters[key] = LeasedLimiter(on_hold=partial(self._on_hold, *key), good=self._good)
+            self._limiters[key] = LeasedLimiter(
+                on_endpoint_pause=partial(self._on_endpoint_pause, *key), good=self._good
+            )
         return self._limiters[key]
 
     def add(self, number: int, leases: tuple[Lease, ...]) -> None:
