@@ -25,7 +25,7 @@ def is_utf_16(content: bytes) -> bool:
 
 
 def why_not_utf_8(content: bytes, error: UnicodeDecodeError) -> tuple[int, str]:
-    """Return the line (from 1) of the first byte that is not UTF-8, and the predicate of a sentence about the file."""
+    """Return the line (from 1) of the first byte that is not UTF-8, and a message part that describes the mistake."""
     if is_utf_16(content):
         return 1, "is UTF-16, not UTF-8"
     line = content.count(b"\n", 0, error.start) + 1

@@ -85,7 +85,7 @@ def suites_named(history: History, name: str | None, file: Path) -> list[int] | 
 
 
 def is_suite(suite: SuiteRef, wanted: str) -> bool:
-    """Return whether a text names a suite: by its name, its path in its project, or a path from the current folder."""
+    """Return whether a text names a suite, by its name, its path in the project, or a path from the current folder."""
     return wanted in (suite.name, suite.path) or Path(wanted).resolve() == suite.file
 
 

@@ -1,4 +1,4 @@
-"""A batch in the terminal: print its steps as they happen, draw its progress, and stop it on an interrupt."""
+"""Print the steps of a batch in the terminal, draw its progress, and stop it on an interrupt."""
 
 from __future__ import annotations
 

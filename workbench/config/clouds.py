@@ -171,7 +171,7 @@ _VERTEX_HOST = late_pattern(
 
 
 def is_own_address(cloud: Cloud, url: str) -> bool:
-    """Return whether a cloud's own hosts serve an address, so that it may get this machine's credentials."""
+    """Return whether an address belongs to a cloud's own hosts; only these may get this machine's credentials."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     if parts.scheme != "https":

@@ -415,7 +415,7 @@ def _finding_in_json(value: str) -> tuple[str, ...]:
 
 
 def _needles_of(values: Iterable[str]) -> tuple[str, ...]:
-    """Return a few strings. Every text with one of the values contains at least one of these strings."""
+    """Return strings of which every text with one of the values contains at least one."""
     # Most forms of a secret contain another form of it, so the shortest forms are enough.
     needles: list[str] = []
     for value in sorted(values, key=len):
@@ -488,7 +488,7 @@ class Secrets:
         return tuple((finder.replacements[value].lstrip("$"), value) for value in finder.values)
 
     def add(self, name: str, value: str) -> None:
-        """Add a value that is used as a key, a header or a server's setting, and passwords of addresses in it."""
+        """Add a value that is used as a key, a header or a server's setting, with the passwords of addresses in it."""
         if is_secret_if_used(name, value):
             self._add(name, value)
         self.add_passwords(name, value)

@@ -22,7 +22,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass
 class ModelQueue:
-    """The queue of runs for one model at one endpoint. At most `concurrency` of its runs are in progress at a time."""
+    """The waiting runs of one model at one endpoint. At most `concurrency` of its runs are in progress at a time."""
 
     concurrency: int
     waiting: deque[PlannedRun] = field(default_factory=deque)
@@ -30,7 +30,7 @@ class ModelQueue:
 
 @dataclass(frozen=True)
 class QueueKey:
-    """The queue to which a run belongs: `key` is the model with its endpoint, `concurrency` the limit of its runs."""
+    """The queue of a run: `key` is the model with its endpoint, `concurrency` the limit of its runs in progress."""
 
     key: str
     concurrency: int

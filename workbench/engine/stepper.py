@@ -77,8 +77,9 @@ class Stepper:
     def continue_until(self, until: StepTarget, hold: int | None) -> str | None:
         """Let the run continue up to `until`, or return the reason why it cannot.
 
-        `hold` is the hold that the caller saw (`HoldPoint.hold`). For a run that was not held, `hold` is `None`, and
-        the run continues up to the new `until`."""
+        `hold` is the hold that the caller saw (`HoldPoint.hold`). A run that was not held has no hold (`None`); it gets
+        `until` as its next stop.
+        """
         now = self._hold
         if hold != now:
             if hold is None and until == "stop":

@@ -247,7 +247,10 @@ def _native(value: object) -> object:
 
 
 def _of_records(records: Iterable[tuple[str, str, object]]) -> GivenCalls:
-    """Return the runs of records; each record has its place for messages and the root of paths into it."""
+    """Group records by case.
+
+    A record is its place for messages, the root of the paths in it, and its value.
+    """
     runs: dict[str, list[ExternalRun]] = {}
     places: dict[str, str] = {}
     for place, root, value in records:

@@ -258,11 +258,11 @@ def cost_with_judges(result: RunResult) -> float | None:
 
 
 class CostGuard:
-    """A listener of a batch that lets runs begin while they fit the limit.
+    """Lets runs of a batch begin while they fit the cost limit.
 
-    Runs in progress count with their expected cost. If a model's cost is only guessed, one of its runs goes first,
-    provided that its first request fits. This run shows the cost of the others. `ask` may raise the limit: it receives
-    the limit and the amount spent, and returns a new limit or `None`.
+    Runs in progress count with their expected cost. While the cost of a model is only guessed, one of its runs goes
+    first to show it, if its first request fits. `ask` may raise the limit: it gets the limit and the amount spent, and
+    returns a new limit or `None`.
     """
 
     status: Status = Status.STOPPED

@@ -207,7 +207,7 @@ CHECK_TIMEOUT_S = 40.0
 
 @dataclass
 class ListedModel:
-    """A model with possible key variables, the suites that name it, and its probe results."""
+    """A listed model: its settings, possible variables of its key, the suites that name it, its probe results."""
 
     spec: ModelSpec
     environment: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""The plan of an evaluation: its runs, its judges, and all other decisions before the first run."""
+"""The plan of an evaluation: its runs, and all decisions before the first run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of an evaluation: its runs, their totals, and whether they meet the requirements."""
+"""The report of an evaluation: its runs, their totals, and the verdict on the requirements."""
 
 from __future__ import annotations
 

@@ -271,7 +271,7 @@ class Runtime:
     conversations.
 
     In a worker of a cluster, `leases` holds the worker's part of each limit. `on_endpoint_pause` is called with base
-    URL, model and seconds when an endpoint asks for a pause. """
+    URL, model and seconds when an endpoint asks for a pause."""
 
     def __init__(
         self,
@@ -346,7 +346,7 @@ class Runtime:
 
         Blocks until the history and the cluster are ready. Raises WaitCancelledError if `is_cancelled` ends the wait
         for a cluster. Raises HistoryError if a resumed batch is already running in another program or the history
-        cannot be written. Raises ClusterError if the plan's cluster cannot execute its runs. """
+        cannot be written. Raises ClusterError if the plan's cluster cannot execute its runs."""
         name = f"batch-{next(self._batch_numbers)}"
         events = self._receives_events or record is not None or listener is not None
         group = self._worker_group(plan, approval, events=events)

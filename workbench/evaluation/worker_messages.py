@@ -1,4 +1,4 @@
-"""The events of runs that another process executes, as it sends them to the program that runs the batch."""
+"""The messages of another process about the runs that it executes for a batch."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ResultMessage:
 class RunSender:
     """Sends the events of runs to another process.
 
-    When a run ends, its result is sent, with its row for the history if there is a `packer`, and with its events if the
+    A run is sent when it ends: its result, its row for the history if there is a `packer`, and its events if the
     program wants them.
     """
 

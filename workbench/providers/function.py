@@ -146,9 +146,10 @@ AgentFunction = Callable[[AgentRequest], Awaitable[AgentReply]] | Callable[[Agen
 
 
 class CallerLoop:
-    """The caller's event loop, on which agents run, with the context variables at the creation of this object.
+    """The caller's event loop, on which agents run.
 
-    It must be created on that loop."""
+    Create it on that loop: it keeps the context variables of its creation.
+    """
 
     # Agents use clients that belong to the caller's loop, while the engine has a loop on another thread.
 

@@ -281,9 +281,11 @@ def _key(history: Path, batch: int) -> str:
 
 @dataclass(frozen=True)
 class NamedBatch:
-    """A batch that the user named, its history, and its record if it ran without a terminal.
+    """A batch that the user named.
 
-    `running` is whether its process is alive."""
+    It has the batch's history and, for a batch without a terminal, its record. `running` is whether its process is
+    alive.
+    """
 
     history: Path
     number: int

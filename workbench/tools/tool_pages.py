@@ -43,7 +43,7 @@ def issues_notice(server: str, issues: Sequence[ListingIssue]) -> str:
 
 @dataclass(frozen=True)
 class ListedTools:
-    """The usable tools of a server in its order, by the server's names, and the issues of its list."""
+    """The usable tools of a server, in its order and under its names, and the issues of its list."""
 
     tools: tuple[Tool, ...]
     issues: tuple[ListingIssue, ...]

@@ -37,7 +37,7 @@ class ExternalRound:
     cost_usd: float | None = None
 
     def join(self, later: ExternalRound) -> ExternalRound:
-        """Return this round and a later one as one round, with the texts and calls of both; call ids must differ."""
+        """Return this round joined with a later one: the texts and calls of both. Call ids must differ."""
         return replace(
             later,
             text="\n\n".join(filter(None, (self.text, later.text))),

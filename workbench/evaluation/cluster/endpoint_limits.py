@@ -1,4 +1,4 @@
-"""Scheduling of a cluster's batch: queues by endpoint, shares of endpoints' limits, and hashes of approvals.
+"""Scheduling of a cluster's batch: a queue for each endpoint, shares of the endpoints' limits, and hashes of approvals.
 
 A worker refuses everything whose hash is missing in the approval.
 """
@@ -439,7 +439,7 @@ class EndpointQueue:
 def endpoint_queues(
     plan: Plan, queue_of: Callable[[PlannedRun], QueueKey], samples: Iterable[PlannedRun], approval: Approval
 ) -> tuple[tuple[EndpointQueue, ...], Mapping[Endpoint, EndpointLimits]]:
-    """Return the runs of a plan in queues, in order, and the limits of all endpoints, including those of judges.
+    """Return the queues of a plan's runs, and the limits of all endpoints, including those of judges.
 
     `samples` (from `representative_runs`) are runs that together have the needs of all runs of the plan.
     """

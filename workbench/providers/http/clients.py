@@ -105,8 +105,8 @@ class Client:
     async def post(self, path: str, body: bytes, read_timeout_s: float) -> aiohttp.ClientResponse:
         """Send a request and return the unread response; at a cloud, the path is the signer's.
 
-        Raises one of the client's `errors`, such as Refused for a status other than success. Raises ModelError for
-        unusable credentials."""
+        Raises one of the client's `errors`, such as HttpStatusError for a status other than success. Raises ModelError
+        for unusable credentials."""
         return await self._ask("POST", path, read_timeout_s, body)
 
     def headers_without_secrets(self, spec: ModelSpec) -> tuple[tuple[str, str], ...]:

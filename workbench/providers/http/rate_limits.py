@@ -251,9 +251,10 @@ class LeasedLimiter(RateLimiter):
 
 
 class Leases:
-    """The leases of this process, and the limiters that use them, on one event loop.
+    """The leases of this process and their limiters, for one event loop.
 
-    `on_endpoint_pause` is the callback of `Endpoints`; `good` returns whether the leases are still valid."""
+    `on_endpoint_pause` is the callback of `Endpoints`; `good` returns whether the leases are still valid.
+    """
 
     def __init__(self, on_endpoint_pause: Callable[[str, str, float], object], good: Callable[[], bool]) -> None:
         self._on_endpoint_pause = on_endpoint_pause

@@ -16,7 +16,7 @@ _VOWELS = frozenset("aeiouy")
 
 
 class Word(NamedTuple):
-    """One word of a text: its spelling, its place, and its stem."""
+    """A word of a text, with its place and its stem."""
 
     text: str
     start: int

@@ -178,7 +178,7 @@ class ToolOfferCache:
 
 
 def name_and_description(tool: ToolDefinition, name: str) -> dict[str, Any]:
-    """Return a tool's name, and its description if it has one, as fields of a request."""
+    """Return a tool's name and description as fields of a request; a missing description is left out."""
     if not tool.description:
         return {"name": name}
     return {"name": name, "description": tool.description}
@@ -253,7 +253,7 @@ def sent_params(
 
 
 def params_for(request: ModelRequest, params: Mapping[str, Any], about_tools: Collection[str]) -> dict[str, Any]:
-    """Return the parameters of a request; without tools, omit `about_tools`, which APIs then refuse."""
+    """Return the parameters of a request; without tools, `about_tools` are left out, because APIs refuse them then."""
     return {name: value for name, value in params.items() if request.tools or name not in about_tools}
 
 
