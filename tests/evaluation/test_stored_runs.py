@@ -35,7 +35,7 @@ from workbench.history.history import History
 from workbench.history.records import HistoryError
 from workbench.history.run_table import RunTable
 from workbench.show import forms
-from workbench.show.csv_rows import rows_of_runs
+from workbench.show.csv import csv_rows
 from workbench.show.forms import forms_of
 from workbench.trajectory.events import Usage
 from workbench.trajectory.trajectory import Round, Trajectory
@@ -90,7 +90,7 @@ def test_rows_of_runs_that_are_read_once_are_those_of_runs_whose_figures_were_re
     said: list[str] = []
     with History(file) as history:
         runs = history.runs(1)
-        once = "".join(rows_of_runs(StoredRows(history, runs, None, Secrets(), said.append)))
+        once = "".join(csv_rows(StoredRows(history, runs, None, Secrets(), said.append).records()))
         report = stored_report(history, history.batch("1"), runs, None, Secrets(), said.append)
         assert once == "".join(report.pieces("csv"))
     assert once.count("\r\n") == 2 * REPEATS
@@ -104,13 +104,53 @@ def test_rows_name_the_lines_of_cases_whether_or_not_their_places_are_stored(tmp
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute(without)
     with History(file) as history:
-        rows = rows_of_runs(StoredRows(history, history.runs(1), None, Secrets(), pytest.fail))
+        rows = csv_rows(StoredRows(history, history.runs(1), None, Secrets(), pytest.fail).records())
         report = stored_report(history, history.batch("1"), history.runs(1), None, Secrets(), pytest.fail)
         found = "".join(rows)
         assert found == "".join(report.pieces("csv"))
         lines = [int(row["line"]) for row in csv.DictReader(found.splitlines())]
         text = history.suite_text(history.batch("1").suites[0]).splitlines()
     assert lines and {text[line - 1] for line in lines} == {"[[cases]]"}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE details SET facts = NULL",
+        "UPDATE details SET facts = 99999",
+        "UPDATE details SET facts = 'x'",
+        "UPDATE shared SET text = x'00' WHERE id IN (SELECT facts FROM details)",
+        "UPDATE shared SET text = (SELECT text FROM shared WHERE id IN (SELECT tools FROM details))"
+        " WHERE id IN (SELECT facts FROM details)",
+    ],
+)
+def test_rows_are_the_same_with_facts_and_where_only_the_runs_themselves_have_them(
+    kept: Path, tmp_path: Path, damage: str
+) -> None:
+    def rows(file: Path) -> tuple[str, set[bool]]:
+        with History(file) as history:
+            runs = history.runs(1)
+            has_facts = {facts is not None for facts in history.facts(runs)}
+            return "".join(csv_rows(StoredRows(history, runs, None, Secrets(), pytest.fail).records())), has_facts
+
+    whole, has_facts = rows(kept)
+    assert has_facts == {True}
+    file = tmp_path / "history.sqlite3"
+    file.write_bytes(kept.read_bytes())
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(damage)
+    assert rows(file) == (whole, {False})
+
+
+def test_a_secret_that_became_known_later_is_in_no_row(kept: Path) -> None:
+    secrets = Secrets()
+    with History(kept) as history:
+        runs = history.runs(1)
+        before = "".join(csv_rows(StoredRows(history, runs, None, secrets, pytest.fail).records()))
+        secrets.add_text("CITY_KEY", "Berlin")
+        after = "".join(csv_rows(StoredRows(history, runs, None, secrets, pytest.fail).records()))
+    assert "Berlin" in before
+    assert "Berlin" not in after and "$CITY_KEY" in after
 
 
 def test_odd_ids_and_counts_come_out_of_columns_as_they_went_in(tmp_path: Path) -> None:

@@ -51,7 +51,8 @@ def store_alone(history: Path) -> None:
                 packing = zlib.compressobj(zdict=dictionary)
                 packed.append(packing.compress(text.encode("utf-8", "surrogatepass")) + packing.flush())
             connection.execute(
-                "UPDATE details SET events = ?, outcome = ?, block = NULL, nth = NULL WHERE run = ?", (*packed, run)
+                "UPDATE details SET events = ?, outcome = ?, block = NULL, nth = NULL, facts = NULL WHERE run = ?",
+                (*packed, run),
             )
         connection.execute(
             "DELETE FROM shared WHERE id NOT IN (SELECT tools FROM details WHERE tools IS NOT NULL)"

@@ -127,9 +127,9 @@ def _show_batch(
             return iter((json_report(shown),))
         if output.form == "csv":
             from workbench.evaluation.stored_runs import StoredRows
-            from workbench.show.csv_rows import rows_of_runs
+            from workbench.show.csv import csv_rows
 
-            return rows_of_runs(StoredRows(history, runs, grading, command.program.secrets, missing.append))
+            return csv_rows(StoredRows(history, runs, grading, command.program.secrets, missing.append).records())
         return report().pieces(str(output.form))
 
     # The list is filled while a report is written, so it is complete only after `deliver`.

@@ -7,8 +7,9 @@ import re
 import threading
 from array import array
 from collections import deque
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,17 @@ from workbench.grading.grade import Grade, RunResult
 from workbench.grading.lazy_sequences import CodedColumn, MappedSequence
 from workbench.grading.packed import STORED_PROPERTIES, UNPACKED_FIELDS, LazyResult
 from workbench.grading.result_json import Outcome
+from workbench.grading.run_facts import RunFacts
 from workbench.grading.run_summary import is_cost_limited
 from workbench.grading.status import Status
 from workbench.history.database import ReportProblem
 from workbench.history.history import History
 from workbench.history.records import BatchRow, DamagedError, HistoryError, Regrade, RunRow, SuiteRef
 from workbench.history.writer import BatchHandle
+from workbench.show.csv_rows import record_of_row, record_of_run, texts_of_record
 from workbench.show.views.baseline import AgainstBaseline
 from workbench.show.views.batch_list import called
-from workbench.show.views.runs_report import MissingRuns, ShownRun
+from workbench.show.views.runs_report import MissingRuns
 from workbench.suite.grading_model import GraderName
 from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile, cases_by_id, lines_of, lines_of_blocks, parse_suite, suites_of
@@ -211,7 +214,7 @@ class StoredRuns(Columns, LazyRuns):
 
 @dataclass(frozen=True)
 class StoredRows:
-    """The finished runs of a stored batch, for rows of CSV: each run is read once, and no suite is parsed.
+    """The finished runs of a stored batch, for rows of CSV. No suite is parsed, and few runs are read as a whole.
 
     `damaged` is called for each run and each suite that cannot be read.
     """
@@ -222,14 +225,31 @@ class StoredRows:
     secrets: Secrets
     damaged: ReportProblem
 
-    def shown_runs(self) -> Iterator[ShownRun]:
-        """Yield the runs one by one, without secrets."""
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield the record of each run, without secrets."""
         lines: dict[SuiteRef, Mapping[str, int]] = {}
-        for place, result in _whole_results(self.history, self.rows, self.grading, self.damaged):
-            suite = self.rows[place].suite
-            if suite not in lines:
-                lines[suite] = self._lines(suite)
-            yield ShownRun(self.secrets.redacted(result), None, lines[suite].get(result.case_id))
+        finder = self.secrets.finder
+        for row, facts in self._rows_with_facts():
+            if row.suite not in lines:
+                lines[row.suite] = self._lines(row.suite)
+            line = lines[row.suite].get(row.case_id)
+            if facts is not None:
+                record = record_of_row(row, facts, line)
+                texts = texts_of_record(record)
+                # The arguments of calls are JSON, and other cells are plain texts.
+                if not (finder.may_contain(texts) or finder.json_may_contain(texts)):
+                    yield record
+                    continue
+            for _, result in _whole_results(self.history, (row,), self.grading, self.damaged):
+                yield record_of_run(self.secrets.redacted(result), line)
+
+    def _rows_with_facts(self) -> Iterator[tuple[RunRow, RunFacts | None]]:
+        facts: Iterable[RunFacts | None] = repeat(None)
+        if self.grading is None:
+            facts = self.history.facts(self.rows)
+        for row, of_row in zip(self.rows, facts, strict=False):
+            if row.figures is not None:
+                yield row, of_row
 
     def _lines(self, suite: SuiteRef) -> Mapping[str, int]:
         try:

@@ -185,9 +185,12 @@ _AGENTS = "ALTER TABLE runs ADD COLUMN agent TEXT"
 # JSON of what the model that played the user took; NULL without one and in runs of earlier versions.
 _PLAYERS = "ALTER TABLE runs ADD COLUMN player TEXT"
 
+# The row in `shared` with the facts of a block's runs; NULL in runs of earlier versions.
+_FACTS = "ALTER TABLE details ADD COLUMN facts INTEGER"
+
 MIGRATIONS: tuple[str, ...] = (
     *(_FIRST, _GRADINGS, _LOOP_TIME, _SHARED, _NOT_GRADED, _METRICS, _SHARDS, _LISTING),
-    *(_ARGUMENTS, _REPAIRED, _BLOCKS, _AGENTS, _PLAYERS),
+    *(_ARGUMENTS, _REPAIRED, _BLOCKS, _AGENTS, _PLAYERS, _FACTS),
 )
 """The migrations, each from the previous version to the next. The first creates the tables.
 

@@ -16,10 +16,20 @@ from workbench.config.folders import history_option
 from workbench.dataclasses import compact_json
 from workbench.encoding import toml_of
 from workbench.grading.result_json import Outcome, outcome_from_json
+from workbench.grading.run_facts import RunFacts
 from workbench.grading.status import FINAL, Status
 from workbench.history import columns
 from workbench.history.database import ReportProblem, as_history_errors
-from workbench.history.packing import case_texts_of, events_in, outcome_in, unpacked, unpacked_blocks
+from workbench.history.packing import (
+    RUNS_IN_BLOCK,
+    case_texts_of,
+    events_in,
+    facts_in_block,
+    outcome_in,
+    unpacked,
+    unpacked_blocks,
+    unpacked_bytes,
+)
 from workbench.history.records import (
     BatchPart,
     BatchRow,
@@ -330,6 +340,11 @@ _COUNTS = (
 # A case may have thousands of runs. The index of cases orders them by id, so one step finds the last run. No run of the
 # same batch has a smaller id than the batch's first run. CROSS JOIN and INDEXED BY keep SQLite from choosing another
 # order, in which it would read every run of the case.
+_FACTS_OF = "SELECT run, facts, nth FROM details WHERE run IN (SELECT value FROM json_each(?))"
+
+_MAX_BLOCKS_OF_FACTS = 64
+"""The number of blocks of facts in memory. Neighbours in the plan are mostly neighbours in a block too."""
+
 _LAST = f"""
 WITH asked AS (SELECT key AS suite, value FROM json_each(?)),
 last AS MATERIALIZED (
@@ -650,6 +665,33 @@ class History(StoredBatches):
             by=run.by,
         )
         return Recording(run.suite.file, header, events, trajectory, result), outcome
+
+    def facts(self, runs: Sequence[RunRow]) -> Iterator[RunFacts | None]:
+        """Yield the facts of each run by its original grading; `None` if they must be read from the run."""
+        blocks: dict[int, list[RunFacts | None]] = {}
+        for first in range(0, len(runs), RUNS_IN_BLOCK):
+            ids = [run.id for run in runs[first : first + RUNS_IN_BLOCK]]
+            with self._at_one_moment():
+                found = {}
+                for run, block, nth in self._stored(_FACTS_OF, (compact_json(ids),)):
+                    found[run] = (block, nth)
+                    if block is not None and block not in blocks:
+                        blocks[block] = self._facts_in(block)
+            for run in ids:
+                block, nth = found.get(run, (None, None))
+                facts = None
+                if block is not None and type(nth) is int and 0 <= nth < len(blocks[block]):
+                    facts = blocks[block][nth]
+                yield facts
+            while len(blocks) > _MAX_BLOCKS_OF_FACTS:
+                del blocks[next(iter(blocks))]
+
+    def _facts_in(self, block: int) -> list[RunFacts | None]:
+        # The facts repeat a part of the run. If they are damaged, the run itself is read.
+        try:
+            return facts_in_block(unpacked_bytes(self._packed_text(block)))
+        except DAMAGE:
+            return []
 
     def recordings(
         self, runs: Iterable[RunRow], grading: Regrade | None, damaged: ReportProblem

@@ -143,7 +143,7 @@ _FIGURES = (
     *("asked", "repaired", "agent", "player"),
 )
 _ASKED = ("suite", "case_id", "model", "repeat")
-_DETAILS = ("events", "outcome", "nth", "tools", "sample", "block")
+_DETAILS = ("events", "outcome", "nth", "tools", "sample", "block", "facts")
 _FOUND = ("place", *_ASKED, *_FIGURES)
 _ASSIGNMENTS = ", ".join(f"{name} = ?" for name in _FIGURES)
 # `case_id` and `model` need no validation, because they are compared with the plan.
@@ -426,13 +426,13 @@ class _ShardMerge:
             return
         if there["status"] == found["status"]:
             return
-        *texts, tools, sample, block = details
+        *texts, tools, sample, block, facts = details
         # This precedes the first write: if a text is missing, the run is damaged and must be left out completely.
-        shared = [self._shared_id(number, id_) for id_ in (tools, sample, block)]
+        shared = [self._shared_id(number, id_) for id_ in (tools, sample, block, facts)]
         figures = [found[name] for name in _FIGURES]
         self._target.execute(f"UPDATE runs SET {_ASSIGNMENTS} WHERE id = ?", (*figures, known[0]))
         self._target.execute(
-            f"INSERT OR REPLACE INTO details (run, {', '.join(_DETAILS)}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT OR REPLACE INTO details (run, {', '.join(_DETAILS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (known[0], *texts, *shared),
         )
         count_calls(self._target, (number, known[1], known[3]), found["arguments"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import cache, lru_cache
@@ -16,6 +16,7 @@ from pydantic_core import from_json
 from workbench.dataclasses import compact_json, dataclass, parsed_json, reader_of
 from workbench.grading.grade import RunResult
 from workbench.grading.result_json import outcome_of, outcome_pieces
+from workbench.grading.run_facts import RunFacts, facts_from_text, facts_text
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status
 from workbench.history.columns import stored
@@ -280,7 +281,8 @@ class PackedRun:
     """A finished run in its stored form: its texts in a block, and its figures by column name.
 
     `nth` is the run's place in the block, from 0. `tools` are the tools of the run's first event. `sample` is the text
-    with which the block was compressed. Runs of a batch share blocks, tools and samples."""
+    with which the block was compressed. `facts` are the facts of the block's runs. Runs of a batch share blocks, tools,
+    samples and facts."""
 
     run_id: str
     status: Status
@@ -289,6 +291,12 @@ class PackedRun:
     nth: int = 0
     tools: SharedText | None = None
     sample: SharedText | None = None
+    facts: SharedText | None = None
+
+    @property
+    def shared(self) -> tuple[SharedText | None, ...]:
+        """The shared texts in the order of the columns: tools, sample, block, facts."""
+        return self.tools, self.sample, self.block, self.facts
 
     def unpacked_events(self) -> tuple[Event, ...]:
         """Return the events in the form in which the history would return them."""
@@ -313,6 +321,13 @@ def texts_in_block(data: bytes, sample: bytes = b"") -> list[str]:
     return whole.decode("utf-8", "surrogatepass").split(_BETWEEN_RUNS)
 
 
+def facts_in_block(data: bytes) -> list[RunFacts | None]:
+    """Read the facts of a block's runs. `data` are decompressed facts.
+
+    Raises ValueError for damage."""
+    return list(map(facts_from_text, data.decode().split(_BETWEEN_RUNS)))
+
+
 def texts_of_run(text: str) -> tuple[str, str]:
     """Split a run's text in a block into the texts of its events and its outcome.
 
@@ -330,6 +345,7 @@ class _RunInBlock(NamedTuple):
     status: Status
     values: Mapping[str, object]
     tools: SharedText | None
+    facts: str
 
 
 class RunPacker:
@@ -394,7 +410,7 @@ class RunPacker:
         """Put a run into a block. Raises _SecretFoundError if `search` finds something in the run's text."""
         events, tools = self._without_tools(run.events)
         values = figure_values(summary_of(run.result, began_ms=run.began_ms, ended_ms=run.ended_ms))
-        in_block = _RunInBlock(run.run_id, run.result.status, values, tools)
+        in_block = _RunInBlock(run.run_id, run.result.status, values, tools, facts_text(run.result))
         chunks = _searched(_chunks(_pieces(events, run.result)), search)
         first = next(chunks)
         second = next(chunks, None)
@@ -424,11 +440,13 @@ class RunPacker:
             self._append(packing.end(), self._open)
             self._open, self._texts, self._size = [], [], 0
 
-    def _append(self, data: bytes, runs: Iterable[_RunInBlock]) -> None:
+    def _append(self, data: bytes, runs: Sequence[_RunInBlock]) -> None:
         """Add runs with their compressed block to the result of `all_packed`."""
         block = SharedText(hashlib.sha256(data).hexdigest(), data)
-        for nth, (run_id, status, values, tools) in enumerate(runs):
-            self._packed.append(PackedRun(run_id, status, values, block, nth, tools, self._sample))
+        facts = _shared(_BETWEEN_RUNS.join(run.facts for run in runs).encode())
+        for nth, run in enumerate(runs):
+            of_run = (run.run_id, run.status, run.values, block, nth, run.tools)
+            self._packed.append(PackedRun(*of_run, self._sample, facts))
         # The first block is compressed without a sample. The beginning of its first run becomes the sample of later
         # blocks.
         if self._sample is None and self._next_sample:

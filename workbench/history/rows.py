@@ -203,9 +203,9 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
         f"UPDATE runs SET run_id = ?, {changes} WHERE id = ?", (run.run_id, *run.values.values(), run_row)
     )
     connection.execute(
-        "INSERT OR REPLACE INTO details (run, events, outcome, tools, sample, block, nth)"
-        " VALUES (?, x'', x'', ?, ?, ?, ?)",
-        (run_row, *[_shared(connection, batch, text) for text in (run.tools, run.sample, run.block)], run.nth),
+        "INSERT OR REPLACE INTO details (run, events, outcome, tools, sample, block, facts, nth)"
+        " VALUES (?, x'', x'', ?, ?, ?, ?, ?)",
+        (run_row, *[_shared(connection, batch, text) for text in run.shared], run.nth),
     )
     # Each result updates the status counts of a part, so a list of batches reads no runs.
     ended = run.status.column

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from workbench.dataclasses import compact_json
 from workbench.grading.argument_counts import valid_arguments_of
 from workbench.grading.grade import RunResult
+from workbench.grading.run_facts import RunFacts
+from workbench.history.records import RunRow
 from workbench.numerals import setting_text
 from workbench.show.csv import csv_rows
 from workbench.show.json.base import bounded
@@ -32,7 +34,7 @@ def rows_of_runs(report: ShownRuns) -> Iterator[str]:
 
 def records_of_runs(report: ShownRuns) -> Iterator[dict[str, Any]]:
     """Yield a record without secrets for each run: numbers and texts, and lists of texts for calls and issues."""
-    return (_run(run.result, run.line) for run in report.shown_runs())
+    return (record_of_run(run.result, run.line) for run in report.shown_runs())
 
 
 def rows_of_comparison(report: ComparisonReport) -> Iterator[str]:
@@ -44,7 +46,8 @@ def rows_of_diff(report: DiffReport) -> Iterator[str]:
     return csv_rows(map(_change, dumped(report.changes)))
 
 
-def _run(run: RunResult, line: int | None) -> dict[str, Any]:
+def record_of_run(run: RunResult, line: int | None) -> dict[str, Any]:
+    """Return the record of a run without secrets."""
     trajectory, usage, arguments = run.trajectory, run.trajectory.usage, valid_arguments_of(run)
     user = trajectory.user_usage
     calls = []
@@ -83,6 +86,54 @@ def _run(run: RunResult, line: int | None) -> dict[str, Any]:
         "checked_calls": arguments.checked,
         "valid_calls": arguments.valid,
     }
+
+
+def record_of_row(row: RunRow, facts: RunFacts, line: int | None) -> dict[str, Any]:
+    """Return the record of a finished run of the history from its figures and facts, without redaction."""
+    figures = row.figures
+    assert figures is not None
+    calls = [f"{call.tool}({compact_json(call.arguments)})" for call in facts.calls]
+    return {
+        "suite": relative_to_cwd(str(row.suite.file)),
+        "line": line,
+        "case_id": row.case_id,
+        "case_name": row.case_name,
+        "model": row.model,
+        "repeat": row.repeat,
+        "status": figures.status.value,
+        "score": bounded(figures.score),
+        "grader": facts.grader,
+        "reason": figures.reason,
+        "issues": list(map(issue_text, facts.issues)),
+        "finish": facts.finish,
+        "calls": calls,
+        "answer": facts.answer,
+        "latency_ms": figures.latency_ms,
+        "loop_ms": figures.loop_ms,
+        "duration_ms": facts.duration_ms,
+        "input_tokens": figures.input_tokens,
+        "output_tokens": figures.output_tokens,
+        "cost_usd": figures.cost_usd,
+        # Facts are only stored for runs without a model that plays the user.
+        "user_requests": 0,
+        "user_ms": 0,
+        "user_input_tokens": None,
+        "user_output_tokens": None,
+        "user_cost_usd": 0.0,
+        "touched": facts.touched,
+        "fork": figures.is_fork,
+        "metrics": [f"{name}: {setting_text(value)}" for name, value in figures.metrics],
+        "checked_calls": sum(tool.checked for tool in figures.tool_arguments),
+        "valid_calls": sum(tool.valid for tool in figures.tool_arguments),
+    }
+
+
+def texts_of_record(record: Mapping[str, Any]) -> str:
+    """Return the cells of a record, each on lines of its own, to be searched for secrets."""
+    cells: list[object] = []
+    for value in record.values():
+        cells += value if isinstance(value, list) else (value,)
+    return "\n".join(map(str, cells))
 
 
 def _change(change: dict[str, Any]) -> dict[str, Any]:
