@@ -20,8 +20,8 @@ from workbench.suite.server_model import Server
 from workbench.suite.trust import needs_trust
 from workbench.tools.grant import Grant
 from workbench.tools.mcp_server import McpServer
-from workbench.tools.pool import ServerPool
 from workbench.tools.python_code import PythonFunctions, hash_code
+from workbench.tools.server_pool import ServerPool
 
 
 def folders_in(folder: Path) -> Folders:

@@ -37,7 +37,7 @@ TIMESTAMPS = {
     "exchange/observed/tee.py": 2,
     "tools/audit.py": 1,
     "tools/listings.py": 1,
-    "tools/pool.py": 1,
+    "tools/server_pool.py": 1,
     "tools/server_process.py": 1,
     "tui/comparison/batch_screen.py": 2,
     "tui/history/batch_work.py": 1,

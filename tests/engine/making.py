@@ -14,7 +14,7 @@ from workbench.engine.recorder import Recorder
 from workbench.providers.model import DEFAULT_RETRIES, Model, RetryPolicy
 from workbench.suite.model import Suite
 from workbench.suite.settings import settings_of
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 from workbench.trajectory.events import Event, RunFinished
 from workbench.trajectory.trajectory import Trajectory
 

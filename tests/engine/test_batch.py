@@ -26,7 +26,7 @@ from workbench.history.records import FinishedRun
 from workbench.providers.model import Model, ModelError
 from workbench.suite.grading_model import GRADERS
 from workbench.suite.suite_file import SuiteFile, parse_suite
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 from workbench.trajectory.events import RunFinished, RunStarted
 from workbench.trajectory.fold import fold
 

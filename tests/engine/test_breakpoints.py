@@ -24,7 +24,7 @@ from workbench.engine.planned_run import RunContext, RunGrading, run_planned
 from workbench.engine.stepper import Steppers
 from workbench.grading.grade import RunResult
 from workbench.suite.suite_file import parse_suite
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 from workbench.trajectory.events import JsonValue, Paused, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 

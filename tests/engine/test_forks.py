@@ -32,7 +32,7 @@ from workbench.engine.turns import turns_of
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.suite.suite_file import parse_suite
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 from workbench.trajectory.events import Deviation, Message, MessageAdded, ServerInstructions, ToolCall, Usage
 from workbench.trajectory.fold import fold
 from workbench.trajectory.trajectory import Trajectory

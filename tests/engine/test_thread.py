@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from workbench.engine.thread import EngineThread
+from workbench.engine.engine_thread import EngineThread
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from workbench.config.secrets import Secrets
 from workbench.suite.server_model import Server, ServerProtocol
 from workbench.tools.connection import TimeLimits
 from workbench.tools.mcp_server import McpServer
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 from workbench.tools.server_process import CommandConnection
 
 SERVERS = Path(__file__).parent / "servers"

@@ -18,7 +18,7 @@ from workbench.config.program import Program
 from workbench.suite.suite_file import load_suite
 from workbench.tools import session
 from workbench.tools.listings import ListingChange
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 from workbench.trajectory.events import ToolCall
 
 SUITE = """

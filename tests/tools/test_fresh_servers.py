@@ -25,7 +25,7 @@ from workbench.config.folders import user_folders
 from workbench.suite.model import Suite
 from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 
 SUITE = """format = 1
 name = "Places"

@@ -18,7 +18,7 @@ from tests.tools.processes import group_is_gone
 from workbench.config.program import Program
 from workbench.suite.server_model import Server, ServerProtocol
 from workbench.tools.answer import ServerError, ToolAnswer
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 
 SOON = replace(QUICK, probe_s=0.3, greeting_s=0.3)
 

@@ -16,7 +16,7 @@ from workbench.suite.model import Case, Suite
 from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.tools.listings import DamagedListingError, StoredListings
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import ToolCall, ToolDefinition
 

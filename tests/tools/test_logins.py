@@ -31,8 +31,8 @@ from workbench.tools.answer import ServerError, ToolAnswer
 from workbench.tools.login_file import LoginFile, login_settings
 from workbench.tools.mcp_server import McpServer
 from workbench.tools.oauth import ServerLogin
-from workbench.tools.pool import ServerPool
 from workbench.tools.redirect import LoginError, PortTakenError, RedirectServer
+from workbench.tools.server_pool import ServerPool
 
 ADD = {"a": 1, "b": 2}
 TOKENS = b'{"access_token": "new-4711", "token_type": "bearer", "refresh_token": "next-4711", "expires_in": 3600}'

@@ -18,7 +18,7 @@ from workbench.config.program import Program
 from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError, ToolAnswer
 from workbench.tools.mcp_server import McpServer
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 
 WORKSHOP = Server(name="shop", module="sdk_workshop", object="server", prefix="shop_")
 ADD = {"a": 1, "b": 2}
@@ -220,7 +220,7 @@ from workbench.suite.trust import needs_trust
 from workbench.tools.python_code import hash_code
 from workbench.tools.grant import Grant
 from workbench.tools.connection import TimeLimits
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 
 async def main():
     own, here, servers = map(Path, sys.argv[1:])

@@ -13,7 +13,7 @@ from tests.tools.conftest import PLANTED
 from workbench.config.program import Program
 from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 
 PARROT = """
     import os, sys

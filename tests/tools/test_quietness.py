@@ -20,7 +20,7 @@ from workbench.tools.answer import ToolsError
 from workbench.suite.trust import needs_trust
 from workbench.tools.python_code import hash_code
 from workbench.tools.grant import Grant
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 from workbench.trajectory.events import ToolCall
 
 async def main():
@@ -67,6 +67,8 @@ def test_neither_servers_nor_the_sdk_write_on_the_terminal(tmp_path: Path) -> No
 
 
 def test_the_sdk_is_not_imported_before_a_server_starts() -> None:
-    program = "import sys, workbench.tools.pool; print({'mcp', 'mcp_types', 'anyio', 'httpx2'} & sys.modules.keys())"
+    program = (
+        "import sys, workbench.tools.server_pool; print({'mcp', 'mcp_types', 'anyio', 'httpx2'} & sys.modules.keys())"
+    )
     done = run(program)
     assert (done.stdout, done.stderr) == ("set()\n", "")

@@ -24,7 +24,7 @@ from tests.tools.processes import becomes_true, group_is_gone
 from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError, ToolAnswer
 from workbench.tools.mcp_server import McpServer, RunServer
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 
 ADD = {"a": 1, "b": 2}
 

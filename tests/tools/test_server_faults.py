@@ -216,7 +216,7 @@ from workbench.suite.trust import needs_trust
 from workbench.tools.python_code import hash_code
 from workbench.tools.grant import Grant
 from workbench.tools.connection import TimeLimits
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 
 async def main():
     definition = Server(name="bench", command=("python", "workshop.py", "chatty", *sys.argv[3:]))

@@ -23,7 +23,7 @@ from workbench.tools.client_requests import CallTimer
 from workbench.tools.connection import ServerStatus, TimeLimits
 from workbench.tools.launchers import launcher_of
 from workbench.tools.mcp_server import McpServer
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 
 SLOW = f"""
 import sys, time

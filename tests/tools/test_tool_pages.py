@@ -14,7 +14,7 @@ from workbench.config.program import Program
 from workbench.suite.model import Case, Suite
 from workbench.tools.answer import ServerError
 from workbench.tools.mcp_server import McpServer
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 from workbench.tools.tool_pages import issues_notice
 
 GOOD = {"name": "good", "inputSchema": {"type": "object"}}

@@ -19,7 +19,7 @@ from workbench.config.program import Environment
 from workbench.config.secrets import Secrets
 from workbench.suite.model import Case, Suite
 from workbench.tools.answer import ServerError, ToolAnswer, ToolsError, UnknownToolError, UntrustedError
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import JsonValue, ToolCall
 

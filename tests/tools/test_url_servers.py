@@ -24,7 +24,7 @@ from workbench.config.program import Program
 from workbench.suite.server_model import Server
 from workbench.tools.answer import ServerError, ToolAnswer
 from workbench.tools.mcp_server import McpServer, RunServer
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 
 ADD = {"a": 1, "b": 2}
 TOKEN: dict[str, Any] = {"headers": {"Authorization": "Bearer $SHOP_TOKEN", "X-Plain": "yes"}}

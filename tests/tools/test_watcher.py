@@ -23,7 +23,7 @@ import asyncio, os, signal, sys
 from pathlib import Path
 from tests.programs import program_of, started
 from workbench.suite.server_model import Server
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 
 async def main():
     folder, servers = Path(sys.argv[1]), int(sys.argv[2])

@@ -15,6 +15,7 @@ from workbench.config.folders import Folders
 from workbench.config.program import Program, create_program
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command
+from workbench.engine.engine_thread import EngineThread
 from workbench.engine.events import (
     BatchDone,
     BatchListener,
@@ -30,7 +31,6 @@ from workbench.engine.plan import PlannedRun
 from workbench.engine.recordings import Recordings
 from workbench.engine.server_calls import ServerControl
 from workbench.engine.stepper import StepTarget
-from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.options import AppStart
 from workbench.evaluation.plan import Plan
@@ -38,7 +38,7 @@ from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run_and_steps
 from workbench.providers.built_in import is_built_in
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 from workbench.trajectory.events import (
     CallFinished,
     CallStarted,

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from workbench.engine.thread import EngineThread
+from workbench.engine.engine_thread import EngineThread
 
 _Result = TypeVar("_Result")
 

@@ -18,7 +18,7 @@ from workbench.evaluation.client_servers import ClientConfigError, FoundServers,
 from workbench.evaluation.first_suite import ServersToList, servers_to_list
 from workbench.evaluation.tool_list import tools_of
 from workbench.show.views.tools import ToolSource
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 from workbench.trajectory.events import ToolDefinition
 
 ServerLike = str | Sequence[str] | Mapping[str, Any]

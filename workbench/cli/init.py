@@ -60,7 +60,7 @@ if executes(__name__):
     from workbench.suite.render import Table
     from workbench.suite.suite_file import SuiteFile, load_suite
     from workbench.suite.variants import model_of
-    from workbench.tools.pool import ServerPool
+    from workbench.tools.server_pool import ServerPool
     from workbench.trajectory.events import ToolDefinition
 
 

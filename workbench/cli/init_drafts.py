@@ -48,7 +48,7 @@ from workbench.suite.grading_model import GraderName
 from workbench.suite.model import Suite
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.suite.suite_text import SpliceError
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 from workbench.trajectory.events import ToolDefinition
 
 

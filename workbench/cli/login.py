@@ -43,8 +43,8 @@ if executes(__name__):
     from workbench.tools.answer import ServerError
     from workbench.tools.connection import MissingVariableError, TimeLimits
     from workbench.tools.login_file import LoginFile, LoginFileError, Logins, LoginSettings, login_settings
-    from workbench.tools.pool import ServerPool
     from workbench.tools.redirect import REDIRECT_PORT, LoginError, PortTakenError, RedirectAnswer, RedirectServer
+    from workbench.tools.server_pool import ServerPool
 
 
 LOGIN_TIMEOUT_S = 900.0

@@ -16,7 +16,7 @@ from workbench.show.visible import visible
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import ToolsError
 from workbench.tools.listings import instructions_difference, pin_difference, pin_file, read_pins, write_pins
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 
 
 class FrozenError(Exception):

@@ -54,7 +54,7 @@ if executes(__name__):
     from workbench.show.visible import visible
     from workbench.suite.suite_file import SuiteFile
     from workbench.tools.answer import OnProgress, ServerError, ToolsError
-    from workbench.tools.pool import ServerPool
+    from workbench.tools.server_pool import ServerPool
     from workbench.trajectory.events import ExecutionProgress, JsonValue, ServerOutput, ToolDefinition
 
 

@@ -48,8 +48,8 @@ from workbench.suite.variants import changed_tools
 from workbench.tools.answer import ServerError, ToolsError, UntrustedError
 from workbench.tools.audit import Audit, AuditLog, Caller
 from workbench.tools.grant import Grant
-from workbench.tools.pool import ServerPool
 from workbench.tools.python_code import in_thread
+from workbench.tools.server_pool import ServerPool
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import Event, RunFinished
 from workbench.trajectory.media import Media

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from functools import cache
 
+from workbench.engine.engine_thread import EngineThread
 from workbench.engine.plan import PlannedRun
-from workbench.engine.thread import EngineThread
 from workbench.providers.function import CallerLoop, FunctionModel
 from workbench.providers.own_agent import as_agent
 from workbench.suite.model import Subject

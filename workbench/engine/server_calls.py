@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.engine.thread import EngineThread
+from workbench.engine.engine_thread import EngineThread
 from workbench.suite.server_model import Server
 from workbench.tools.answer import OnProgress, ServerError, ToolAnswer, UntrustedError
 from workbench.tools.audit import AuditLog, Caller, Outcome
 from workbench.tools.connection import ServerStatus
 from workbench.tools.grant import Grant
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 from workbench.trajectory.events import JsonValue, ToolCall, ToolDefinition
 
 CALL_ID = "by hand"

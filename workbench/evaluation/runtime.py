@@ -23,6 +23,7 @@ from workbench.config.read_only import refuse_if_read_only
 from workbench.engine.batch import Batch, QueueKey, SkipRule, model_queues
 from workbench.engine.checkpoint import Command, RunControl
 from workbench.engine.conversation import ConditionEvaluator, ConversationUser, RecordedUser, UnavailableUser
+from workbench.engine.engine_thread import EngineThread
 from workbench.engine.events import (
     BatchListener,
     CostLimitReached,
@@ -47,7 +48,6 @@ from workbench.engine.player_cache import PlayerCache
 from workbench.engine.recorder import Recorder
 from workbench.engine.recordings import Recordings
 from workbench.engine.server_calls import ServerControl
-from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
 from workbench.history.writer import BatchHandle, HistoryWriter
@@ -55,7 +55,7 @@ from workbench.providers.built_in import REPLAY, BuiltInModels
 from workbench.providers.model import DEFAULT_RETRIES, Model, ModelError, ModelWithNotices, RetryPolicy
 from workbench.suite.trust import needs_trust
 from workbench.tools.audit import AuditLog
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 from workbench.trajectory.events import RetryScheduled
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from workbench.suite.server_model import Server
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import ServerError
 from workbench.tools.listings import definition_of
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 from workbench.trajectory.events import ServerOutput, ToolDefinition
 
 

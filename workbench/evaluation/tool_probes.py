@@ -26,7 +26,7 @@ from workbench.show.views.trajectory import deviation_lines
 from workbench.show.visible import one_line, shortened
 from workbench.suite.model import Case
 from workbench.suite.suite_file import load_suite
-from workbench.tools.pool import ServerPool
+from workbench.tools.server_pool import ServerPool
 
 _ATTEMPTS = 2
 _QUOTED = 100

@@ -12,9 +12,9 @@ from typing import Literal
 from workbench.config.models import Provider
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
+from workbench.engine.engine_thread import EngineThread
 from workbench.engine.events import Inbox
 from workbench.engine.external_run import external_payloads
-from workbench.engine.thread import EngineThread
 from workbench.exchange.importers.conversations import Conversation, last_request, rounds_of
 from workbench.exchange.importers.import_files import learn_keys
 from workbench.exchange.importers.source_files import RefusedError

@@ -464,12 +464,12 @@ class ServerPool:
         secrets = self._program.secrets
         register_server_secrets(server, secrets)
         if server.module is not None:
-            from workbench.tools.in_memory import ModuleConnection
+            from workbench.tools.module_connection import ModuleConnection
 
             return ModuleConnection(server.module, server.object or "mcp", grant.code, limits)
         environment = grant.variables(server)
         if server.url is not None:
-            from workbench.tools.url import UrlConnection
+            from workbench.tools.url_connection import UrlConnection
 
             logins = Logins(self._program.folders.logins, suite_file)
             return UrlConnection(server, server.url, environment, secrets, limits, logins)
