@@ -34,7 +34,7 @@ from workbench.history.packing import PackedRun, RunPacker
 from workbench.history.records import NewBatch, NewRun
 from workbench.history.rows import begin_batch, end_batch, write_run
 from workbench.suite.suite_file import SuiteFile, parse_suite
-from workbench.tui.comparison.sources import of_batch
+from workbench.tui.comparison.sources import batch_source
 from workbench.tui.comparison.state import CompareState
 from workbench.tui.history.batches_screen import FIRST_BATCHES
 from workbench.tui.run_book.stored_batches import read_batches, read_cases
@@ -148,7 +148,7 @@ def read_list(file: Path) -> None:
 
 def read_opened(file: Path, words: str = "") -> None:
     """What the app does when a batch is opened, but for the screen."""
-    CompareState(of_batch(file, read_cases(file, 1, None, words)))
+    CompareState(batch_source(file, read_cases(file, 1, None, words)))
 
 
 def read_searched(file: Path) -> None:

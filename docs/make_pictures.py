@@ -52,7 +52,7 @@ class Picture:
 async def _everything_run(app: Workbench, pilot: Pilot[int]) -> None:
     """Run all suites and stand on a case with a wrong argument."""
     await pilot.press("home", "R")
-    await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.progress().under_way)
+    await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.progress().is_active)
     await _named(app, pilot, "HR assistant")
 
 
@@ -118,19 +118,19 @@ async def _stepped(app: Workbench, pilot: Pilot[int]) -> None:
     await pilot.press("ctrl+s", "s")
     await _until(pilot, lambda: any(run.paused and run.paused.at == "result" for run in app.main.book.held_runs))
     await pilot.press("M", "c")
-    await _until(pilot, lambda: not app.main.book.under_way())
+    await _until(pilot, lambda: not app.main.book.active_runs())
 
 
 async def _fork(app: Workbench, pilot: Pilot[int]) -> None:
     """A run that passed, and a fork of it in which the model read a wrong result."""
     await _named(app, pilot, "Times ten")
     await pilot.press("r")
-    await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.under_way())
+    await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.active_runs())
     await pilot.press("3", "home")
     while not isinstance(app.main.run_pane.run_list.item, ResultItem):
         await pilot.press("down")
     await pilot.press("Y", *["down"] * 3, "enter", "f7", *"51", "escape", *["up"] * 3, "enter")
-    await _until(pilot, lambda: len(app.main.selection.runs) > 1 and not app.main.book.under_way())
+    await _until(pilot, lambda: len(app.main.selection.runs) > 1 and not app.main.book.active_runs())
 
 
 async def _pair(app: Workbench, pilot: Pilot[int]) -> None:
@@ -148,7 +148,7 @@ async def _chain(app: Workbench, pilot: Pilot[int]) -> None:
     """Chains that were run, the steps of two of them in the tree, judged one by one."""
     await _named(app, pilot, "Nothing more to do")
     await pilot.press("R")
-    await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.under_way())
+    await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.active_runs())
     await pilot.press("1", "right")
     await _named(app, pilot, "A dozen")
     await pilot.press("right", "down", "down", "up", "up")
@@ -171,7 +171,7 @@ async def _compare(app: Workbench, pilot: Pilot[int]) -> None:
         app.main.selection.models = tuple(MODELS)
         await _named(app, pilot, "Movie night")
         await pilot.press("v", "R")
-        await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.progress().under_way)
+        await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.progress().is_active)
         await pilot.press(*["down"] * 4, "asterisk", "right")
         await pilot.pause(0.5)
 
@@ -186,7 +186,7 @@ async def _paired(app: Workbench, pilot: Pilot[int]) -> None:
 async def _variant(app: Workbench, pilot: Pilot[int]) -> None:
     """A suite as it is written and with another description of a tool, the cursor on a case that this mends."""
     app.main.action_do("variant.run")
-    await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.under_way())
+    await _until(pilot, lambda: app.main.book.progress().total > 0 and not app.main.book.active_runs())
     await pilot.press("asterisk", "right", "down")
     await pilot.pause(0.5)
 
@@ -214,7 +214,7 @@ async def _history(app: Workbench, pilot: Pilot[int]) -> None:
     await _everything_run(app, pilot)
     for keys in (("R",), ("A", "enter", "R")):
         await pilot.press(*keys)
-        await _until(pilot, lambda: not app.main.book.progress().under_way)
+        await _until(pilot, lambda: not app.main.book.progress().is_active)
     await pilot.press("h")
     await _until(pilot, lambda: isinstance(app.screen, HistoryScreen) and app.screen.state.is_read)
 

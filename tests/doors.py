@@ -194,7 +194,7 @@ DOORS: tuple[Door, ...] = (
             *("suite/drafts.py:Drafts._begun", "suite/drafts.py:Drafts._found", "suite/drafts.py:_write"),
             *("suite/files.py:_replaced", "suite/trust.py:TrustStore._update", "suite/trust.py:write_atomically"),
             *(
-                "tui/kit/outside_editor.py:edit_outside",
+                "tui/kit/external_editor.py:edit_outside",
                 "tui/tree/edits.py:_put_away",
                 *("tui/kit/memory.py:Memory.change", "suite/files.py:locked"),
             ),

@@ -17,7 +17,7 @@ from workbench.history.history import History
 from workbench.show.spans import plain
 from workbench.show.text import Paint
 from workbench.tui.history.batches import HistoryList, detail_lines
-from workbench.tui.run_book.stored_batches import ReadBatches
+from workbench.tui.run_book.stored_batches import LoadedBatches
 
 ROOT = Path(__file__).parents[1] / "workbench"
 
@@ -91,7 +91,7 @@ def app_of(history: Path) -> str:
     with History(history) as stored:
         (batch,) = stored.batches()
     state = HistoryList()
-    state.take(ReadBatches((batch,)))
+    state.take(LoadedBatches((batch,)))
     return "\n".join(map(plain, [state.laid.line(state.facts(batch), 100), *detail_lines(state, batch, 100)]))
 
 

@@ -13,7 +13,7 @@ from workbench.show.highlight import cut_json, json_line, json_rows, toml_lines
 from workbench.show.lazy_lines import GrowingText, JsonLines
 from workbench.show.spans import Line, Role, cut, plain, wrap_line
 from workbench.trajectory.events import JsonValue
-from workbench.tui.kit.typed_text import value_line
+from workbench.tui.kit.edited_text import value_line
 
 toml_like = st.text(st.sampled_from("abc_-=[]{}\"'#., \t\\019:T") | st.characters(exclude_characters="\n"), max_size=60)
 

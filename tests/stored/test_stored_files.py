@@ -25,7 +25,7 @@ from workbench.grading.result_json import outcome_of, outcome_to_json
 from workbench.history.history import History
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.recording import event_to_line, header_line, read_recording, result_line
-from workbench.tui.kit.memory import Memory, Place
+from workbench.tui.kit.memory import Memory, ProjectPosition
 
 DATA = Path(__file__).parent / "data"
 STEPPED = DATA / "recordings" / "weather.oslo.claude.1.run.jsonl"
@@ -123,5 +123,5 @@ def test_a_history_of_an_earlier_version_reads_as_ever_and_takes_new_batches(tmp
 def test_what_the_app_remembers_is_read(program: Program) -> None:
     remembered = Memory(program.folder / "memory.json").read()
     assert (remembered.theme, remembered.view, remembered.right, remembered.zoomed) == ("dracula", "toml", "run", True)
-    place = Place("weather.toml", "oslo", (("suite", "weather.toml"),), ("offline",))
+    place = ProjectPosition("weather.toml", "oslo", (("suite", "weather.toml"),), ("offline",))
     assert dict(remembered.projects) == {"/project": place}

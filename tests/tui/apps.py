@@ -428,7 +428,7 @@ async def opened(
     # A question of the app accepts keys at once, unless its own class says otherwise.
     QuestionScreen.ANSWER_DELAY_S = 0.0
     # Nor is a test of anything else to be surprised by what it did to a file.
-    watch.LOOK_S = 0.1 if watches else 3600.0
+    watch.CHECK_INTERVAL_S = 0.1 if watches else 3600.0
     async with app.run_test(size=size) as pilot:
         open_app = Opened(app, pilot, sessions)
         await open_app.settle()

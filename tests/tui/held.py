@@ -33,7 +33,7 @@ class Held:
         """Wait until it was called."""
         await until(app, self._gate.is_reached)
 
-    def let_go(self) -> None:
+    def discard_stream(self) -> None:
         """Let it do what it does, now and from now on."""
         self._gate.open()
 
@@ -43,7 +43,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
     """Something that a test holds back; let go at its end, so that no thread stays behind."""
     it = Held(monkeypatch)
     yield it
-    it.let_go()
+    it.discard_stream()
 
 
 async def until(app: Opened, condition: Callable[[], bool]) -> None:

@@ -171,5 +171,5 @@ def show_app(
         history=options.history,
         begin=begin,
         left=left,
-        look_on=options.shown_batch,
+        shown_batch=options.shown_batch,
     )

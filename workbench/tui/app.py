@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 from workbench.config.program import SERVED_VARIABLE, Program
 from workbench.engine.events import BatchListener
 from workbench.evaluation.options import AppStart, AppView
-from workbench.tui.terminal.environment import frames_per_second, obstacle, terminal_environment
+from workbench.tui.terminal.environment import frames_per_second, terminal_environment, why_unusable
 
 if TYPE_CHECKING:
     from workbench.analysis.side_by_side import LeaveCallback
@@ -44,7 +44,7 @@ def open_app(
     history: Path | None = None,
     begin: AppStart | None = None,
     left: LeaveCallback | None = None,
-    look_on: int | None = None,
+    shown_batch: int | None = None,
 ) -> int:
     """Open the app on suite files and folders, and return the exit code of the session.
 
@@ -52,13 +52,13 @@ def open_app(
 
     `trust` trusts every suite. `theme` is the initial theme. Runs are recorded in the existing folder `record`, and
     batches are stored in the file `history`. `begin` starts runs. If the runs are a comparison, `left` receives the
-    results. `look_on` is the number of a batch to open at once. With `read_only`, the process can change nothing.
+    results. `shown_batch` is the number of a batch to open at once. With `read_only`, the process changes nothing.
     """
-    reason = obstacle(os.environ, reads=_is_terminal(sys.stdin), writes=_is_terminal(sys.stderr))
+    reason = why_unusable(os.environ, reads=_is_terminal(sys.stdin), writes=_is_terminal(sys.stderr))
     if reason is not None:
         if sys.stderr is not None:
             without = "'workbench run'"
-            if look_on is not None:
+            if shown_batch is not None:
                 without = "'workbench attach' without --app"
             elif begin is not None:
                 without = _WITHOUT_TERMINAL[begin.opens]
@@ -69,9 +69,9 @@ def open_app(
     os.environ.setdefault("TEXTUAL_FPS", str(frames_per_second(os.environ)))
     os.environ.setdefault("TEXTUAL_COLOR_SYSTEM", terminal.colours)
     if terminal.served:
-        from workbench.tui.terminal.served_driver import take_pipes
+        from workbench.tui.terminal.served_driver import reserve_pipes
 
-        take_pipes()
+        reserve_pipes()
         # Programs started by the app do not run in the browser.
         del os.environ[SERVED_VARIABLE]
 
@@ -114,7 +114,7 @@ def open_app(
         record=record,
         history=history,
         begin=begin,
-        look_on=look_on,
+        shown_batch=shown_batch,
     )
     if app.appearance.unknown is not None:
         there_are = ", ".join(known.name for known in app.appearance.themes)
@@ -123,17 +123,17 @@ def open_app(
     try:
         app.run()
     finally:
-        app.leaving.closed()
+        app.leaving.clean_up()
         logging.shutdown()
         for stream in (sys.__stdout__, sys.__stderr__):
             if stream is not None:
-                let_go(stream)
+                discard_stream(stream)
     if left is not None and app.starting.compared is not None and not app.return_code:
         app.starting.compared.tell(left)
     return app.return_code or 0
 
 
-def let_go(stream: TextIO) -> None:
+def discard_stream(stream: TextIO) -> None:
     """Flush a stream, or discard the content of the stream if its reader is gone."""
     # Python flushes the standard streams at exit. A failure there would change the exit code.
     try:

@@ -33,5 +33,5 @@ async def test_where_two_panes_are_shown_the_run_takes_the_keys_from_a_form_that
         assert app.app.main.pane == "suites", "what stays in sight keeps the keys"
         await app.press("down", "2")
         await app.run("r")
-        assert "case" not in app.app.main.panes_in_sight
+        assert "case" not in app.app.main.visible_panes
         assert app.app.focused is app.app.main.run_pane.run_list

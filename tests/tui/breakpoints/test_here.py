@@ -32,7 +32,7 @@ from workbench.tui.breakpoints.screen import (
     breakpoint_in_run,
     completions_of,
 )
-from workbench.tui.kit.typed_text import with_breakpoint
+from workbench.tui.kit.edited_text import with_breakpoint
 
 TABLE: dict[str, Any] = {
     "user": "Dim the lights.",

@@ -13,21 +13,21 @@ from tests.tui.run_book.test_book import done
 from workbench.analysis.comparison import ModelTotals
 from workbench.evaluation.options import AppStart, RunOptions
 from workbench.grading.status import Status
-from workbench.tui.comparison.screen import Compared
-from workbench.tui.comparison.sources import ComparedCase, LiveRuns, Standing
+from workbench.tui.comparison.screen import StartComparison
+from workbench.tui.comparison.sources import CellState, ComparedCase, LiveRuns
 
 
 async def test_it_shows_what_ended_meanwhile_and_looks_at_nothing_that_was_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: set[str] = set()
-    standings = LiveRuns.standings
+    standings = LiveRuns.cell_states
 
-    def counted(source: LiveRuns, case: ComparedCase) -> dict[str, Standing]:
+    def counted(source: LiveRuns, case: ComparedCase) -> dict[str, CellState]:
         looked.add(case.name)
         return dict(standings(source, case))
 
-    monkeypatch.setattr(LiveRuns, "standings", counted)
+    monkeypatch.setattr(LiveRuns, "cell_states", counted)
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         before = await comparing(app)
         runs = await app.run("R")
@@ -96,7 +96,7 @@ async def test_what_is_run_again_and_stopped_is_what_it_was_on_both_screens_and_
         await app.press("down", "up")
         assert "✓ passed 1.00" in app.screen
         told: list[ModelTotals] = []
-        compared = Compared(app.app, AppStart(RunOptions(suites=(".",)), opens="compare"))
+        compared = StartComparison(app.app, AppStart(RunOptions(suites=(".",)), opens="compare"))
         compared.tell(lambda found, _: told.extend(found.totals))
         await app.run("v", "R")
         compared.tell(lambda found, _: told.extend(found.totals))

@@ -22,7 +22,7 @@ SUITE = HEAD + "".join(
 async def test_of_a_large_batch_the_first_cases_are_shown_and_all_are_searched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("SEARCH_S", "GOING_S"):
+    for name in ("SEARCH_S", "RELOAD_INTERVAL_S"):
         monkeypatch.setattr(f"workbench.tui.comparison.batch_screen.{name}", 0.0)
     for name, runs in (("MAX_RUNS_READ", 3), ("RUNS_UNTIL_SEARCHED", 2)):
         monkeypatch.setattr(f"workbench.tui.run_book.stored_batches.{name}", runs)

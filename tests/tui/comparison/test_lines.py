@@ -15,7 +15,7 @@ from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status
 from workbench.show.spans import cells, plain
 from workbench.suite.grading_model import Gate
-from workbench.tui.comparison.sources import ComparedCase, Standing
+from workbench.tui.comparison.sources import CellState, ComparedCase
 from workbench.tui.comparison.state import CompareState
 from workbench.tui.comparison.table import (
     Columns,
@@ -41,7 +41,7 @@ def named(name: str) -> ComparedCase:
 def laid_out(state: CompareState, width: int, names: int | None = None) -> Columns:
     """The columns as the screen has them, whose totals are shown."""
     totals = ComparedTotals(state, lambda: 0.0)
-    totals.add_up()
+    totals.update()
     names = names if names is not None else names_width(state.cases, with_suites=False)
     return columns_of(state, heads_of(state), names, totals.floors, 0, width)
 
@@ -159,7 +159,7 @@ def test_which_repeats_came_to_no_verdict_is_said_below_the_cells(runs: list[Run
 
 
 def test_what_a_run_waits_for_is_said_below_the_cells() -> None:
-    going = Standing("running", None, 2, later="retry 3 at 16:49:23: 429\nbusy")
+    going = CellState("running", None, 2, wait_reason="retry 3 at 16:49:23: 429\nbusy")
     state = CompareState(Table([case("1")], ("a",), {case("1").on("a"): going}))
     assert plain(cell_text(state, 160)) == " … Case 1 · a  0/2 running; ↻ retry 3 at 16:49:23: 429⏎busy"
 
@@ -172,7 +172,7 @@ def test_where_no_repeat_came_to_a_verdict_the_status_says_so_already() -> None:
 
 def test_what_is_to_come_is_told_apart_from_what_never_will() -> None:
     one, two = case("1"), case("2")
-    table = Table([one, two], ("a",), {one.on("a"): Standing("to come", planned=1)})
+    table = Table([one, two], ("a",), {one.on("a"): CellState("to come", planned=1)})
     state = CompareState(table)
     columns = laid_out(state, 80)
     rows = [plain(row_line(state, row, columns, has_cursor=False)).split() for row in state.rows]
@@ -205,10 +205,10 @@ def test_each_column_says_whether_its_model_meets_the_gates() -> None:
         [one], of={one.on("a"): over(figures(Status.PASSED, 1.0)), one.on("b"): over(figures(Status.FAILED, 0.5))}
     )
     totals = ComparedTotals(CompareState(table), lambda: 0.0)
-    totals.add_up()
+    totals.update()
     assert not any(name.startswith("gate") for name, _ in totals.rows)
     table.demanded = {figures(Status.PASSED).suite: Gate(min_score=0.75)}
-    totals.add_up()
+    totals.update()
     assert [row for row in totals.rows if row[0].startswith("gate")] == [
         ("gate: mean score 0.75", ["1.00 met", "0.50 missed"])
     ]
@@ -218,7 +218,7 @@ def test_each_column_says_whether_its_model_meets_the_gates() -> None:
 
 def test_totals_of_a_model_that_ran_nothing_are_a_dash_each() -> None:
     totals = ComparedTotals(CompareState(Table([case("1")])), lambda: 0.0)
-    totals.add_up()
+    totals.update()
     assert {value for _, values in totals.rows for value in values} == {"–", "0", "0 of 1"}
 
 

@@ -13,14 +13,14 @@ from tests.tui.comparison.test_compared_batch import GREETINGS
 from workbench.analysis.estimate import Estimate, estimate
 from workbench.providers.built_in import is_built_in
 from workbench.show.views.values import estimate_text
-from workbench.tui.comparison.cells_screen import AgainScreen
+from workbench.tui.comparison.cells_screen import RerunScreen
 
 HELLO = said("openai", "Hello.")
 MODEL = '[models.{name}]\nprovider = "openai"\nmodel = "m"\nbase_url = "{url}/v1"\n{price}'
 
 
 async def all_ended(app: Opened, requests: list[Request], number: int) -> None:
-    await app.until(lambda: len(requests) == number and not app.app.main.book.progress().under_way)
+    await app.until(lambda: len(requests) == number and not app.app.main.book.progress().is_active)
 
 
 @pytest.mark.slow
@@ -34,7 +34,7 @@ async def test_paid_cells_run_again_after_a_question_with_an_estimate_also_the_n
             await app.press("R")
             await all_ended(app, paid.requests, 2)
             await app.press("r")
-            assert isinstance(app.app.screen, AgainScreen)
+            assert isinstance(app.app.screen, RerunScreen)
             assert "1 run: about" in app.screen and "$" in app.screen and "It ran before." in app.screen
             await app.press("escape")
             await app.press("r", "1")
@@ -42,7 +42,7 @@ async def test_paid_cells_run_again_after_a_question_with_an_estimate_also_the_n
         async with opened(suites, size=(160, 48), trust=True, live=True, history=history, models=("paid",)) as app:
             await comparing(app, "home")
             await app.press("R")
-            assert isinstance(app.app.screen, AgainScreen)
+            assert isinstance(app.app.screen, RerunScreen)
             assert "2 runs: about" in app.screen and "2 cells ran before." in app.screen
             await app.press("escape")
             assert len(paid.requests) == 3

@@ -17,7 +17,7 @@ from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.grading.status import Status
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Event, EventPayload, Paused, RequestFailed, RequestStarted, RetryScheduled
-from workbench.tui.comparison.sources import ComparedCase, LiveRuns, Standing, of_batch
+from workbench.tui.comparison.sources import CellState, ComparedCase, LiveRuns, batch_source
 from workbench.tui.comparison.state import CompareState
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.stored_batches import read_cases
@@ -113,9 +113,9 @@ def test_a_cell_says_until_when_the_first_of_its_runs_waits() -> None:
     book.apply(BatchStarted("b", (first, second)))
     state = live(book)
 
-    def later() -> str | None:
+    def wait_reason() -> str | None:
         state.update_runs([ONE])
-        return state.at((str(PATH), "one", "a")).later
+        return state.at((str(PATH), "one", "a")).wait_reason
 
     def say(run: PlannedRun, *happenings: EventPayload) -> None:
         for number, what in enumerate(happenings):
@@ -125,18 +125,18 @@ def test_a_cell_says_until_when_the_first_of_its_runs_waits() -> None:
         return f"{(now + timedelta(seconds=seconds)).astimezone():%H:%M:%S}"
 
     say(first, RequestStarted(1), RequestFailed(1, "429"), RetryScheduled(1, 2, 8_000.0, "429: too many"))
-    assert (later(), book.progress().waiting) == (f"retry 2 at {at(8.5)}: 429: too many", 1)
+    assert (wait_reason(), book.progress().waiting) == (f"retry 2 at {at(8.5)}: 429: too many", 1)
     say(second, RequestStarted(1))
     book.apply(RequestDelayed(second.run_id, 7.0))
     said = f"waits until {at(7)} at least: the endpoint asked another run to wait"
-    assert (later(), book.progress().waiting) == (said, 2)
+    assert (wait_reason(), book.progress().waiting) == (said, 2)
     say(second, RequestStarted(1))
-    assert (later(), book.progress().waiting) == (f"retry 2 at {at(8.5)}: 429: too many", 1)
+    assert (wait_reason(), book.progress().waiting) == (f"retry 2 at {at(8.5)}: 429: too many", 1)
     say(first, RequestStarted(1))
-    assert (later(), book.progress().waiting) == (None, 0)
+    assert (wait_reason(), book.progress().waiting) == (None, 0)
     say(first, RequestFailed(1, "429"), RetryScheduled(1, 3, 8_000.0, "429: too many"))
     book.apply(done(first, Status.STOPPED))
-    assert (later(), book.progress().waiting) == (None, 0)
+    assert (wait_reason(), book.progress().waiting) == (None, 0)
 
 
 def test_what_a_case_came_to_stays_when_it_is_run_on_another_model() -> None:
@@ -252,13 +252,13 @@ def test_of_runs_that_are_graded_anew_only_their_cases_are_looked_at_again(monke
     (first,) = run_on(book, "a", Status.PASSED)
     state = live(book)
     looked_at: list[str] = []
-    standings = LiveRuns.standings
+    standings = LiveRuns.cell_states
 
-    def counted(runs: LiveRuns, case: ComparedCase) -> Mapping[str, Standing]:
+    def counted(runs: LiveRuns, case: ComparedCase) -> Mapping[str, CellState]:
         looked_at.append(case.case_id)
         return standings(runs, case)
 
-    monkeypatch.setattr(LiveRuns, "standings", counted)
+    monkeypatch.setattr(LiveRuns, "cell_states", counted)
     state.update_runs([])
     assert looked_at == []
     (record,) = book.finished(ONE)
@@ -298,13 +298,13 @@ async def test_of_a_cell_that_is_not_over_the_run_that_goes_on_is_opened() -> No
     book.apply(RunEvent(Event(runs[2].run_id, 0, 0.0, RequestStarted(1))))
     source, key = live(book).source, (str(PATH), "one", "a")
     assert (await source.open_run(key)).run_id == runs[2].run_id
-    assert source.going(key) == [2]
+    assert source.active(key) == [2]
 
 
 async def test_a_batch_of_the_history_has_its_cells_and_opens_its_runs(tmp_path: Path) -> None:
     history = tmp_path / "history.sqlite"
     results, _ = run_kept(tmp_path, history, repeats=2)
-    state = CompareState(of_batch(history, read_cases(history, 1)))
+    state = CompareState(batch_source(history, read_cases(history, 1)))
     assert not state.source.live
     assert [case.name for case in state.cases] == ["Paris", "Nowhere"]
     assert stages(state) == {("paris", "offline"): "passed", ("nowhere", "offline"): "failed"}
@@ -323,6 +323,6 @@ def test_a_batch_over_two_projects_has_a_row_for_each_case_of_both(tmp_path: Pat
         (tmp_path / project).mkdir()
         run_kept(tmp_path / project, history)
     one, other = read_cases(history, 1), read_cases(history, 2)
-    state = CompareState(of_batch(history, replace(one, runs=(*one.runs, *other.runs))))
+    state = CompareState(batch_source(history, replace(one, runs=(*one.runs, *other.runs))))
     assert [case.case_id for case in state.cases] == ["paris", "nowhere"] * 2
     assert [state.at(case.on("offline")).done for case in state.cases] == [1] * 4

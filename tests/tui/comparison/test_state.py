@@ -20,16 +20,16 @@ from workbench.grading.status import WORST_FIRST, Status
 from workbench.show.spans import cells, plain
 from workbench.show.views.comparison import CellRooms, cell_line
 from workbench.suite.grading_model import Gate
-from workbench.tui.comparison.sources import NOT_RUN, ComparedCase, Standing
+from workbench.tui.comparison.sources import NOT_RUN, CellState, ComparedCase
 from workbench.tui.comparison.state import CompareState
 from workbench.tui.comparison.table import (
     ComparedTotals,
+    cell_state_line,
     cell_text,
     columns_of,
     header_line,
     heads_of,
     row_line,
-    standing_line,
 )
 from workbench.tui.run_book.record import RunRecord
 
@@ -42,7 +42,7 @@ class Table:
 
     rows: list[ComparedCase]
     columns: tuple[str, ...] = MODELS
-    of: dict[CellKey, Standing] = field(default_factory=dict)
+    of: dict[CellKey, CellState] = field(default_factory=dict)
     live: bool = True
     asked: list[str] = field(default_factory=list)
     """The cases that were looked at."""
@@ -68,7 +68,7 @@ class Table:
     def gates(self) -> Mapping[str, Gate]:
         return self.demanded
 
-    def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
+    def cell_states(self, case: ComparedCase) -> Mapping[str, CellState]:
         self.asked.append(case.case_id)
         return {model: self.of[case.on(model)] for model in self.columns if case.on(model) in self.of}
 
@@ -78,7 +78,7 @@ class Table:
     def why_nothing_runs(self) -> str | None:
         return None
 
-    def going(self, key: CellKey) -> Sequence[int]:
+    def active(self, key: CellKey) -> Sequence[int]:
         return ()
 
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
@@ -89,8 +89,8 @@ def case(name: str, suite: str = "s", tags: tuple[str, ...] = ()) -> ComparedCas
     return ComparedCase(suite, f"Suite {suite}", name, f"Case {name}", tags)
 
 
-def over(*runs: RunSummary) -> Standing:
-    return Standing("done", cell_of(runs), len(runs))
+def over(*runs: RunSummary) -> CellState:
+    return CellState("done", cell_of(runs), len(runs))
 
 
 def figures(status: Status, score: float | None = None, latency_ms: float = 100.0) -> RunSummary:
@@ -108,7 +108,7 @@ runs = st.one_of(
     st.builds(figures, st.sampled_from([Status.ERROR, Status.SKIPPED, Status.STOPPED])),
 )
 standings = st.one_of(
-    st.sampled_from([NOT_RUN, Standing("waiting", planned=1), Standing("running", planned=1)]), runs.map(over)
+    st.sampled_from([NOT_RUN, CellState("waiting", planned=1), CellState("running", planned=1)]), runs.map(over)
 )
 
 
@@ -125,7 +125,7 @@ def tables(draw: st.DrawFn) -> Table:
     )
 
 
-def rank(standing: Standing) -> tuple[int, float, float]:
+def rank(standing: CellState) -> tuple[int, float, float]:
     cell = standing.cell
     assert cell is not None
     return WORST_FIRST.index(cell.status), cell.score or 0.0, -(cell.latency_ms or 0.0)
@@ -215,7 +215,7 @@ def test_suites_are_named_where_there_are_several_and_going_up_passes_the_name()
 
 def test_rows_stay_where_they_are_until_nothing_runs_any_more() -> None:
     first, second = case("1"), case("2")
-    table = Table([first, second], of={each.on("a"): Standing("running", planned=1) for each in (first, second)})
+    table = Table([first, second], of={each.on("a"): CellState("running", planned=1) for each in (first, second)})
     state = CompareState(table)
     state.sort()
     table.of[first.on("a")] = over(figures(Status.PASSED, 1.0))
@@ -346,17 +346,17 @@ REPEATED = CellRooms(1, True, 7)
 def test_a_cell_of_repeats_says_how_many_were_good_the_mean_and_the_spread() -> None:
     found = [replace(figures(Status.PASSED, 1.0, 412), repeat=at) for at in range(2)]
     standing = over(*found, replace(figures(Status.FAILED, 0.0, 412), repeat=2))
-    assert plain(standing_line(standing, REPEATED)) == "✗ 2/3  0.67±0.47  412 ms"
+    assert plain(cell_state_line(standing, REPEATED)) == "✗ 2/3  0.67±0.47  412 ms"
     broken = over(*found, replace(figures(Status.ERROR), repeat=2))
-    assert plain(standing_line(broken, REPEATED)) == "✓ 2/2▲ 1.00       412 ms"
+    assert plain(cell_state_line(broken, REPEATED)) == "✓ 2/2▲ 1.00       412 ms"
     stopped = over(*found, replace(figures(Status.STOPPED), repeat=2))
-    assert plain(standing_line(stopped, REPEATED)) == "✓ 2/2■ 1.00       412 ms"
+    assert plain(cell_state_line(stopped, REPEATED)) == "✓ 2/2■ 1.00       412 ms"
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_cell_that_runs_says_how_far_it_is(count: int) -> None:
-    going = Standing("running", planned=count)
-    assert plain(standing_line(going, REPEATED)) == ("… running" if count == 1 else "… 0/3 running")
+    going = CellState("running", planned=count)
+    assert plain(cell_state_line(going, REPEATED)) == ("… running" if count == 1 else "… 0/3 running")
 
 
 def test_a_row_has_the_sign_of_its_worst_verdict_and_of_an_error_only_without_any() -> None:
@@ -368,7 +368,7 @@ def test_a_row_has_the_sign_of_its_worst_verdict_and_of_an_error_only_without_an
     assert [plain(row_line(state, row, columns, has_cursor=False))[0] for row in state.rows] == ["✓", "▲"]
 
 
-def repeated(*found: float) -> Standing:
+def repeated(*found: float) -> CellState:
     return over(*(replace(figures(Status.PASSED, each), repeat=at) for at, each in enumerate(found)))
 
 
@@ -389,7 +389,7 @@ def test_there_is_no_place_for_a_spread_where_no_scores_lie_apart() -> None:
     state = CompareState(Table([one], of={one.on("a"): repeated(1.0, 1.0), one.on("b"): repeated(1.0, 0.0)}))
     columns = columns_of(state, heads_of(state), 9, {}, 0, 80)
     assert [
-        columns.rooms[1].cells - columns.rooms[0].cells,
+        columns.part_widths[1].cells - columns.part_widths[0].cells,
         "1.00 100 ms" in plain(row_line(state, state.rows[0], columns, has_cursor=False)),
     ] == [5, True]
 
@@ -420,7 +420,7 @@ def test_totals_come_to_those_of_all_cells_however_little_time_there_is(table: T
     for _ in range(200):
         if not totals.is_behind:
             break
-        totals.add_up()
+        totals.update()
         now[0] += 1.0
     assert not totals.is_behind
     graded = dict(totals.rows)["graded cases"]

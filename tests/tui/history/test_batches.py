@@ -22,7 +22,7 @@ from workbench.trajectory.events import JsonValue
 from workbench.tui.history import batches as history_lines
 from workbench.tui.history import batches as history_list
 from workbench.tui.history.batches import HistoryList
-from workbench.tui.run_book.stored_batches import ReadBatches, read_batches, read_cases
+from workbench.tui.run_book.stored_batches import LoadedBatches, read_batches, read_cases
 
 __all__ = ["utc"]
 
@@ -45,7 +45,7 @@ def batch_of(
 def listed(*batches: BatchRow, going: Sequence[int] = ()) -> HistoryList:
     """A history of these batches, the oldest given first."""
     state = HistoryList()
-    state.take(ReadBatches(batches[::-1], going=frozenset(going)))
+    state.take(LoadedBatches(batches[::-1], active=frozenset(going)))
     return state
 
 
@@ -95,10 +95,10 @@ def test_the_filter_takes_number_name_date_suite_and_model(words: str, found: li
 def test_the_cursor_stays_on_its_batch_when_others_come_and_on_the_newest_otherwise() -> None:
     first, second, third = (batch_of(number, part_of(3, 0)) for number in (1, 2, 3))
     state = listed(first, second)
-    state.take(ReadBatches((third, second, first)))
+    state.take(LoadedBatches((third, second, first)))
     assert state.selected is third
     state.move_to(1)
-    state.take(ReadBatches((batch_of(4, part_of(3, 0)), third, second, first)))
+    state.take(LoadedBatches((batch_of(4, part_of(3, 0)), third, second, first)))
     assert state.selected is second
 
 
@@ -116,7 +116,7 @@ def test_a_batch_that_is_removed_is_marked_no_more() -> None:
     first, second = batch_of(1, part_of(3, 0)), batch_of(2, part_of(3, 0))
     state = listed(first, second)
     state.mark()
-    state.take(ReadBatches((first,)))
+    state.take(LoadedBatches((first,)))
     assert state.marked == ()
 
 
@@ -134,7 +134,7 @@ def test_a_trend_is_of_whole_batches_of_the_same_suite_and_model_up_to_the_batch
     state = listed(
         batch_of(1, part_of(1, 2)),
         batch_of(2, part_of(1, 0, cases=1)),  # some cases only
-        batch_of(3, part_of(2, 0), going=True),  # something is missing
+        batch_of(3, part_of(2, 0), active=True),  # something is missing
         batch_of(4, part_of(3, 0), kind="fork"),
         batch_of(5, part_of(0, 3, model="other")),
         batch_of(6, part_of(0, 3, suite=elsewhere)),
@@ -149,7 +149,7 @@ def test_a_trend_is_of_whole_batches_of_the_same_suite_and_model_up_to_the_batch
 
 
 def test_a_batch_that_goes_on_costs_no_trends_and_joins_them_when_it_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = listed(batch_of(1, part_of(1, 2)), batch_of(2, part_of(1, 0), going=True), going=[2])
+    state = listed(batch_of(1, part_of(1, 2)), batch_of(2, part_of(1, 0), active=True), active=[2])
     first, second = (state.at(number) for number in (1, 2))
     assert first is not None
     assert second is not None
@@ -163,14 +163,14 @@ def test_a_batch_that_goes_on_costs_no_trends_and_joins_them_when_it_is_whole(mo
 
     monkeypatch.setattr(history_list, "trends_of", counted)
     for good, rates in ((2, [1 / 3]), (3, [1 / 3, 1]), (3, [1 / 3, 1])):
-        state.renew([batch_of(2, part_of(good, 0), going=True)], frozenset([2]))
+        state.renew([batch_of(2, part_of(good, 0), active=True)], frozenset([2]))
         assert state.trend(second, second.parts[0]) == pytest.approx(rates)
     assert set(looked_at) == {2}
 
 
 def test_what_is_missing_is_said_and_whether_the_batch_goes_on() -> None:
-    cut, goes_on = batch_of(1, part_of(2, 0), going=True), batch_of(2, part_of(2, 0), going=True)
-    state = listed(cut, goes_on, going=[2])
+    cut, goes_on = batch_of(1, part_of(2, 0), active=True), batch_of(2, part_of(2, 0), active=True)
+    state = listed(cut, goes_on, active=[2])
     said = ["\n".join(map(plain, history_lines.detail_lines(state, batch, 80))) for batch in (cut, goes_on)]
     assert "1 of 3 runs missing: interrupted; c runs exactly these." in said[0]
     merged = replace(cut, settings={"merged": MergedShards(None, ((1, 2),)).settings})
@@ -245,9 +245,9 @@ def test_by_which_grades_a_sum_is_stands_beside_it(tmp_path: Path) -> None:
     assert row.rstrip().endswith("as it ran  ✓2 ✗1   66.7%") and "↻" not in row
     assert first == "66.7% passed: 2 of 3 graded runs, as graded when it ran; there are later grades"
     assert "↻" not in said(50)[0]
-    state.take_gradings(1, [(grading, better)])
+    state.set_gradings(1, [(grading, better)])
     assert said()[0] == row, "that they were read changes nothing"
-    state.look_at_grading(1, 1)
+    state.select_grading(1, 1)
     row, first = said()
     assert row.rstrip().endswith("↻ grading 1  ✓3  100.0%")
     assert first == "100.0% passed: 3 of 3 graded runs, as regraded 2026-03-05 11:18 (grading 1)"

@@ -150,7 +150,7 @@ async def test_a_batch_that_was_cut_off_goes_on_with_what_is_missing(tmp_path: P
         screen = await shown(app)
         assert "2 missing" in app.screen
         await app.press("c")
-        await app.until(lambda: screen.state.batches[0].missing == 0 and not screen.state.going)
+        await app.until(lambda: screen.state.batches[0].missing == 0 and not screen.state.active)
         assert "○" not in app.screen
         made = [bool(app.app.main.book.finished((suites / "home.toml", case))) for case in CASES]
         assert made == [False, True, True]
@@ -180,7 +180,7 @@ async def test_before_a_batch_goes_on_with_a_suite_of_then_that_is_asked(tmp_pat
         await app.press("c")
         await app.until(lambda: isinstance(app.app.screen, ResumeScreen))
         await app.press("1")
-        await app.until(lambda: screen.state.batches[0].missing == 0 and not screen.state.going)
+        await app.until(lambda: screen.state.batches[0].missing == 0 and not screen.state.active)
 
 
 @pytest.mark.slow
@@ -198,7 +198,7 @@ async def test_what_a_history_says_of_a_bundled_suite_is_asked_about(tmp_path: P
         assert ("touch started" if model == "offline" else "ask the model gpt at http://127.0.0.1:9/v1") in app.screen
         await app.press("escape")
         await app.until(lambda: "zz.toml is not trusted" in app.screen)
-        assert not app.app.main.book.under_way()
+        assert not app.app.main.book.active_runs()
         assert not is_claimed(history, 1)
     assert not (samples / "started").exists()
 
@@ -210,7 +210,7 @@ async def test_a_batch_that_another_program_goes_on_with_is_left_alone(tmp_path:
         other = claim(history, 5)
         await app.press("c")
         await app.until(lambda: "is running in another program" in app.screen)
-        assert not app.app.main.book.under_way()
+        assert not app.app.main.book.active_runs()
     other.release()
 
 
@@ -359,7 +359,7 @@ async def test_a_batch_that_runs_is_seen_growing(tmp_path: Path) -> None:
         await app.press("home", "R", "h")
         screen = app.app.screen
         assert isinstance(screen, HistoryScreen)
-        await app.until(lambda: len(screen.state.batches) == len(BATCHES) + 1 and not screen.state.going)
+        await app.until(lambda: len(screen.state.batches) == len(BATCHES) + 1 and not screen.state.active)
         assert screen.state.batches[0].graded == 3
 
 
@@ -372,7 +372,7 @@ async def test_a_batch_that_goes_on_is_read_again_when_something_happens_in_it(
         await app.press("s")
         await app.until(lambda: bool(app.app.main.book.held_runs))
         screen = await shown(app)
-        assert screen.state.going == {6}
+        assert screen.state.active == {6}
         assert "… 0 of 1" in app.screen
         await app.press("c")
         assert "Its runs are under way" in app.screen
@@ -381,7 +381,7 @@ async def test_a_batch_that_goes_on_is_read_again_when_something_happens_in_it(
         await app.settle()
         assert screen.state.batches[0] is not before
         app.app.action_stop_all()
-        await app.until(lambda: not screen.state.going)
+        await app.until(lambda: not screen.state.active)
         assert "○ 1 missing" in app.screen
 
 

@@ -23,7 +23,7 @@ async def test_a_batch_goes_on_although_a_run_of_it_that_is_over_is_damaged(tmp_
         await app.press("h", "c")
         screen = app.app.screen
         assert isinstance(screen, HistoryScreen)
-        await app.until(lambda: screen.state.batches[0].missing == 0 and not screen.state.going)
+        await app.until(lambda: screen.state.batches[0].missing == 0 and not screen.state.active)
         made = [bool(app.app.main.book.finished((suites / "home.toml", case))) for case in CASES]
         assert made == [False, True, True]
 

@@ -80,6 +80,6 @@ async def test_a_batch_does_not_go_on_while_the_history_is_locked(
             other.execute("BEGIN IMMEDIATE")
             await app.press("c")
             await app.until(lambda: "Nothing was run: the history" in words(app))
-            assert not app.app.main.book.under_way() and not is_claimed(history, 3)
+            assert not app.app.main.book.active_runs() and not is_claimed(history, 3)
         await app.press("c")
-        await app.until(lambda: screen.state.batches[0].missing == 0 and not screen.state.going)
+        await app.until(lambda: screen.state.batches[0].missing == 0 and not screen.state.active)

@@ -217,10 +217,10 @@ async def test_a_run_on_a_model_that_is_no_longer_chosen_says_whose_it_is(tmp_pa
         told = "ran on offline (baseline); r runs it on local"
         assert told not in app.screen
         app.app.main.selection.models = ("local",)
-        app.app.main.selection.show_again()
+        app.app.main.selection.notify_all()
         await app.settle()
         assert told in app.screen
         app.app.main.selection.models = ("offline",)
-        app.app.main.selection.show_again()
+        app.app.main.selection.notify_all()
         await app.settle()
         assert told not in app.screen

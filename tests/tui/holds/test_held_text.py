@@ -145,24 +145,24 @@ def test_nothing_is_sent_to_a_run_that_went_on_or_is_over() -> None:
     record = held()
     arguments, message = text_for(record, "arguments"), text_for(record, "message")
     go_on(record)
-    assert arguments.why_gone == message.why_gone == "the run has continued"
+    assert arguments.why_not_sendable == message.why_not_sendable == "the run has continued"
     record.add(Event(record.run_id, len(record.events), 0.0, Paused("step by step", "c1", "result", 1)))
-    assert arguments.why_gone == "the run has moved on to another stop"
-    assert message.why_gone is None
-    assert message.meant_for == record.hold == len(record.events) - 1
+    assert arguments.why_not_sendable == "the run has moved on to another stop"
+    assert message.why_not_sendable is None
+    assert message.target_hold == record.hold == len(record.events) - 1
     record.finish(result("stopped"))
-    assert message.why_gone == "the run has finished"
+    assert message.why_not_sendable == "the run has finished"
 
 
 @pytest.mark.parametrize(("call_id", "at"), [("c1", "call"), ("c2", "call"), ("c1", "result")])
 def test_what_is_typed_for_one_stop_is_for_no_other_whatever_is_called_there(call_id: str, at: HoldPlace) -> None:
     record = held()
     arguments = text_for(record, "arguments")
-    assert (arguments.why_gone, arguments.meant_for) == (None, record.hold)
+    assert (arguments.why_not_sendable, arguments.target_hold) == (None, record.hold)
     go_on(record)
     record.add(Event(record.run_id, len(record.events), 0.0, Paused("step by step", call_id, at, 1)))
-    assert arguments.why_gone == "the run has moved on to another stop"
-    assert arguments.meant_for != record.hold
+    assert arguments.why_not_sendable == "the run has moved on to another stop"
+    assert arguments.target_hold != record.hold
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
-from workbench.tui.kit.memory import MAX_PROJECTS, NOTHING, Memory, MemoryContent, Place
+from workbench.tui.kit.memory import EMPTY_MEMORY, MAX_PROJECTS, Memory, MemoryContent, ProjectPosition
 
-HOME = Place("/suites/home.toml", "movie-night", (("folder", "/suites/old"),), ("offline", "fast"))
-ALL = MemoryContent("paper", "form", "run", True).with_place("/suites", HOME).with_command("zoom").with_command("copy")
+HOME = ProjectPosition("/suites/home.toml", "movie-night", (("folder", "/suites/old"),), ("offline", "fast"))
+ALL = (
+    MemoryContent("paper", "form", "run", True).with_position("/suites", HOME).with_command("zoom").with_command("copy")
+)
 ALL = replace(ALL, borders={"wide": (0.3, 0.6), "narrow": (0.4,)})
 
 JSON = st.recursive(
@@ -27,7 +29,7 @@ JSON = st.recursive(
 
 def test_what_was_remembered_is_there_the_next_time(tmp_path: Path) -> None:
     file = tmp_path / "state" / "app.json"
-    assert Memory(file).read() == NOTHING
+    assert Memory(file).read() == EMPTY_MEMORY
     Memory(file).change(lambda _: ALL)
     assert Memory(file).read() == ALL
 
@@ -46,10 +48,10 @@ def test_nothing_is_written_when_nothing_changed(tmp_path: Path) -> None:
 
 
 def test_projects_that_were_not_open_for_long_are_forgotten() -> None:
-    known = NOTHING
+    known = EMPTY_MEMORY
     for number in range(MAX_PROJECTS + 5):
-        known = known.with_place(f"/{number}", HOME)
-    known = known.with_place("/5", Place("other"))
+        known = known.with_position(f"/{number}", HOME)
+    known = known.with_position("/5", ProjectPosition("other"))
     assert len(known.projects) == MAX_PROJECTS
     assert next(iter(known.projects)) == "/6"
     assert [*known.projects][-1] == "/5"
@@ -62,7 +64,7 @@ def test_a_damaged_or_unknown_file_counts_as_none_and_the_log_says_so(
     file = tmp_path / "app.json"
     file.write_bytes(content)
     with caplog.at_level(logging.WARNING):
-        assert Memory(file).read() == NOTHING
+        assert Memory(file).read() == EMPTY_MEMORY
     assert str(file) in caplog.text
     Memory(file).change(lambda _: ALL)
     assert Memory(file).read() == ALL
@@ -87,5 +89,5 @@ def test_whatever_stands_in_the_file_can_be_read_and_kept(
     for content in (looks, {"projects": {"/p": place}}):
         file.write_text(json.dumps({"format": 1, **content}))
         found = Memory(file).read()
-        Memory(file).change(lambda known: known.with_place("/q", HOME))
-        assert Memory(file).read() == found.with_place("/q", HOME)
+        Memory(file).change(lambda known: known.with_position("/q", HOME))
+        assert Memory(file).read() == found.with_position("/q", HOME)

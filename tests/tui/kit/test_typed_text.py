@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from workbench.show.highlight import shown
 from workbench.show.spans import Span, cells, plain
-from workbench.tui.kit.typed_text import Motion, TypedText, column_at, shift_for, window
+from workbench.tui.kit.edited_text import EditedText, Motion, column_at, shift_for, window
 
 texts = st.text(st.sampled_from("ab \t\r\n\"'=[]{}#é\u0301漢\x1b\u202e\u200b"), max_size=60)
 motions = st.sampled_from(list(Motion.__args__))  # type: ignore[attr-defined]
 
 
-def typed(*keys: str, text: str = "") -> TypedText:
-    made = TypedText(text)
+def typed(*keys: str, text: str = "") -> EditedText:
+    made = EditedText(text)
     for key in keys:
         made.type(key)
     return made
@@ -22,12 +22,12 @@ def typed(*keys: str, text: str = "") -> TypedText:
 
 @given(text=texts)
 def test_a_text_that_is_not_changed_comes_out_as_it_went_in(text: str) -> None:
-    assert TypedText(text).text == text
+    assert EditedText(text).text == text
 
 
 @given(text=texts, moves=st.lists(st.tuples(motions, st.booleans()), max_size=20))
 def test_moving_stays_in_the_text_and_changes_nothing(text: str, moves: list[tuple[Motion, bool]]) -> None:
-    made = TypedText(text)
+    made = EditedText(text)
     for motion, select in moves:
         made.move(motion, select=select)
         line, column = made.cursor
@@ -37,7 +37,7 @@ def test_moving_stays_in_the_text_and_changes_nothing(text: str, moves: list[tup
 
 @given(text=texts, moves=st.lists(motions, max_size=8), pasted=texts)
 def test_what_is_typed_takes_the_place_of_what_is_selected(text: str, moves: list[Motion], pasted: str) -> None:
-    made = TypedText(text.replace("\r", ""))
+    made = EditedText(text.replace("\r", ""))
     for motion in moves:
         made.move(motion, select=True)
     before, rest = made.text, made.selected
@@ -51,7 +51,7 @@ def test_what_is_typed_takes_the_place_of_what_is_selected(text: str, moves: lis
 
 @given(text=texts, other=texts)
 def test_another_text_is_taken_with_the_cursor_at_the_first_difference(text: str, other: str) -> None:
-    made = TypedText(text)
+    made = EditedText(text)
     made.take(other)
     assert made.text == other
     line, column = made.cursor
@@ -60,24 +60,24 @@ def test_another_text_is_taken_with_the_cursor_at_the_first_difference(text: str
 
 
 def test_line_ends_of_a_dos_file_stay() -> None:
-    made = TypedText("a = 1\r\nb = 2\r\n")
+    made = EditedText("a = 1\r\nb = 2\r\n")
     made.type("x\ny\r\n")
     assert made.text == "x\r\ny\r\na = 1\r\nb = 2\r\n"
 
 
 def test_a_return_that_is_no_line_end_stays_a_character() -> None:
-    made = TypedText("a\rb\r\nc\n")
+    made = EditedText("a\rb\r\nc\n")
     assert made.lines == ["a\rb\r", "c", ""]
 
 
 def test_a_new_line_is_as_far_in_as_the_one_before() -> None:
-    made = TypedText("  a = [", (0, 7))
+    made = EditedText("  a = [", (0, 7))
     made.new_line()
     assert (made.text, made.cursor) == ("  a = [\n  ", (1, 2))
 
 
 def test_the_tab_key_goes_to_the_next_stop_and_indents_what_is_selected() -> None:
-    made = TypedText("a\nb\n\nc")
+    made = EditedText("a\nb\n\nc")
     made.put((0, 1))
     made.indent()
     assert made.lines[0] == "a "
@@ -90,12 +90,12 @@ def test_the_tab_key_goes_to_the_next_stop_and_indents_what_is_selected() -> Non
 
 
 def test_without_a_selection_the_whole_line_is_cut() -> None:
-    made = TypedText("one\ntwo\nthree", (1, 2))
+    made = EditedText("one\ntwo\nthree", (1, 2))
     assert (made.cut(), made.text, made.cursor) == ("two\n", "one\nthree", (1, 0))
 
 
 def test_moving_up_and_down_keeps_to_the_cell_it_began_in() -> None:
-    made = TypedText("abcdef\n漢\nabcdef", (0, 5))
+    made = EditedText("abcdef\n漢\nabcdef", (0, 5))
     made.move("down")
     assert made.cursor == (1, 1)
     made.move("down")
@@ -103,7 +103,7 @@ def test_moving_up_and_down_keeps_to_the_cell_it_began_in() -> None:
 
 
 def test_a_mark_on_top_of_a_letter_goes_with_it() -> None:
-    made = TypedText("e\u0301x", (0, 0))
+    made = EditedText("e\u0301x", (0, 0))
     made.move("right")
     assert made.cursor == (0, 2)
     made.delete("left")

@@ -134,15 +134,15 @@ def test_stopping_takes_no_verdict_away() -> None:
     assert (book.summary(ONE), book.summary(TWO), book.counts(), book.spend()) == before[:4]
     assert book.endings == before[4]
     assert book.tally(ONE[0], (ONE[1], TWO[1])) == (0, 1, 0)
-    assert [run.run_id for run in book.runs_that_count(ONE)] == [run.run_id for run in first[:2]]
+    assert [run.run_id for run in book.counting_runs(ONE)] == [run.run_id for run in first[:2]]
     assert [run.run_id for run in book.runs_of(ONE)] == [run.run_id for run in (*again[:2], *first[:2])]
     assert deciding_run(book.runs_of(ONE)) == 2, "the one behind the verdict is looked at first"
-    assert book.is_to_run_again(ONE) and book.is_to_run_again(TWO)
+    assert book.needs_rerun(ONE) and book.needs_rerun(TWO)
     last = started(book, "b3")
     book.apply(done(last[0], Status.PASSED, 1.0))
     for run in last[1:]:
         book.apply(done(run, Status.STOPPED))
-    assert [run.run_id for run in book.runs_that_count(ONE)] == [last[0].run_id, first[1].run_id]
+    assert [run.run_id for run in book.counting_runs(ONE)] == [last[0].run_id, first[1].run_id]
     assert [run.run_id for run in book.runs_of(ONE)] == [last[0].run_id, last[1].run_id, first[1].run_id]
 
 
@@ -170,10 +170,10 @@ def test_progress_counts_from_the_beginning_of_the_batch_and_stops_with_it() -> 
     clock.now += 3
     book.apply(done(runs[0], Status.PASSED, 1.0))
     progress = book.progress()
-    assert (progress.done, progress.total, progress.elapsed_s, progress.under_way) == (1, 4, 3.0, True)
+    assert (progress.done, progress.total, progress.elapsed_s, progress.is_active) == (1, 4, 3.0, True)
     book.apply(BatchDone("b1"))
     clock.now += 100
-    assert (book.progress().elapsed_s, book.progress().under_way) == (3.0, False)
+    assert (book.progress().elapsed_s, book.progress().is_active) == (3.0, False)
 
 
 def test_time_stands_while_all_that_runs_is_held_and_goes_on_with_it() -> None:
@@ -201,10 +201,10 @@ def test_time_stands_while_all_that_runs_is_held_and_goes_on_with_it() -> None:
 def test_what_is_under_way_can_be_asked_for_one_case() -> None:
     book = RunBook(Clock())
     runs = started(book)
-    assert len(book.under_way()) == 4
-    assert len(book.under_way(ONE)) == 2
+    assert len(book.active_runs()) == 4
+    assert len(book.active_runs(ONE)) == 2
     book.apply(done(runs[0], Status.PASSED, 1.0))
-    assert len(book.under_way(ONE)) == 1
+    assert len(book.active_runs(ONE)) == 1
 
 
 def test_events_of_unknown_runs_are_ignored() -> None:
@@ -255,7 +255,7 @@ def test_a_recorded_run_stands_where_a_run_would_and_beside_a_later_one_that_cou
     assert book.summary(ONE) == CaseSummary(Status.FAILED, 0.0, "done", graded=Status.FAILED)
     (shown,) = book.runs_of(ONE)
     assert (shown.recorded, shown.events, shown.started_at) == (True, events, "2026-01-02T03:04:05Z")
-    assert book.under_way() == []
+    assert book.active_runs() == []
     again = started(book)[0]
     book.apply(done(again, Status.PASSED, 1.0))
     book.recall(run, "2026-01-02T03:04:05Z", events, done(run, Status.FAILED, 0.0).result)

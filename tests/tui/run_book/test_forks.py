@@ -33,7 +33,7 @@ from workbench.tui.runs.fork_draft import ForkDraft, fork_draft
 PATH = Path("a.toml")
 FILE = parse_suite('format = 1\nname = "S"\nsystem = "Be kind."\n[[cases]]\nname = "One"\nuser = "x"\n', PATH)
 ONE = (PATH, "one")
-ROUNDS = [("", 2), ("Done.", 0)]
+MESSAGE_ROUNDS = [("", 2), ("Done.", 0)]
 
 
 def case_now(**changes: object) -> CaseNow:
@@ -108,7 +108,7 @@ def test_forks_do_not_speak_for_their_case_but_what_they_used_counts() -> None:
     made.end(fork, Status.ERROR)
     assert made.book.summary(ONE) == CaseSummary(Status.FAILED, None, "done", graded=Status.FAILED)
     assert made.book.counts() == Counts({Status.FAILED: 1})
-    assert made.book.runs_that_count(ONE) == [run]
+    assert made.book.counting_runs(ONE) == [run]
     assert made.book.endings == frozenset({"failed"})
     assert deciding_run(made.book.runs_of(ONE)) == 0
     assert made.book.spend().tokens == 2 * used > 0
@@ -126,7 +126,7 @@ def test_a_fork_that_is_held_is_seen_at_its_case() -> None:
 def test_a_run_that_is_made_anew_takes_its_forks_with_it_and_a_recorded_one_keeps_them() -> None:
     made = Book()
     (planned,) = plan_runs([FILE])
-    events = events_of(ROUNDS, run_id=planned.run_id)
+    events = events_of(MESSAGE_ROUNDS, run_id=planned.run_id)
     made.book.recall(planned, "2026-01-02T03:04:05Z", events, result_of(planned, Status.PASSED, events))
     (recorded,) = made.book.runs_of(ONE)
     kept = made.end(made.fork(recorded))
@@ -134,7 +134,7 @@ def test_a_run_that_is_made_anew_takes_its_forks_with_it_and_a_recorded_one_keep
     made.end(made.fork(run))
     again = made.end(made.run())
     assert made.book.runs_of(ONE) == [again, recorded, kept]
-    assert made.book.runs_that_count(ONE) == [again]
+    assert made.book.counting_runs(ONE) == [again]
 
 
 def test_the_first_difference_is_told_once_a_fork_is_over() -> None:
@@ -157,7 +157,7 @@ def test_a_fork_is_compared_once_while_its_origin_goes_on_and_again_when_that_is
         compared.append(origin)
         return first_difference(origin, fork)
 
-    events = events_of(ROUNDS)
+    events = events_of(MESSAGE_ROUNDS)
     run = made.run()
     for event in events[:-3]:
         run.add(event)

@@ -23,7 +23,7 @@ from workbench.show.views.run_view import RunView
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import Event
 from workbench.tui.failures.state import FailureList
-from workbench.tui.run_book.record import Content, RecentRuns, RunRecord, packed, unpacked
+from workbench.tui.run_book.record import RecentRuns, RunContent, RunRecord, pack_content, unpack_content
 
 SAMPLES = Path(__file__).parents[3] / "sample_suites"
 
@@ -71,8 +71,8 @@ def said_in(view: RunView) -> Sequence[str]:
 @pytest.mark.slow
 def test_what_is_unpacked_equals_what_was_packed(made: list[Made]) -> None:
     for _, events, result in made:
-        data = packed(Content(list(events), result))
-        assert unpacked(data) == Content(list(events), result)
+        data = pack_content(RunContent(list(events), result))
+        assert unpack_content(data) == RunContent(list(events), result)
         assert len(data) < 8_000
 
 

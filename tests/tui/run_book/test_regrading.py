@@ -28,7 +28,7 @@ from workbench.trajectory.events import Event, EventPayload, RunFinished
 from workbench.trajectory.fold import fold
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.run_book.record import WHOLE_RUNS, RunRecord
+from workbench.tui.run_book.record import MAX_UNPACKED_RUNS, RunRecord
 from workbench.tui.run_book.regrades import Regrading
 
 PATH = Path("s.toml")
@@ -128,7 +128,7 @@ class Bench:
 
     def is_current(self, case: str) -> bool:
         outline = next(outline for outline in self.suite.cases if outline.id == case)
-        return self.run(case).is_of(self.suite, outline)
+        return self.run(case).matches_case(self.suite, outline)
 
 
 @pytest.fixture
@@ -237,13 +237,13 @@ def test_a_run_of_another_question_is_graded_and_keeps_its_mark(bench: Bench, ol
     assert bench.status("one") == "failed"
     assert not bench.is_current("one")
     run = bench.run("one")
-    assert run.to_save == run.original, "what is saved is one run, and no mixture of two"
+    assert run.plan_to_save == run.original, "what is saved is one run, and no mixture of two"
 
 
 def test_what_is_saved_is_what_it_comes_to_now(bench: Bench) -> None:
     bench.edit('to = "Oslo"', 'to = "Rome"')
     run = bench.run("one")
-    assert run.to_save == (run.planned, run.result)
+    assert run.plan_to_save == (run.planned, run.result)
     assert run.planned.case.placed_expected_calls is not None
     assert 'to = "Rome"' in run.planned.file.text
 
@@ -322,7 +322,7 @@ def test_a_case_that_was_run_again_meanwhile_keeps_what_that_run_came_to(bench: 
 @pytest.mark.slow
 def test_more_runs_of_one_case_than_stay_whole_are_all_graded_anew(bench: Bench) -> None:
     (run,) = plan_runs([bench.suite.file], case_ids=["one"])
-    runs = [replace(run, run_id=f"r{number}", repeat=number) for number in range(WHOLE_RUNS + 2)]
+    runs = [replace(run, run_id=f"r{number}", repeat=number) for number in range(MAX_UNPACKED_RUNS + 2)]
     bench.book.apply(BatchStarted("b", tuple(runs)))
     done = trajectory_of(run, conversation(run, OSLO, "Done."))
     for each in runs:
@@ -374,12 +374,12 @@ PACES = {
 }
 
 
-@pytest.mark.parametrize(("written", "pace"), PACES.items())
-def test_how_a_run_is_graded_follows_what_its_checks_may_take(bench: Bench, written: str, pace: str) -> None:
+@pytest.mark.parametrize(("written", "mode"), PACES.items())
+def test_how_a_run_is_graded_follows_what_its_checks_may_take(bench: Bench, written: str, mode: str) -> None:
     bench.make("one", [("go", {"to": "O" * 100})])
     bench.suite.change(Document.of(bench.suite.document.text.replace('to = "Oslo"', written)), "Changed")
     bench.regrading.follow(bench.suite)
-    assert [due.pace for case in bench.regrading.due(100) for due in case.runs] == [pace]
+    assert [due.mode for case in bench.regrading.due(100) for due in case.runs] == [mode]
 
 
 arguments = st.fixed_dictionaries(

@@ -31,7 +31,7 @@ def test_a_run_of_the_history_is_a_run_that_is_over(tmp_path: Path) -> None:
 
 def test_saved_again_it_names_the_suite_that_it_was_made_from(tmp_path: Path) -> None:
     recording = kept(tmp_path, 0)
-    planned, result = record_of(recording).to_save
+    planned, result = record_of(recording).plan_to_save
     assert planned.file.hash == recording.header.suite.hash
     assert result is not None
 

@@ -134,7 +134,7 @@ async def test_a_run_that_ends_while_both_are_compared_is_compared_again(tmp_pat
         await held.begun(app)
         app.session.finish(second, list(flight(dear=False)))
         await until(app, lambda: app.app.main.selection.runs[1].stage == "done")
-        held.let_go()
+        held.discard_stream()
         await app.settle()
         assert isinstance(app.app.screen, PairScreen)
         assert "both runs say and do the same" in app.screen

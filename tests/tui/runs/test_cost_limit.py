@@ -44,7 +44,7 @@ async def test_it_shows_what_was_spent_and_goes_on_as_far_as_it_may(tmp_path: Pa
             await app.until(lambda: "$2.80 of $3.00 is spent" in app.screen and "↑↓ choose" in app.screen)
             assert len(server.requests) == 4
             await app.press("2")
-            await app.until(lambda: not app.app.main.book.progress().under_way)
+            await app.until(lambda: not app.app.main.book.progress().is_active)
             assert len(server.requests) == 5
 
 
@@ -54,7 +54,7 @@ async def test_stop_leaves_the_rest_unmade(tmp_path: Path) -> None:
         async with asking(tmp_path, server) as app:
             await app.until(lambda: "↑↓ choose" in app.screen)
             await app.press("escape")
-            await app.until(lambda: not app.app.main.book.progress().under_way)
+            await app.until(lambda: not app.app.main.book.progress().is_active)
             assert len(server.requests) == 2
             assert "3 runs not made: cost limit of $1.50" in app.screen
 
@@ -65,7 +65,7 @@ async def test_stopping_everything_withdraws_the_question(tmp_path: Path) -> Non
         async with asking(tmp_path, server) as app:
             await app.until(lambda: "↑↓ choose" in app.screen)
             app.app.services.stop_all()
-            await app.until(lambda: not app.app.main.book.progress().under_way)
+            await app.until(lambda: not app.app.main.book.progress().is_active)
             assert not isinstance(app.app.screen, CostLimitScreen)
 
 

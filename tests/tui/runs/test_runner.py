@@ -54,7 +54,7 @@ async def test_a_batch_is_begun_off_the_loop(tmp_path: Path, monkeypatch: pytest
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.run("r")
         assert [thread is threading.main_thread() for thread in threads] == [False]
-        assert len(app.app.main.book.under_way()) == 1
+        assert len(app.app.main.book.active_runs()) == 1
 
 
 async def test_the_session_is_opened_once_and_closed_at_the_end(tmp_path: Path) -> None:

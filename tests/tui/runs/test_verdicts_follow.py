@@ -14,10 +14,10 @@ from workbench.grading.status import Status
 from workbench.tui.comparison.screen import CompareScreen
 from workbench.tui.grades.screen import GradesScreen
 from workbench.tui.run_pair.screen import PairScreen
-from workbench.tui.runs.regrader import PIECE_RUNS
+from workbench.tui.runs.regrader import RUNS_PER_CHECK
 from workbench.tui.trajectory.screen import TrajectoryScreen
 
-CASES = 2 * PIECE_RUNS + 1
+CASES = 2 * RUNS_PER_CHECK + 1
 MANY = 'format = 1\nname = "Many"\n\n[[tools]]\nname = "go"\n' + "".join(
     f'\n[[cases]]\nname = "Case {number}"\nuser = "Go."\n[[cases.ordered]]\ntool = "go"\nargs = {{ how = "fast" }}\n'
     for number in range(CASES)

@@ -12,7 +12,7 @@ from textual.events import DescendantFocus, MouseDown, MouseMove, MouseUp
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from workbench.tui.kit.actions import PANES, Pane
-from workbench.tui.shell.panes import MIN_PANE_CELLS, borders_at, first_borders, move_border, panes_shown
+from workbench.tui.shell.panes import MIN_PANE_CELLS, borders_at, first_borders, move_border, panes_that_fit
 
 SHARES = st.floats(0, 1, exclude_min=True, exclude_max=True)
 RIGHT = st.sampled_from(["case", "run"])
@@ -21,7 +21,7 @@ FOCUSED = st.sampled_from(PANES)
 
 @given(st.integers(80, 400), RIGHT, st.tuples(SHARES, SHARES), st.integers(-50, 500), st.integers(0, 1))
 def test_no_pane_vanishes(width: int, right: Pane, shares: tuple[float, float], column: int, index: int) -> None:
-    panes = panes_shown(width, "suites", right, False)
+    panes = panes_that_fit(width, "suites", right, False)
     at = borders_at(shares[: len(panes) - 1], panes, width)
     moved = move_border(at, min(index, len(at) - 1), column, panes, width)
     for borders in (first_borders(panes, width), at, moved):
@@ -33,11 +33,11 @@ def test_no_pane_vanishes(width: int, right: Pane, shares: tuple[float, float], 
 
 @given(st.integers(0, 400), FOCUSED, RIGHT, st.booleans())
 def test_the_pane_with_the_focus_is_shown(width: int, focused: Pane, right: Pane, zoomed: bool) -> None:
-    assert focused in panes_shown(width, focused, right, zoomed)
+    assert focused in panes_that_fit(width, focused, right, zoomed)
 
 
 def _widths(app: Opened) -> list[int]:
-    return [app.app.main.query_one(f"#{pane}-pane").region.width for pane in app.app.main.panes_in_sight]
+    return [app.app.main.query_one(f"#{pane}-pane").region.width for pane in app.app.main.visible_panes]
 
 
 async def _drag(app: Opened, splitter: str, column: int) -> None:
@@ -90,7 +90,7 @@ async def test_a_border_moves_beside_the_pane_that_has_the_focus_whatever_asks_f
         await app.press("2")
         main._begin_on_run(only=False)  # recordings are read after the first keys
         await app.press(">")
-        assert main.panes_in_sight == ("suites", "case") and _widths(app) == [26, 53]
+        assert main.visible_panes == ("suites", "case") and _widths(app) == [26, 53]
         await app.press("1")
         main.post_message(DescendantFocus(main.run_pane.target))  # it had the focus before
         await app.press("<")

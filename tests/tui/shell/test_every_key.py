@@ -102,7 +102,7 @@ async def test_each_screen_is_searched_or_filtered_with_one_key(tmp_path: Path) 
             assert app.app.screen is shown and app.app.focused is before, name
         await open_screen(app, "grades", suites)
         view = app.app.screen.query_one("#grades-list", LineView)
-        last = plain(view.line_at(view.first_of(view.line_count() - 1))).split()[1]
+        last = plain(view.line_at(view.group_start(view.line_count() - 1))).split()[1]
         await app.press("slash", *last)
         assert last in plain(view.line_at(view.cursor)) and "1 of " in app.screen
         await app.press("escape")

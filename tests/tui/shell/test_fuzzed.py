@@ -27,7 +27,7 @@ from tests.tui.in_terminal import CURSOR_ON, ENTERS, LEAVES, MOUSE_OFF, Terminal
 from workbench.limits import MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
 from workbench.suite.drafts import Drafts
 from workbench.tui.shell.workbench import Workbench
-from workbench.tui.terminal.driver import Pasted, TerminalInput
+from workbench.tui.terminal.driver import PastedText, TerminalInput
 
 MOST_BYTES_AT_ONCE = 4096
 
@@ -46,8 +46,8 @@ class Keyboard:
         text = content.decode("utf-8", "replace")
         for start in range(0, max(len(text), 1), MOST_BYTES_AT_ONCE):
             piece = text[start : start + MOST_BYTES_AT_ONCE]
-            for arrived in self._input.take(piece, now_s) if piece else self._input.pause(now_s):
-                if isinstance(arrived, Pasted):
+            for arrived in self._input.feed(piece, now_s) if piece else self._input.flush(now_s):
+                if isinstance(arrived, PastedText):
                     yield events.Paste(arrived.text)
                     continue
                 yield from self._parser.feed(arrived.text)

@@ -39,7 +39,7 @@ async def asked_and_left(app: Opened, held: Held, asks: str, *leaves: str) -> Sc
     await held.begun(app)
     await app.pilot.press(*leaves)
     shown: Screen[object] = app.app.screen
-    held.let_go()
+    held.discard_stream()
     await app.settle()
     return shown
 

@@ -44,7 +44,7 @@ async def test_a_search_that_was_never_opened_begins_with_its_next_match(tmp_pat
         pane = app.app.main.case_pane.toml
         pane.find(1)
         pane.find(1)
-        pane.say_found((0, 3))
+        pane.show_match_count((0, 3))
         await app.settle()
         assert len(pane.query(SearchBar)) == 1
         await app.press(*"night")

@@ -20,7 +20,7 @@ from tests.tui.in_terminal import Terminal
 from workbench.show.visible import one_line, visible
 from workbench.tui.kit.strips import safe_strip
 from workbench.tui.shell.main_screen import MainScreen
-from workbench.tui.terminal.output_filters import Guard
+from workbench.tui.terminal.output_filters import ControlsFilter
 
 HOSTILE = [
     "\x1b[31mred\x1b[0m \x1b]0;title\x07 \x1b]52;c;aGk=\x07",
@@ -230,7 +230,7 @@ def test_no_command_in_a_text_reaches_the_terminal(tmp_path: Path) -> None:
 @given(UNSAFE)
 def test_what_textual_draws_is_made_safe_and_keeps_its_width(text: str) -> None:
     strip = Strip([Segment(text)])
-    for made in (safe_strip(strip), strip.apply_filter(Guard(), Color(0, 0, 0))):
+    for made in (safe_strip(strip), strip.apply_filter(ControlsFilter(), Color(0, 0, 0))):
         assert not {char for char in made.text if unicodedata.category(char) in ACTED_ON} - _PRINTED_FORMATS
         assert cell_len(made.text) == strip.cell_length
 

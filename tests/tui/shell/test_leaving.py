@@ -55,7 +55,7 @@ async def test_whoever_leaves_while_a_batch_is_graded_again_is_asked_and_the_new
         await app.pilot.press("q")
         await until(app, lambda: "Quitting as soon as this is finished: regrading #2" in app.screen)
         assert app.app.return_code is None
-        held.let_go()
+        held.discard_stream()
         await until(app, lambda: app.app.return_code == 0)
     with History(history) as kept:
         assert kept.gradings(2) == []
@@ -76,7 +76,7 @@ async def test_whoever_leaves_while_recordings_are_saved_has_those_that_were(
         assert f"Saving the runs of #2 {ASKS}" in app.screen
         await app.pilot.press("ctrl+q")
         await until(app, lambda: "Quitting as soon as this is finished" in app.screen)
-        held.let_go()
+        held.discard_stream()
         await until(app, lambda: app.app.return_code == 0)
     assert len(list((tmp_path / "recordings" / "batch-2").glob("*.run.jsonl"))) == 1
 
@@ -91,7 +91,7 @@ async def test_what_has_to_come_to_its_end_is_waited_for_without_asking(tmp_path
         await held.begun(app)
         await app.pilot.press("q")
         await until(app, lambda: "Quitting as soon as this is finished: naming #2" in app.screen)
-        held.let_go()
+        held.discard_stream()
         await until(app, lambda: app.app.return_code == 0)
     with History(history) as kept:
         assert [batch.name for batch in kept.batches()] == ["best", None]
@@ -110,7 +110,7 @@ async def test_what_has_to_wait_for_something_else_says_for_what(tmp_path: Path,
         await app.pilot.press("f2", *"best", "enter")
         await app.pilot.pause()
         assert "Naming #2 waits for another task: regrading #2" in app.screen
-        held.let_go()
+        held.discard_stream()
         await app.until(lambda: screen.state.batches[0].name == "best" and bool(screen.state.regraded))
 
 

@@ -19,7 +19,7 @@ from workbench.tui.history.batches import HistoryList
 from workbench.tui.history.timeline import Timeline
 from workbench.tui.kit.actions import PANES, MainSituation, key_for, why_no_run, why_unavailable
 from workbench.tui.kit.bars import notice_rows
-from workbench.tui.run_book.stored_batches import ReadBatches
+from workbench.tui.run_book.stored_batches import LoadedBatches
 from workbench.tui.shell.actions import ALL_ACTIONS, MAIN_ACTIONS
 from workbench.tui.tree.lines import tree_message
 
@@ -160,7 +160,7 @@ async def test_a_key_without_a_meaning_says_so_quietly_and_nothing_where_it_is_t
 
 def _no_batch() -> object:
     state = HistoryList()
-    state.take(ReadBatches(()))
+    state.take(LoadedBatches(()))
     return batches.list_message(state, "history.sqlite3")
 
 

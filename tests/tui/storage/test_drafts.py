@@ -13,7 +13,7 @@ from tests.tui.storage.test_saving import MINE, THEIRS, answer, drafts, edit
 from workbench.authoring.open_suite import OpenSuite
 from workbench.suite.drafts import Drafts
 from workbench.suite.files import state_of
-from workbench.tui.storage.dialogs import ChangedScreen, LeftScreen, UnsavedScreen
+from workbench.tui.storage.dialogs import ChangedScreen, EarlierDraftScreen, UnsavedScreen
 
 
 async def left_behind(suites: Path) -> None:
@@ -35,10 +35,10 @@ async def test_what_was_kept_is_offered_and_taken_over(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     await left_behind(suites)
     async with opened(suites) as app:
-        await app.until(lambda: isinstance(app.app.screen, LeftScreen) and "Esc" in app.screen)
+        await app.until(lambda: isinstance(app.app.screen, EarlierDraftScreen) and "Esc" in app.screen)
         assert "1 line changed" in app.screen
         assert '+ name = "Film night"' in app.screen
-        await answer(app, LeftScreen, "1")
+        await answer(app, EarlierDraftScreen, "1")
         await app.until(lambda: the_suite(app).document.text == MINE)
         assert the_suite(app).dirty
         assert len(drafts(tmp_path)) == 1
@@ -52,11 +52,11 @@ async def test_what_is_thrown_away_is_gone_and_what_is_put_off_stays(tmp_path: P
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     await left_behind(suites)
     async with opened(suites) as app:
-        await answer(app, LeftScreen, "escape")
+        await answer(app, EarlierDraftScreen, "escape")
         assert not the_suite(app).dirty
         assert len(drafts(tmp_path)) == 1
     async with opened(suites) as app:
-        await answer(app, LeftScreen, "2")
+        await answer(app, EarlierDraftScreen, "2")
         await app.until(lambda: "thrown away" in app.screen)
     assert drafts(tmp_path) == []
 
@@ -67,9 +67,9 @@ async def test_a_draft_on_a_file_that_changed_since_is_asked_about_before_it_ove
     await left_behind(suites)
     (suites / "smart_home.toml").write_text(THEIRS)
     async with opened(suites) as app:
-        await app.until(lambda: isinstance(app.app.screen, LeftScreen))
+        await app.until(lambda: isinstance(app.app.screen, EarlierDraftScreen))
         assert "has changed since" in app.screen
-        await answer(app, LeftScreen, "1")
+        await answer(app, EarlierDraftScreen, "1")
         await app.pilot.press("ctrl+s")
         await app.until(lambda: isinstance(app.app.screen, ChangedScreen))
         assert (suites / "smart_home.toml").read_text() == THEIRS
@@ -88,12 +88,12 @@ async def test_of_two_drafts_on_different_texts_neither_overwrites_the_disk_unas
     os.utime(older, (1, 1))
     assert older != newer
     async with opened(suites) as app:
-        await app.until(lambda: isinstance(app.app.screen, LeftScreen) and "Esc" in app.screen)
+        await app.until(lambda: isinstance(app.app.screen, EarlierDraftScreen) and "Esc" in app.screen)
         first = app.app.screen
         await app.pilot.press("1")
-        await app.until(lambda: isinstance(app.app.screen, LeftScreen) and app.app.screen is not first)
+        await app.until(lambda: isinstance(app.app.screen, EarlierDraftScreen) and app.app.screen is not first)
         assert "has changed since" in app.screen
-        await answer(app, LeftScreen, "1")
+        await answer(app, EarlierDraftScreen, "1")
         await app.until(lambda: the_suite(app).document.text == MINE)
         await app.pilot.press("ctrl+s")
         await app.until(lambda: isinstance(app.app.screen, ChangedScreen))
@@ -106,7 +106,7 @@ async def test_drafts_are_offered_where_suites_are_reached_through_a_link(tmp_pa
     (tmp_path / "link").symlink_to("suites")
     await left_behind(tmp_path / "link")
     async with opened(tmp_path / "link") as app:
-        await answer(app, LeftScreen, "1")
+        await answer(app, EarlierDraftScreen, "1")
         await app.until(lambda: the_suite(app).document.text == MINE)
         assert the_suite(app).path == tmp_path / "link" / "smart_home.toml"
 
@@ -139,9 +139,9 @@ async def test_a_draft_of_a_file_that_is_gone_is_offered_too(tmp_path: Path) -> 
         edit(app)
     (suites / "smart_home.toml").unlink()
     async with opened(suites) as app:
-        await app.until(lambda: isinstance(app.app.screen, LeftScreen))
+        await app.until(lambda: isinstance(app.app.screen, EarlierDraftScreen))
         assert "no longer exists" in app.screen
-        await answer(app, LeftScreen, "1")
+        await answer(app, EarlierDraftScreen, "1")
         await app.until(lambda: bool(app.app.main.open_suites.dirty))
         assert "Film night" in app.screen
         await app.pilot.press("ctrl+s")
@@ -156,9 +156,9 @@ async def test_a_suite_that_never_was_on_the_disk_is_offered_too(tmp_path: Path)
     async with opened(suites) as app:
         app.app.main.open_suites.add(OpenSuite.new(suites / "new.toml", MINE))
     async with opened(suites) as app:
-        await app.until(lambda: isinstance(app.app.screen, LeftScreen) and "does not exist yet" in app.screen)
+        await app.until(lambda: isinstance(app.app.screen, EarlierDraftScreen) and "does not exist yet" in app.screen)
         assert app.screen.count("never saved") == 1
-        await answer(app, LeftScreen, "1")
+        await answer(app, EarlierDraftScreen, "1")
         await app.until(lambda: bool(app.app.main.open_suites.dirty))
         await app.press("ctrl+s")
         await app.until(lambda: (suites / "new.toml").exists())

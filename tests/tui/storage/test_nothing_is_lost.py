@@ -13,7 +13,7 @@ from tests.tui.stepped import editor, held, shown, stepped, typed
 from workbench.config.folders import bundled
 from workbench.trajectory.events import Resumed, RunFinished
 from workbench.trajectory.trajectory import Trajectory
-from workbench.tui.terminal.driver import END, START, Pasted, TerminalInput
+from workbench.tui.terminal.driver import END, START, PastedText, TerminalInput
 from workbench.tui.terminal.key_queue import PasteCleaned
 
 # The run
@@ -117,8 +117,8 @@ async def test_what_a_paste_drops_is_said_behind_the_keys_that_came_before_it(tm
 
 def test_a_paste_counts_what_it_drops_and_line_ends_are_not_dropped() -> None:
     read = TerminalInput()
-    assert read.take(f"{START}R1\x07 \x1b[31m\x00\x9b\r\n\t\r{END}", 0.0) == [Pasted("R1 [31m\n\t\n", 4)]
-    assert read.take(f"{START}a{END}", 0.0) == [Pasted("a", 0)]
+    assert read.feed(f"{START}R1\x07 \x1b[31m\x00\x9b\r\n\t\r{END}", 0.0) == [PastedText("R1 [31m\n\t\n", 4)]
+    assert read.feed(f"{START}a{END}", 0.0) == [PastedText("a", 0)]
 
 
 def test_a_real_terminal_says_it_too(tmp_path: Path) -> None:

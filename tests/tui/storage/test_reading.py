@@ -236,4 +236,4 @@ async def test_what_was_started_is_under_way_before_the_engine_says_so(
     async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
         await app.pilot.press("r")
         await app.until(lambda: not any(worker.group == "start" for worker in app.app.workers))
-        assert [run.case_name for run in app.app.main.book.under_way()] == ["Movie night"]
+        assert [run.case_name for run in app.app.main.book.active_runs()] == ["Movie night"]

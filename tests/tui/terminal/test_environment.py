@@ -12,8 +12,8 @@ from workbench.tui.terminal.environment import (
     MAX_ESCAPE_S,
     escape_delay_s,
     frames_per_second,
-    obstacle,
     terminal_environment,
+    why_unusable,
 )
 
 
@@ -87,7 +87,7 @@ def test_without_a_named_editor_the_first_of_the_system_is_taken(tmp_path: Path)
 def test_where_the_app_cannot_be_shown_it_says_why(
     environment: dict[str, str], reads: bool, writes: bool, said: str | None
 ) -> None:
-    assert obstacle(environment, reads=reads, writes=writes) == said
+    assert why_unusable(environment, reads=reads, writes=writes) == said
 
 
 @each_row(

@@ -15,19 +15,19 @@ from textual.message import Message
 from tests.tables import each_row
 from workbench.limits import MAX_MOUSE_COORDINATE, MAX_PASTE_CHARS, MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
 from workbench.tui.terminal.driver import (
-    BURST,
     END,
-    LATE_S,
-    PASTE_S,
-    REST_S,
+    LATE_ESCAPE_S,
+    MIN_PASTE_CHARS,
+    PASTE_TIMEOUT_S,
+    SEQUENCE_TIMEOUT_S,
     START,
-    Arrived,
-    Pasted,
+    InputPart,
+    PastedText,
     TerminalInput,
     Typed,
 )
 from workbench.tui.terminal.environment import ESCAPE_S
-from workbench.tui.terminal.key_queue import harmless
+from workbench.tui.terminal.key_queue import without_controls
 
 NUMBERS = st.sampled_from(
     ["0", "1", "2", "48", "27", "97", "200", "201", "1049", "55296", "99999", "1114112", "9" * 30, ""]
@@ -55,12 +55,12 @@ def cut(text: str, sizes: Iterable[int]) -> list[str]:
     return [*chunks, text]
 
 
-def read(chunks: Iterable[str], *, until_s: float = 0.0) -> list[Arrived]:
+def read(chunks: Iterable[str], *, until_s: float = 0.0) -> list[InputPart]:
     """What comes of readings, all at once; with `until_s` after a pause as well. Typed characters are joined."""
     source = TerminalInput()
-    arrived = [one for chunk in chunks for one in source.take(chunk, 0.0)]
-    arrived += source.pause(until_s)
-    joined: list[Arrived] = []
+    arrived = [one for chunk in chunks for one in source.feed(chunk, 0.0)]
+    arrived += source.flush(until_s)
+    joined: list[InputPart] = []
     for one in arrived:
         last = joined[-1] if joined else None
         if isinstance(one, Typed) and isinstance(last, Typed) and "\x1b" not in one.text + last.text:
@@ -70,7 +70,7 @@ def read(chunks: Iterable[str], *, until_s: float = 0.0) -> list[Arrived]:
     return joined
 
 
-def parsed(arrived: Iterable[Arrived]) -> list[Message]:
+def parsed(arrived: Iterable[InputPart]) -> list[Message]:
     """What Textual makes of what was typed; each piece must be all of something to it."""
     parser = XTermParser()
     messages = []
@@ -106,8 +106,8 @@ def test_a_paste_is_one_text_however_it_is_cut(before: str, pasted: str, after: 
     if START in (before + START)[:-1] or (pasted + END).index(END) != len(pasted):
         return
     arrived = read(cut(f"{before}{START}{pasted}{END}{after}", sizes))
-    assert [one.text for one in arrived if isinstance(one, Pasted)] == [harmless(pasted)]
-    assert arrived[-1] == Typed(after) if after else isinstance(arrived[-1], Pasted)
+    assert [one.text for one in arrived if isinstance(one, PastedText)] == [without_controls(pasted)]
+    assert arrived[-1] == Typed(after) if after else isinstance(arrived[-1], PastedText)
 
 
 @each_row(
@@ -159,67 +159,67 @@ def test_what_is_held_is_waited_for_no_longer_than_it_deserves() -> None:
         ("\x1b", ESCAPE_S, ["\x1b"]),
         ("\x1b[", ESCAPE_S, ["\x1b["]),
         ("\x1b]", ESCAPE_S, ["\x1b]"]),
-        ("\x1b[1;2", REST_S, []),
-        ("\x1b]0;title", REST_S, []),
-        ("\x1b[" + "1;" * 1_000, REST_S, []),
+        ("\x1b[1;2", SEQUENCE_TIMEOUT_S, []),
+        ("\x1b]0;title", SEQUENCE_TIMEOUT_S, []),
+        ("\x1b[" + "1;" * 1_000, SEQUENCE_TIMEOUT_S, []),
         ("\x1bPq\x1b", ESCAPE_S, ["\x1b"]),
     ]:
-        assert source.take(begun, 0.0) == [], begun
+        assert source.feed(begun, 0.0) == [], begun
         assert source.wait_s(0.0) == patience_s, begun
-        assert not source.pause(patience_s * 0.9)
-        assert list(source.pause(patience_s)) == [Typed(text) for text in key], begun
+        assert not source.flush(patience_s * 0.9)
+        assert list(source.flush(patience_s)) == [Typed(text) for text in key], begun
         assert source.wait_s(9.0) is None
-        assert source.take("q", 9.0) == [Typed("q")]
+        assert source.feed("q", 9.0) == [Typed("q")]
 
 
 @each_row(
     ("begun", "late", "late_s", "arrived"),
     [
-        ("\x1b", "[A", LATE_S * 0.9, [Typed("\x1b[A")]),
-        ("\x1b", "OAq", LATE_S * 0.9, [Typed("\x1bOA"), Typed("q")]),
-        ("\x1b[", "A", LATE_S * 0.9, [Typed("\x1b[A")]),
-        ("\x1b", f"[200~rm{END}", LATE_S * 0.9, [Pasted("rm")]),
-        ("\x1b", "[", LATE_S * 0.9, [Typed("[")]),
-        ("\x1b", "q", LATE_S * 0.9, [Typed("q")]),
-        ("\x1b", "\x1b[A", LATE_S * 0.9, [Typed("\x1b[A")]),
-        ("\x1b", "[A", LATE_S * 1.1, [Typed("[A")]),
+        ("\x1b", "[A", LATE_ESCAPE_S * 0.9, [Typed("\x1b[A")]),
+        ("\x1b", "OAq", LATE_ESCAPE_S * 0.9, [Typed("\x1bOA"), Typed("q")]),
+        ("\x1b[", "A", LATE_ESCAPE_S * 0.9, [Typed("\x1b[A")]),
+        ("\x1b", f"[200~rm{END}", LATE_ESCAPE_S * 0.9, [PastedText("rm")]),
+        ("\x1b", "[", LATE_ESCAPE_S * 0.9, [Typed("[")]),
+        ("\x1b", "q", LATE_ESCAPE_S * 0.9, [Typed("q")]),
+        ("\x1b", "\x1b[A", LATE_ESCAPE_S * 0.9, [Typed("\x1b[A")]),
+        ("\x1b", "[A", LATE_ESCAPE_S * 1.1, [Typed("[A")]),
     ],
 )
 def test_the_late_end_of_a_sequence_is_not_typed_text(
-    begun: str, late: str, late_s: float, arrived: list[Arrived]
+    begun: str, late: str, late_s: float, arrived: list[InputPart]
 ) -> None:
     source = TerminalInput()
-    assert source.take(begun, 0.0) == []
-    assert source.pause(ESCAPE_S) == [Typed(begun)], "the key is passed on before the end may be late"
-    assert source.take(late, late_s) == arrived
-    assert source.take("[A", late_s) == [Typed("[A")], "only the first text after it"
+    assert source.feed(begun, 0.0) == []
+    assert source.flush(ESCAPE_S) == [Typed(begun)], "the key is passed on before the end may be late"
+    assert source.feed(late, late_s) == arrived
+    assert source.feed("[A", late_s) == [Typed("[A")], "only the first text after it"
 
 
 @pytest.mark.parametrize("escape_s", [0.0, 0.5])
 def test_the_wait_after_an_escape_is_given(escape_s: float) -> None:
     source = TerminalInput(escape_s)
-    source.take("\x1b", 0.0)
+    source.feed("\x1b", 0.0)
     assert source.wait_s(0.0) == escape_s
-    assert source.pause(escape_s) == [Typed("\x1b")]
+    assert source.flush(escape_s) == [Typed("\x1b")]
 
 
 def test_a_paste_that_does_not_end_gives_the_keyboard_back_and_its_end_is_still_no_key() -> None:
     source = TerminalInput()
-    assert source.take(f"{START}rm", 0.0) == []
-    assert source.pause(PASTE_S) == [Pasted("rm")]
-    assert source.take("q", 5.0) == [Typed("q")]
-    assert source.take(f" -rf\x07{END}q", 9.0) == [Pasted(" -rf", 1), Typed("q")]
-    source.take(START, 10.0)
+    assert source.feed(f"{START}rm", 0.0) == []
+    assert source.flush(PASTE_TIMEOUT_S) == [PastedText("rm")]
+    assert source.feed("q", 5.0) == [Typed("q")]
+    assert source.feed(f" -rf\x07{END}q", 9.0) == [PastedText(" -rf", 1), Typed("q")]
+    source.feed(START, 10.0)
     for _ in range(3):
-        source.take("x" * (MAX_PASTE_CHARS // 2), 10.0)
-    assert source.take(END, 10.0) == [Pasted("x" * MAX_PASTE_CHARS, was_cut=True)]
+        source.feed("x" * (MAX_PASTE_CHARS // 2), 10.0)
+    assert source.feed(END, 10.0) == [PastedText("x" * MAX_PASTE_CHARS, is_truncated=True)]
 
 
 def test_a_text_at_once_is_a_paste_of_a_terminal_that_marks_none() -> None:
-    text = "delete all of it\r" * BURST
+    text = "delete all of it\r" * MIN_PASTE_CHARS
     source = TerminalInput()
-    assert source.take(text, 0.0) == [Pasted(text.replace("\r", "\n"))]
-    assert source.take("q", 0.0) == [Pasted("q")], "its end"
-    source.pause(0.1)
-    assert source.take("jj" * BURST, 1.0) == [Typed("jj" * BURST)], "a key that is held down"
-    assert source.take("q", 1.0) == [Typed("q")]
+    assert source.feed(text, 0.0) == [PastedText(text.replace("\r", "\n"))]
+    assert source.feed("q", 0.0) == [PastedText("q")], "its end"
+    source.flush(0.1)
+    assert source.feed("jj" * MIN_PASTE_CHARS, 1.0) == [Typed("jj" * MIN_PASTE_CHARS)], "a key that is held down"
+    assert source.feed("q", 1.0) == [Typed("q")]

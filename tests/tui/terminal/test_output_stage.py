@@ -27,14 +27,14 @@ from tests.tui.frames import every_frame
 from workbench.config.folders import bundled
 from workbench.tui.shell.workbench import Workbench
 from workbench.tui.terminal.cells import cells_of, look
-from workbench.tui.terminal.output_stage import Erasing, Frame, OutputStage, Piece, Update, erasing
+from workbench.tui.terminal.output_stage import EraseCapabilities, Frame, OutputStage, Piece, Update, erasing
 
 WIDTH, HEIGHT = 34, 3
 LEFT = 12
 """Where the left pane of a random screen ends."""
 
 CONSOLE = Console(color_system="truecolor", force_terminal=True)
-FULL, SIMPLE = Erasing(keeps_colour=True, within_row=True), Erasing()
+FULL, SIMPLE = EraseCapabilities(keeps_colour=True, within_row=True), EraseCapabilities()
 SEEN_ON_BLANKS = ("bg", "underscore", "strikethrough", "reverse", "blink")
 
 
@@ -80,7 +80,7 @@ def _seen(cell: Char) -> tuple[object, ...]:
 class Both:
     """One terminal that gets Textual's own output, and one that gets the output stage's."""
 
-    def __init__(self, width: int, height: int, erases: Erasing) -> None:
+    def __init__(self, width: int, height: int, erases: EraseCapabilities) -> None:
         self.size = (width, height)
         self.textual = Shown(width, height, keeps_colour=erases.keeps_colour)
         self.ours = Shown(width, height, keeps_colour=erases.keeps_colour)
@@ -183,8 +183,10 @@ def frames(draw: st.DrawFn) -> list[ChopsUpdate | LayoutUpdate]:
 
 
 @settings(max_examples=examples(100), deadline=None)
-@given(frames(), st.sampled_from([FULL, SIMPLE, Erasing(keeps_colour=True), Erasing(within_row=True)]))
-def test_both_outputs_show_the_same(updates: list[ChopsUpdate | LayoutUpdate], erases: Erasing) -> None:
+@given(
+    frames(), st.sampled_from([FULL, SIMPLE, EraseCapabilities(keeps_colour=True), EraseCapabilities(within_row=True)])
+)
+def test_both_outputs_show_the_same(updates: list[ChopsUpdate | LayoutUpdate], erases: EraseCapabilities) -> None:
     both = Both(WIDTH, HEIGHT, erases)
     for update in updates:
         both.update(update)
@@ -201,10 +203,10 @@ def test_what_stays_is_not_written() -> None:
     before = both.bytes[1]
     both.update(screen("case one"))
     assert both.bytes[1] == before
-    both.stage.passes("\x1b[?2026h\x07\x1b]52;c;YWJj\x07")
-    assert both.stage.knows(WIDTH, HEIGHT), "that leaves the cells as they are"
-    both.stage.passes("\x1b[?1049h")
-    assert not both.stage.knows(WIDTH, HEIGHT)
+    both.stage.register_output("\x1b[?2026h\x07\x1b]52;c;YWJj\x07")
+    assert both.stage.is_valid_for(WIDTH, HEIGHT), "that leaves the cells as they are"
+    both.stage.register_output("\x1b[?1049h")
+    assert not both.stage.is_valid_for(WIDTH, HEIGHT)
     both.ours.stream.feed("\x1b[3;4H what something else has written")
     both.update(screen("case one"))
 

@@ -14,7 +14,7 @@ from tests.tui.apps import SMART_HOME, suites_in
 from tests.tui.in_terminal import LEAVES, Terminal, assert_restored
 from workbench.config.folders import bundled
 from workbench.show.glyphs import GLYPHS
-from workbench.tui.app import let_go
+from workbench.tui.app import discard_stream
 from workbench.tui.shell import shutdown
 
 START_BYTES = 6_000
@@ -145,7 +145,7 @@ def test_a_hanging_app_ends_and_is_logged_when_the_connection_drops(tmp_path: Pa
 
 
 def test_the_program_ends_within_twenty_seconds_after_a_signal() -> None:
-    assert shutdown.MAX_ENDING_SECONDS + shutdown.LAST_WORDS_S < 20
+    assert shutdown.MAX_ENDING_SECONDS + shutdown.HANG_REPORT_S < 20
 
 
 def test_a_connection_that_drops_ends_the_program(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_what_is_left_for_a_terminal_that_is_gone_is_dropped() -> None:
         os.close(reading)
         with pytest.raises(BrokenPipeError):
             stream.flush()
-        let_go(stream)
+        discard_stream(stream)
         stream.flush()
 
 

@@ -15,7 +15,7 @@ from workbench.config.folders import bundled
 from workbench.show.spans import Role
 from workbench.tui.terminal.cells import look_of
 from workbench.tui.terminal.colour_depth import FIXED, GROUNDS, contrast, fitted_to_256
-from workbench.tui.terminal.theme import COLOURS, Palette, ThemeFile, Themes, load_themes, stamp_of, textual_theme
+from workbench.tui.terminal.theme import COLOURS, Palette, ThemeFile, Themes, folder_state, load_themes, textual_theme
 
 THEMES = load_themes(bundled("themes"), Path("none")).by_name
 
@@ -191,10 +191,10 @@ def test_themes_that_extend_each_other_are_left_out_with_a_reason(tmp_path: Path
 
 
 def test_a_changed_theme_file_is_noticed(tmp_path: Path) -> None:
-    assert stamp_of(tmp_path / "none") == ()
-    before = stamp_of(tmp_path)
+    assert folder_state(tmp_path / "none") == ()
+    before = folder_state(tmp_path)
     with_own(tmp_path, oak="")
-    assert stamp_of(tmp_path) != before
+    assert folder_state(tmp_path) != before
 
 
 def test_every_bundled_theme_names_every_colour() -> None:

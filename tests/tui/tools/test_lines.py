@@ -21,7 +21,7 @@ from workbench.tools.connection import ListingIssue, ServerStatus
 from workbench.tools.listings import Listing
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.tui.tools.call import CallForm, CallOutcome, call_picture
-from workbench.tui.tools.state import ToolList, detail_lines, expecting, parameter_lines, row_line
+from workbench.tui.tools.state import ToolList, detail_lines, expecting_cases, parameter_lines, row_line
 
 PATH = Path("shop.toml")
 SHOP = """
@@ -139,8 +139,8 @@ def test_everything_about_a_tool_is_said() -> None:
     assert "b  of no type" in said
     assert "\n   Add\n" in said
     assert '"minimum": 1' in said
-    assert [name for name, _ in expecting(shop(), "add")] == ["Add"]
-    assert expecting(shop(), "divide") == (("Add", True),)
+    assert [name for name, _ in expecting_cases(shop(), "add")] == ["Add"]
+    assert expecting_cases(shop(), "divide") == (("Add", True),)
 
 
 def test_the_filter_finds_words_of_names_and_descriptions_and_keeps_the_cursor_on_a_tool() -> None:

@@ -352,7 +352,7 @@ def test_what_a_step_expects_grades_the_run_anew(old: str, new: str, sign: str) 
     assert bench.edit(old, new) == [run]
     bench.tree.changed(bench.suite)
     assert bench.steps()[1] == sign
-    assert run.is_of(bench.suite, bench.suite.cases[1])
+    assert run.matches_case(bench.suite, bench.suite.cases[1])
     bench.edit(new, old)
     bench.tree.changed(bench.suite)
     assert bench.steps()[1] == "✗ 2 calculate 0.75"
@@ -372,7 +372,7 @@ def test_what_a_step_asks_makes_it_another_question_and_moves_no_grade(old: str,
     bench = Bench()
     run = bench.make(WRONG)
     assert bench.edit(old, new) == []
-    assert not run.is_of(bench.suite, bench.suite.cases[1])
+    assert not run.matches_case(bench.suite, bench.suite.cases[1])
     assert bench.steps()[1] == "✗ 2 calculate 0.75"
 
 
@@ -382,7 +382,7 @@ def test_a_step_more_or_less_is_both() -> None:
     assert bench.edit('[[cases.steps]]\nuser = "Thank you."', "") == [run]
     bench.tree.changed(bench.suite)
     assert bench.steps() == ["✓ 1 calculate 1.00", "✓ 2 calculate 1.00"]
-    assert not run.is_of(bench.suite, bench.suite.cases[1])
+    assert not run.matches_case(bench.suite, bench.suite.cases[1])
 
 
 STOPPING = TEXT.replace('name = "Sum"', 'name = "Sum"\nstop_on_failure = true')
@@ -403,9 +403,9 @@ def test_a_chain_that_stops_at_failures_is_of_another_case_where_it_would_stop_e
 ) -> None:
     bench = Bench(STOPPING)
     run = bench.make(answers, ending)
-    assert run.is_of(bench.suite, bench.suite.cases[1])
+    assert run.matches_case(bench.suite, bench.suite.cases[1])
     assert bench.edit(old, new) == [run]
-    assert run.is_of(bench.suite, bench.suite.cases[1]) == alike
+    assert run.matches_case(bench.suite, bench.suite.cases[1]) == alike
 
 
 @given(st.lists(st.lists(st.sampled_from([ADD, HALVE, ("log", {})]), max_size=2), max_size=3))

@@ -17,7 +17,7 @@ from tests.tui.storage.test_saving import answer
 from workbench.authoring.document import Document
 from workbench.authoring.open_suite import OpenSuite
 from workbench.tui.grades.screen import GradesScreen
-from workbench.tui.storage.dialogs import LeftScreen
+from workbench.tui.storage.dialogs import EarlierDraftScreen
 from workbench.tui.trajectory.screen import TrajectoryScreen
 
 BATCHES = (Made(well("Movie night", "Lights off")), Made(well("Movie night"), models=("offline", "silent")))
@@ -156,7 +156,7 @@ async def test_results_of_a_suite_that_was_never_saved_are_there_again_with_its_
         await app.press("r")
         await app.until(lambda: app.app.main.book.progress().done == 1)
     async with opened(suites, size=(160, 40), live=True, history=history) as app:
-        await answer(app, LeftScreen, "1")
+        await answer(app, EarlierDraftScreen, "1")
         app.app.main.selection.select(draft, "lights-off")
         await app.until(lambda: "batch #1" in app.screen)
         assert "Not run yet" not in app.screen and "edited" not in app.screen

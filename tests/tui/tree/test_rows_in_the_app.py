@@ -73,7 +73,7 @@ async def test_one_case_unfolds_its_rows_and_is_edited_once(tmp_path: Path) -> N
         assert tree(app)[2:] == ["✗ ▸ Refund {order}! 1/2"]
         await app.press("escape")
         suites.joinpath("refunds.csv").write_text("id,order,amount:json\nsmall,A-17,5\nbig,B-2,7\nlast,C-3,1\n")
-        app.app.services.watch.at_return()
+        app.app.services.watch.check_now()
         await app.press("right")
         await app.until(lambda: "· Refund C-3!" in tree(app))
         assert "the rows of shop.toml changed on disk" in app.screen.lower()

@@ -184,7 +184,7 @@ def test_a_step_shows_its_case_and_left_leads_up_to_it() -> None:
     assert state.selected is not None
     assert state.selected.case == state.rows[2].case
     assert state.parent(4) == 2
-    assert state.whole == state.rows[1]
+    assert state.suite_or_folder == state.rows[1]
     state.fold(state.rows[2], True)
     assert picture(state)[2:] == ["    Sum"]
     assert state.selected.key.kind == "case"

@@ -123,7 +123,7 @@ async def test_another_description_is_tried_in_all_cases_and_undone_runs_keep_th
         movie = (suite.path, "movie-night")
         assert book.summary(movie).status == "passed"
         (lost,) = (run for run in book.runs_of(movie) if run.planned.variant is not None)
-        assert lost.status == "failed" and not lost.is_of(suite, suite.cases[0])
+        assert lost.status == "failed" and not lost.matches_case(suite, suite.cases[0])
         why = await app.app.services.starter.run_on([(suite.path, "movie-night", "offline × dims")], None)
         assert why is not None and "has no variant 'dims' any more" in why
 
@@ -178,8 +178,8 @@ async def test_grades_follow_what_a_variant_renames_and_its_forks_have_its_promp
         selection.open_suites.change(suite, suite.document.with_text(edited), "edited")
         await app.settle()
         assert {model: run.status for model, run in shown.items()}["offline × renamed"] == "failed"
-        assert shown["offline × terse"].is_of(suite, suite.cases[0])
-        assert not shown["offline × renamed"].is_of(suite, suite.cases[0])
+        assert shown["offline × terse"].matches_case(suite, suite.cases[0])
+        assert not shown["offline × renamed"].matches_case(suite, suite.cases[0])
         selection.choose_run(next(at for at, run in enumerate(selection.runs) if run.model == "offline × terse"))
         await app.press("3", "Y")
         assert isinstance(app.app.screen, ForkScreen) and "Be terse." in app.screen

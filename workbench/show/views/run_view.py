@@ -137,7 +137,7 @@ class RunView:
         answer = self.items[at + 1]
         return isinstance(answer, ResultItem) and answer.result is not None
 
-    def put_off(self, until: datetime) -> None:
+    def delay_until(self, until: datetime) -> None:
         """Show that the next request is delayed because the endpoint asked another run to wait.
 
         The next event ends the notice.
@@ -147,12 +147,12 @@ class RunView:
         at = f"{until.astimezone():%H:%M:%S}"
         self._run.append(NoticeItem(f"waits until {at} at least: the endpoint asked another run to wait", waits=True))
 
-    def put_request(self, request: HttpRequest | str) -> None:
+    def set_request(self, request: HttpRequest | str) -> None:
         """Show the request before which the run is held, or why the request cannot be sent.
 
         It stays until the run continues.
         """
-        put_request(self._run, request)
+        set_request(self._run, request)
 
     def _end_wait(self) -> None:
         last = self._run.last
@@ -517,7 +517,7 @@ def go_on(run: RunItems, held_ms: float = 0.0) -> None:
             pass
 
 
-def put_request(run: RunItems, request: HttpRequest | str) -> None:
+def set_request(run: RunItems, request: HttpRequest | str) -> None:
     """Show the request before which the run is held, or why that request cannot be sent."""
     if run.held is not None and isinstance(held := run.items[run.held], HoldItem):
         held.request = request

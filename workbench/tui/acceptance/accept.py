@@ -236,11 +236,10 @@ class AcceptLines(LineView):
         return bool(self._rows)
 
     def line_count(self) -> int:
-        return len(self._rows) + len(self._others)
+        return len(self._rows) + len(self._removed_lines)
 
     @property
-    def _others(self) -> list[Line]:
-        """The lines below the calls: expectations that are removed."""
+    def _removed_lines(self) -> list[Line]:
         lines: list[Line] = []
         if self.proposal.whole and not self.proposal.calls:
             lines.append((Span(" The model called nothing, and nothing will be expected."),))
@@ -275,7 +274,7 @@ class AcceptLines(LineView):
 
     def _line(self, index: int) -> Line:
         if index >= len(self._rows):
-            return self._others[index - len(self._rows)]
+            return self._removed_lines[index - len(self._rows)]
         number, at = self._rows[index]
         call = self.proposal.calls[number]
         if at is not None:

@@ -49,7 +49,7 @@ RunsToAccept = Literal["use", "missing", "all", "no"]
 
 
 @dataclass(frozen=True)
-class _Found:
+class _SuiteCases:
     """Cases of one suite, and the runs to accept for each case."""
 
     suite: OpenSuite
@@ -58,13 +58,11 @@ class _Found:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The keys of the runnable cases without a run to accept."""
         pairs = zip(self.keys, self.cases, strict=True)
         return tuple(key for key, each in pairs if not each.runs and each.case.skip is None)
 
     @property
     def runnable(self) -> tuple[str, ...]:
-        """The keys of the runnable cases."""
         pairs = zip(self.keys, self.cases, strict=True)
         return tuple(key for key, each in pairs if each.case.skip is None)
 
@@ -78,15 +76,15 @@ class CasesAccepter:
         self._run_cases = app.services.starter.run
         self._secrets = app.program.secrets
         self._delivered = asyncio.Event()
-        app.services.runs_delivered.append(self._delivered.set)
+        app.services.run_update_callbacks.append(self._delivered.set)
 
     def begin(self) -> None:
         """Ask which runs to accept."""
         self._stage.work(self._accept(), group="start")
 
     async def _accept(self) -> None:
-        shown = self._shown()
-        found = list(self._found(shown))
+        shown = self._filtered_cases()
+        found = list(self._suites_to_accept(shown))
         reasons = []
         for suite, _ in shown:
             why = _why_not_accepted(suite)
@@ -110,17 +108,17 @@ class CasesAccepter:
         if answer is None or answer == "no":
             return
         if answer != "use":
-            if not await self._ran(missing if answer == "missing" else everything):
+            if not await self._run_and_wait(missing if answer == "missing" else everything):
                 return
             if not self._stage.shows_main:
                 way = "choose 'Accept the calls that all runs of a case share' in the palette"
                 self._stage.announce(f"The runs have ended: {way}")
                 return
             # The filter may have changed since the question, so the cases of the question are used.
-            found = list(self._found(shown))
+            found = list(self._suites_to_accept(shown))
         await self._propose(found)
 
-    def _shown(self) -> Cases:
+    def _filtered_cases(self) -> Cases:
         # Each suite counts once, even if it is in the tree several times.
         below: dict[int, tuple[OpenSuite, tuple[str, ...]]] = {}
         for row in self._selection.tree.rows:
@@ -129,8 +127,7 @@ class CasesAccepter:
                     below[id(suite)] = (suite, keys)
         return tuple(below.values())
 
-    def _found(self, shown: Cases) -> Iterator[_Found]:
-        """Yield the cases and current runs of each suite that can be changed."""
+    def _suites_to_accept(self, shown: Cases) -> Iterator[_SuiteCases]:
         for suite, wanted in shown:
             now = suite.file.suite
             if now is None or _why_not_accepted(suite) is not None:
@@ -139,15 +136,15 @@ class CasesAccepter:
             there, to_accept = [], []
             for key in filter(cases.__contains__, wanted):
                 there.append(key)
-                to_accept.append(self._to_accept(suite, now, key, cases[key]))
+                to_accept.append(self._case_to_accept(suite, now, key, cases[key]))
             if there:
-                yield _Found(suite, tuple(there), tuple(to_accept))
+                yield _SuiteCases(suite, tuple(there), tuple(to_accept))
 
-    def _to_accept(self, suite: OpenSuite, now: Suite, key: str, case: Case) -> CaseToAccept:
+    def _case_to_accept(self, suite: OpenSuite, now: Suite, key: str, case: Case) -> CaseToAccept:
         runs, others = [], []
-        if self._selection.book.under_way((suite.path, key)):
+        if self._selection.book.active_runs((suite.path, key)):
             others.append("a run of it is under way")
-        for run in self._selection.book.runs_that_count((suite.path, key)):
+        for run in self._selection.book.counting_runs((suite.path, key)):
             result = run.result
             if result is None:
                 continue
@@ -173,9 +170,9 @@ class CasesAccepter:
             for run in plan_runs([suite.file], models=self._selection.models, case_ids=keys, repeats=REPEATS):
                 cell = str(run.file.path), run.case.id, run.model
                 planned[cell] = planned.get(cell, 0) + 1
-        return estimate(planned.items(), {cell: self._before(cell) for cell in planned}, is_free=is_built_in)
+        return estimate(planned.items(), {cell: self._earlier_runs(cell) for cell in planned}, is_free=is_built_in)
 
-    def _before(self, cell: CellKey) -> Sequence[RunSummary]:
+    def _earlier_runs(self, cell: CellKey) -> Sequence[RunSummary]:
         """Return the finished runs of a case with a model. Runs of the session come before runs of the history."""
         case, model = (Path(cell[0]), cell[1]), cell[2]
         runs: list[RunRecord | RunRow] = [run for run in self._selection.book.finished(case) if run.model == model]
@@ -185,8 +182,7 @@ class CasesAccepter:
                 runs = [run for run in last.runs if run.model == model]
         return list(finished_summaries(runs))
 
-    async def _ran(self, cases: Cases) -> bool:
-        """Run cases and wait until all runs have ended. Return whether any run was started."""
+    async def _run_and_wait(self, cases: Cases) -> bool:
         wanted = []
         for suite, keys in cases:
             for key in keys:
@@ -194,13 +190,13 @@ class CasesAccepter:
         await self._run_cases(cases, REPEATS)
         began = False
         # No await separates the check from `clear`, so no delivery is lost between the two.
-        while self._selection.book.any_under_way(wanted):
+        while self._selection.book.any_active(wanted):
             began = True
             self._delivered.clear()
             await self._delivered.wait()
         return began
 
-    async def _propose(self, found: Sequence[_Found]) -> None:
+    async def _propose(self, found: Sequence[_SuiteCases]) -> None:
         # The files are taken before the thread begins, because the user may edit the suites meanwhile. `_take` skips
         # changed suites.
         files = [each.suite.file for each in found]
@@ -218,7 +214,7 @@ class CasesAccepter:
             return
         self._take(found, accepted)
 
-    def _take(self, found: Sequence[_Found], accepted: Sequence[AcceptedSuite]) -> None:
+    def _take(self, found: Sequence[_SuiteCases], accepted: Sequence[AcceptedSuite]) -> None:
         taken, changed = 0, []
         for each, suite in zip(found, accepted, strict=True):
             if not suite.proposed:
@@ -259,7 +255,7 @@ class AcceptSeveralScreen(QuestionScreen[RunsToAccept]):
 
     TITLE_LINE = "Accept what all runs share, for the cases that the filter shows"
 
-    def __init__(self, found: Sequence[_Found], left: str, missing: Estimate, everything: Estimate) -> None:
+    def __init__(self, found: Sequence[_SuiteCases], left: str, missing: Estimate, everything: Estimate) -> None:
         cases = having = runs = lacking = skipped = 0
         for each in found:
             cases += len(each.cases)
@@ -287,15 +283,15 @@ class AcceptSeveralScreen(QuestionScreen[RunsToAccept]):
         if having:
             answers.append(("use", Option("use these runs", "nothing is run")))
         if lacking and having:
-            answers.append(("missing", Option(f"run the other {lacking}", _takes(missing))))
-        answers.append(("all", Option("run all of them", _takes(everything))))
+            answers.append(("missing", Option(f"run the other {lacking}", _estimate_text(missing))))
+        answers.append(("all", Option("run all of them", _estimate_text(everything))))
         answers.append(("no", Option("no", "nothing is accepted")))
         super().__init__(
             lines, answers, leaving="leave", harmless=frozenset({"use"}), default="use" if having else None
         )
 
 
-def _takes(wanted: Estimate) -> str:
+def _estimate_text(wanted: Estimate) -> str:
     text = f"{counted(wanted.runs, 'run')}, {REPEATS} of each"
     cost = estimate_text(wanted)
     if cost:

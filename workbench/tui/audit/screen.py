@@ -191,7 +191,6 @@ class AuditScreen(SearchedScreen[Target | None]):
             self._show_bars()
 
     def _go_to_beginning(self) -> None:
-        """Move the cursor to the case that is selected in the tree, once the audit of the case is done."""
         for index, row in enumerate(self._list.rows):
             if row.target == self._begin_at:
                 # The cursor moves only once. Audits that end later do not move it.
@@ -215,7 +214,7 @@ class AuditScreen(SearchedScreen[Target | None]):
         right: Line = (Span(f"{counted(found, 'finding')} ", "warned" if found else "passed"),)
         if not self.is_done:
             right = (Span(f"{len(audited)} of {len(self._files)} suites … ", "muted"), *right)
-        self.query_one("#audit-title", Bar).say(lambda width: title_line(left, (right,), width))
+        self.query_one("#audit-title", Bar).set_line(lambda width: title_line(left, (right,), width))
         super()._show_bars()
 
     @property
@@ -252,7 +251,7 @@ def open_audit(app: Workbench) -> None:
 
     def go(target: Target | None) -> None:
         if target is None:
-            selection.show_again()
+            selection.notify_all()
             return
         path, case_id = target
         suite, key = selection.open_suites.at(path), None

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_OFF = "off "
+_DISABLED_PREFIX = "off "
 _NOT_KEPT = "a breakpoint with a secret in its condition is not saved: it works until you quit"
 
-Switched = Literal["set", "switched on", "removed"]
+SwitchResult = Literal["set", "switched on", "removed"]
 
 
 class BreakpointFile:
@@ -53,7 +53,7 @@ class BreakpointFile:
         A damaged file is renamed, and a file with the readable lines replaces it."""
         try:
             if self.path.stat().st_size > MAX_STATE_FILE_BYTES:
-                return (), self._set_aside(())
+                return (), self._replace_damaged(())
             content = self.path.read_bytes()
         except FileNotFoundError:
             return (), None
@@ -66,11 +66,11 @@ class BreakpointFile:
             try:
                 text = line.decode("utf-8").strip()
                 if text and not text.startswith("#"):
-                    point = breakpoint_of(text.removeprefix(_OFF))
-                    points.append(replace(point, enabled=not text.startswith(_OFF)))
+                    point = breakpoint_of(text.removeprefix(_DISABLED_PREFIX))
+                    points.append(replace(point, enabled=not text.startswith(_DISABLED_PREFIX)))
             except (UnicodeDecodeError, BreakpointError):
                 damaged = True
-        return tuple(points), self._set_aside(points) if damaged else None
+        return tuple(points), self._replace_damaged(points) if damaged else None
 
     def write(self, points: Sequence[Breakpoint]) -> str | None:
         """Replace the stored breakpoints. Return the reason if that failed, otherwise `None`."""
@@ -83,7 +83,7 @@ class BreakpointFile:
             return f"breakpoints cannot be saved in {self.path} ({error.strerror}): they work until you quit"
         return None
 
-    def _set_aside(self, readable: Sequence[Breakpoint]) -> str:
+    def _replace_damaged(self, readable: Sequence[Breakpoint]) -> str:
         aside = self.path.with_name(f"{self.path.name}.damaged")
         try:
             self.path.replace(aside)
@@ -97,7 +97,7 @@ def _stored_line(point: Breakpoint) -> str:
     line = breakpoint_line(point)
     if point.enabled:
         return line
-    return f"{_OFF}{line}"
+    return f"{_DISABLED_PREFIX}{line}"
 
 
 class Breakpoints:
@@ -131,11 +131,11 @@ class Breakpoints:
                 return index
         return None
 
-    def switch(self, point: Breakpoint) -> Switched:
+    def switch(self, point: Breakpoint) -> SwitchResult:
         """Set a new breakpoint, enable a disabled breakpoint, or remove an enabled breakpoint."""
         index = self.index_of(point)
         if index is None:
-            self._become((*self.points, point))
+            self._replace_all((*self.points, point))
             return "set"
         if self.points[index].enabled:
             self.remove(index)
@@ -160,24 +160,24 @@ class Breakpoints:
         for each in points:
             if not any(map(each.holds_same_places, distinct)):
                 distinct.append(each)
-        self._become(distinct)
+        self._replace_all(distinct)
         return self.index_of(point) or 0
 
     def toggle(self, index: int) -> None:
         """Enable or disable the breakpoint at an index."""
         points = list(self.points)
         points[index] = replace(points[index], enabled=not points[index].enabled)
-        self._become(points)
+        self._replace_all(points)
 
     def remove(self, index: int) -> None:
         """Remove the breakpoint at an index."""
-        self._become((*self.points[:index], *self.points[index + 1 :]))
+        self._replace_all((*self.points[:index], *self.points[index + 1 :]))
 
     def enable_all(self, enabled: bool) -> None:
         """Enable or disable all breakpoints."""
-        self._become([replace(point, enabled=enabled) for point in self.points])
+        self._replace_all([replace(point, enabled=enabled) for point in self.points])
 
-    def _become(self, points: Sequence[Breakpoint]) -> None:
+    def _replace_all(self, points: Sequence[Breakpoint]) -> None:
         self.points = tuple(points)
         if self.file is not None:
             storable = [point for point in self.points if not self._is_secret(point)]
@@ -211,7 +211,7 @@ class ProjectBreakpoints:
         self.given = for_this_time is not None
         """Whether the breakpoints come from the command line. Those are never stored."""
         self.all = Breakpoints(for_this_time or (), secrets=program.secrets)
-        self.all.changed = self.tell
+        self.all.changed = self.notify
 
     def follow(self, *followers: Callable[[Breakpoints], object]) -> None:
         """Register functions to call with the breakpoints at every change."""
@@ -231,8 +231,8 @@ class ProjectBreakpoints:
     def take(self, found: Breakpoints) -> None:
         """Replace all breakpoints, and report the change."""
         self.all = found
-        found.changed = self.tell
-        self.tell()
+        found.changed = self.notify
+        self.notify()
 
     def tools(self) -> list[ToolDefinition]:
         """Return all known tools of the open suites."""
@@ -241,7 +241,7 @@ class ProjectBreakpoints:
             found += self._known_tools.of(suite.document.table(HEAD), suite.path)
         return found
 
-    def doubt(self, point: Breakpoint) -> str | None:
+    def warning(self, point: Breakpoint) -> str | None:
         """Return why a breakpoint may never hold a run, such as an unknown tool. Return `None` if it may."""
         return breakpoint_warning(point, self.tools())
 
@@ -256,17 +256,17 @@ class ProjectBreakpoints:
         if isinstance(found, str):
             announce(f"No breakpoint was set: {found}", "warned", GLYPHS.warned)
             return
-        # `tell` has announced any problem with the file. A second notice would cover it.
+        # `notify` has announced any problem with the file. A second notice would cover it.
         done = self.all.switch(found)
         if self.all.problem is not None:
             return
-        doubt = self.doubt(found) if done != "removed" else None
+        doubt = self.warning(found) if done != "removed" else None
         if doubt is not None:
             announce(f"Breakpoint {done}: {line}; but {doubt}", "warned", GLYPHS.warned)
         else:
             announce(f"Breakpoint {done}: {line}; {key_for('break.list')} lists all", "text", GLYPHS.breakpoint)
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Report the breakpoints to all followers. Announce why storing failed, if it did."""
         for follower in self._followers:
             follower(self.all)

@@ -164,7 +164,9 @@ def completions_of(text: str, tools: Sequence[str]) -> tuple[Completion, ...]:
 
 
 _NONE = "No breakpoint is set."
-_WAYS = "a adds one here; b sets one at a call, an argument, a result or a request of a run, or at an expected call."
+_HOW_TO_ADD = (
+    "a adds one here; b sets one at a call, an argument, a result or a request of a run, or at an expected call."
+)
 
 
 TYPING: tuple[Action, ...] = (
@@ -176,20 +178,20 @@ TYPING: tuple[Action, ...] = (
 
 
 @dataclass(frozen=True)
-class BreakpointsNow(Situation):
+class BreakpointsSituation(Situation):
     """The situation of the screen. `count` is the number of breakpoints."""
 
     count: int = 0
 
 
 def _nothing() -> Text:
-    ways = unless_read_only(_WAYS)
+    ways = unless_read_only(_HOW_TO_ADD)
     if not ways:
         return ((_NONE, "text"),)
     return ((_NONE, "text"), ("", "text"), (ways, "muted"))
 
 
-def _some(now: BreakpointsNow) -> str | None:
+def _has_breakpoints(now: BreakpointsSituation) -> str | None:
     if now.count:
         return None
     return f"there is no breakpoint; {key_for('breakpoints.add')} adds one"
@@ -275,9 +277,9 @@ class BreakpointsScreen(SearchedScreen[None]):
         self._end_typing()
 
     @property
-    def situation(self) -> BreakpointsNow:
+    def situation(self) -> BreakpointsSituation:
         count = len(self.breakpoints.points)
-        return BreakpointsNow(count=count, typing="a breakpoint" if self._typing else None)
+        return BreakpointsSituation(count=count, typing="a breakpoint" if self._typing else None)
 
     @property
     def _list(self) -> RowsView:
@@ -295,10 +297,10 @@ class BreakpointsScreen(SearchedScreen[None]):
     def _typing(self) -> bool:
         return self.focused is self._field
 
-    def _offered(self) -> list[tuple[Action, bool]]:
+    def _key_bar_actions(self) -> list[tuple[Action, bool]]:
         if self._typing:
             return [(action, True) for action in TYPING]
-        return super()._offered()
+        return super()._key_bar_actions()
 
     def _row_line(self, index: int, width: int) -> Line:
         return point_line(self.breakpoints.points[index], width)
@@ -308,7 +310,7 @@ class BreakpointsScreen(SearchedScreen[None]):
             return typing_lines(self._field.value, self._mistake, width)
         # A note on the last change comes before a warning about the selected breakpoint, because the warning stays.
         points = self.breakpoints.points
-        doubt = self._project.doubt(points[self._list.cursor]) if points else None
+        doubt = self._project.warning(points[self._list.cursor]) if points else None
         return [*warned_lines(self._note or doubt, width), *storage_lines(self.breakpoints, width)]
 
     def _show_bars(self) -> None:
@@ -319,7 +321,7 @@ class BreakpointsScreen(SearchedScreen[None]):
         if off:
             count += f", {off} off"
         right: Line = (Span(f"{count} ", "muted"),)
-        self.query_one("#breakpoints-title", Bar).say(lambda width: title_line(left, (right,), width))
+        self.query_one("#breakpoints-title", Bar).set_line(lambda width: title_line(left, (right,), width))
         super()._show_bars()
 
     def _show(self) -> None:
@@ -329,24 +331,24 @@ class BreakpointsScreen(SearchedScreen[None]):
         text.refresh(layout=True)
         self._show_bars()
 
-    @action("space", "Enable or disable it", label="on/off", needs=_some, changes=True)
+    @action("space", "Enable or disable it", label="on/off", needs=_has_breakpoints, changes=True)
     def do_switch(self) -> None:
         self._note = None
         self.breakpoints.toggle(self._list.cursor)
         self._show()
 
-    @action("del", "Delete it", label="delete", needs=_some, changes=True)
+    @action("del", "Delete it", label="delete", needs=_has_breakpoints, changes=True)
     def do_delete(self) -> None:
         # Breakpoints have no undo. The notice shows the deleted line, so the user can set the breakpoint again.
         self._note = f"Deleted: {breakpoint_line(self.breakpoints.points[self._list.cursor])}"
         self.breakpoints.remove(self._list.cursor)
         self._show()
 
-    @action("-", "Disable all", label="all off", needs=_some, changes=True)
+    @action("-", "Disable all", label="all off", needs=_has_breakpoints, changes=True)
     def do_off(self) -> None:
         self._enable_all(False)
 
-    @action("+", "Enable all", label="all on", needs=_some, changes=True)
+    @action("+", "Enable all", label="all on", needs=_has_breakpoints, changes=True)
     def do_on(self) -> None:
         self._enable_all(True)
 
@@ -359,7 +361,7 @@ class BreakpointsScreen(SearchedScreen[None]):
     def do_add(self) -> None:
         self._type("", None)
 
-    @action("enter e", "Edit it", label="edit", needs=_some, changes=True)
+    @action("enter e", "Edit it", label="edit", needs=_has_breakpoints, changes=True)
     def do_edit(self) -> None:
         at = self._list.cursor
         self._type(breakpoint_line(self.breakpoints.points[at]), at)

@@ -121,15 +121,15 @@ class EditActions(MainActions):
     def undo(self) -> None:
         from workbench.authoring.workspace import undo
 
-        self._go(undo, "Undone")
+        self._undo_or_redo(undo, "Undone")
 
     @action("ctrl+y U", "Redo", name="edit.redo", needs=_redo, changes=True, priority=True, words="forward")
     def redo(self) -> None:
         from workbench.authoring.workspace import redo
 
-        self._go(redo, "Redone")
+        self._undo_or_redo(redo, "Redone")
 
-    def _go(self, go: Callable[[OpenSuite, OpenSuites], list[SuiteChange] | str], what: str) -> None:
+    def _undo_or_redo(self, go: Callable[[OpenSuite, OpenSuites], list[SuiteChange] | str], what: str) -> None:
         """Undo or redo a change. `what` is "Undone" or "Redone"."""
         pane = self.app.main.case_pane
         # Invalid text in a field is not part of any change yet. Users expect undo to discard the invalid text first.
@@ -138,10 +138,10 @@ class EditActions(MainActions):
             self.app.announce(text, "warned", GLYPHS.warned)
         elif (suite := self.app.selection.suite) is not None:
             shown = pane.shown
-            self._went(go(suite, self.app.open_suites), what)
+            self._announce_undone(go(suite, self.app.open_suites), what)
             pane.go_to_change(shown)
 
-    def _went(self, went: list[SuiteChange] | str, what: str) -> None:
+    def _announce_undone(self, went: list[SuiteChange] | str, what: str) -> None:
         if isinstance(went, str):
             self.app.announce(f"Nothing was changed: {went}", "warned", GLYPHS.warned)
             return

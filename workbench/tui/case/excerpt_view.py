@@ -31,8 +31,8 @@ from workbench.show.spans import (
 from workbench.show.visible import one_line, widest_cells
 from workbench.suite.positions import scan
 from workbench.suite.problems import Problem
+from workbench.tui.kit.edited_text import MAX_LINE_CHARS, MAX_SHOWN_LINES, Found
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.kit.typed_text import MAX_LINE_CHARS, MAX_SHOWN_LINES, Found
 from workbench.tui.terminal.theme import Ground
 from workbench.tui.tree.state import TreeState
 

@@ -115,7 +115,6 @@ class CasePane(Vertical):
         return self._go_to_step(row, is_same)
 
     def _go_to_step(self, row: Row | None, is_same: bool) -> int | None:
-        """Go to the selected step if another step was selected before."""
         before, self._step = self._step, row and row.step
         if row is None or row.open is None or row.case is None or row.step is None:
             return None
@@ -179,7 +178,6 @@ class CasePane(Vertical):
         return self._known_tools.of(suite.document.table(HEAD), suite.path)
 
     def _tools_of_row(self, row: Row | None) -> tuple[ToolDefinition, ...]:
-        """Return the known tools of a row's suite, and the tools of its case."""
         if row is None or row.open is None:
             return ()
         document, known = row.open.document, self._known_tools_of(row.open)
@@ -239,7 +237,7 @@ class CasePane(Vertical):
         if self.toml.typing:
             self._panes.refresh_bars()
         else:
-            self._selection.show_again()
+            self._selection.notify_all()
 
     @on(TomlEditor.Copied)
     def _copied(self, event: TomlEditor.Copied) -> None:
@@ -277,7 +275,6 @@ class CasePane(Vertical):
             self._stage.announce(f"The cursor is on what failed: {label}. Enter changes it, Del removes it")
 
     def _leave_problem(self) -> None:
-        """If the row of a problem is selected, select the case or suite with the problem."""
         # The row of the problem disappears once the problem is corrected.
         row = self._selection.row
         if row is None or row.open is None or row.problem is None:
@@ -307,7 +304,7 @@ class CasePane(Vertical):
         # Typed text is applied already, so ending to type loses nothing.
         self.toml.end()
         self.view = view
-        self._selection.show_again()
+        self._selection.notify_all()
 
     def line_of(self, part: TomlPart) -> int:
         """Return the line under the cursor in a part (from 1), or the line of the part's first problem."""

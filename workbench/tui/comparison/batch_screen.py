@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-GOING_S = 1.0
+RELOAD_INTERVAL_S = 1.0
 """The minimum time in seconds between two reloads of an active batch."""
 
-READING_SHARE = 0.1
+MAX_RELOAD_SHARE = 0.1
 """The maximum share of time spent on reloading. Large batches are therefore reloaded less often."""
 
 SEARCH_S = 0.3
 """The pause in typing before the filter searches the unread part of a large batch."""
 
-AT_A_TIME = 50
+CASES_PER_STEP = 50
 """The number of cases to update before the next key is handled."""
 
 
@@ -70,8 +70,8 @@ class ComparedBatchScreen(CompareScreen):
         self._was_left = False
 
     def on_mount(self) -> None:
-        self._is_ours = self._made_here()
-        self._not_before_s = self._loop_s() + GOING_S
+        self._is_ours = self._runs_here()
+        self._not_before_s = self._loop_s() + RELOAD_INTERVAL_S
         if self._watched is not None:
             self._watched.announce = lambda text: self.announce(text, "warned", GLYPHS.warned)
             self._watched.begin()
@@ -86,9 +86,9 @@ class ComparedBatchScreen(CompareScreen):
         assert isinstance(stored, StoredRuns)
         return stored
 
-    def _made_here(self) -> bool:
-        batches = {run.batch for run in self._book.under_way()}
-        return self._stored.is_going and self._stored.batch.number in map(self._runner.batch_number, batches)
+    def _runs_here(self) -> bool:
+        batches = {run.batch for run in self._book.active_runs()}
+        return self._stored.is_active and self._stored.batch.number in map(self._runner.batch_number, batches)
 
     @property
     def _is_large(self) -> bool:
@@ -96,7 +96,6 @@ class ComparedBatchScreen(CompareScreen):
 
     @property
     def _wants_words(self) -> bool:
-        """Whether the filter has new words since the last search in a large batch."""
         return self._is_large and self.state.filter.split() != self._stored.read.words.split()
 
     def _show_state(self) -> None:
@@ -134,9 +133,9 @@ class ComparedBatchScreen(CompareScreen):
         if self._is_large:
             return self._part_ends(about)
         batch = self._stored.batch
-        if not self._stored.is_going and not batch.missing:
+        if not self._stored.is_active and not batch.missing:
             return *about, EMPTY
-        if not self._stored.is_going:
+        if not self._stored.is_active:
             missing = Span(f"{GLYPHS.missing} {counted(batch.missing, 'run')} missing  ", "warned")
             return *((missing, *each) for each in about), EMPTY
         far = f"{GLYPHS.running} {of_text(batch.planned - batch.missing, batch.planned)}"
@@ -155,7 +154,7 @@ class ComparedBatchScreen(CompareScreen):
             self._read_soon()
         if (watched := self._watched) is None:
             return
-        others = self.state.look_again(row_keys(cases))
+        others = self.state.update_cases(row_keys(cases))
         self._show_news(others)
         if watched.ending:
             self._watched = None
@@ -176,7 +175,7 @@ class ComparedBatchScreen(CompareScreen):
         self._was_left = True
 
     def on_screen_resume(self) -> None:
-        if self._is_wanted or (self._was_left and self._stored.is_going):
+        if self._is_wanted or (self._was_left and self._stored.is_active):
             self._read_soon()
 
     def _read_soon(self) -> None:
@@ -210,7 +209,9 @@ class ComparedBatchScreen(CompareScreen):
             self.announce(text[:1].upper() + text[1:], "error", GLYPHS.error)
         else:
             if not searched:
-                self._not_before_s = self._loop_s() + max(GOING_S, (self._loop_s() - began_s) / READING_SHARE)
+                self._not_before_s = self._loop_s() + max(
+                    RELOAD_INTERVAL_S, (self._loop_s() - began_s) / MAX_RELOAD_SHARE
+                )
             await self._take(*read, asked=asked)
         finally:
             self._is_reading = False
@@ -232,14 +233,14 @@ class ComparedBatchScreen(CompareScreen):
         state, rows = self.state, self.state.rows
         state.source, self._read_at = stored, datetime.now()
         if self._watched is not None:
-            stored.settle(self._watched)
-        self._is_ours = self._made_here()
+            stored.report_stored(self._watched)
+        self._is_ours = self._runs_here()
         if others is None:
             state.read()
         else:
             # A large batch is taken over in parts, so keys are handled between the parts.
-            for at in range(0, len(others), AT_A_TIME):
-                state.look_again(others[at : at + AT_A_TIME])
+            for at in range(0, len(others), CASES_PER_STEP):
+                state.update_cases(others[at : at + CASES_PER_STEP])
                 await asyncio.sleep(0)
         self._show_news(state.rows is not rows)
         if asked:

@@ -21,7 +21,7 @@ from workbench.show.spans import EMPTY, Line, with_margin
 from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line
 from workbench.trajectory.recording import RecordingError
-from workbench.tui.comparison.sources import to_look_at
+from workbench.tui.comparison.sources import deciding_repeat
 from workbench.tui.comparison.state import CompareState
 from workbench.tui.comparison.table import names_of
 from workbench.tui.kit.actions import action
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 class RepeatChoiceScreen(Dialog[int]):
     """Asks for a repeat of a cell.
 
-    Preselects the first running repeat (`going`), or else the repeat that decides the status of the cell."""
+    Preselects the first running repeat (`active`), or else the repeat that decides the status of the cell."""
 
     TITLE_LINE: ClassVar[str] = "Which run?"
     DEFAULT_CSS = "RepeatChoiceScreen #repeats { max-height: 16; }"
@@ -62,7 +62,7 @@ class RepeatChoiceScreen(Dialog[int]):
             options[run.repeat] = Option(name, f"{took:>8}  {one_line(run.reason or '')}")
         self._repeats = sorted(options)
         self._options = [options[repeat] for repeat in self._repeats]
-        self._first = self._repeats.index(min(going, default=to_look_at(cell.runs)))
+        self._first = self._repeats.index(min(going, default=deciding_repeat(cell.runs)))
 
     def body(self) -> ComposeResult:
         yield ChoiceList(self._options, self._first, widget_id="repeats")
@@ -105,11 +105,11 @@ class CellsScreen(FilterScreen[None]):
         key = self.state.key
         if key is None:
             return
-        standing = self.state.at(key)
-        cell = standing.cell
-        going = self.state.source.going(key)
+        cell_state = self.state.at(key)
+        cell = cell_state.cell
+        going = self.state.source.active(key)
         # The results of an earlier batch (`before`) have no runs to choose from, because active runs replaced them.
-        if cell is None or standing.before or len({*going, *(run.repeat for run in cell.runs)}) == 1:
+        if cell is None or cell_state.before or len({*going, *(run.repeat for run in cell.runs)}) == 1:
             self._show_run(key, None)
             return
 
@@ -156,7 +156,7 @@ class CellsScreen(FilterScreen[None]):
                 if answer == "run":
                     self._run_now(cells, times, then)
 
-            self.stage.show(AgainScreen(again, estimated), take)
+            self.stage.show(RerunScreen(again, estimated), take)
         else:
             self._run_now(cells, times, then)
 
@@ -182,7 +182,7 @@ class CellsScreen(FilterScreen[None]):
                 if (cell := state.at(key).cell) is not None:
                     known[key] = cell.runs
                 else:
-                    known[key] = self._before(key)
+                    known[key] = self._earlier_runs(key)
         planned = [(key, times or state.repeats(key) or len(known[key]) or 1) for key in cells]
         return estimate(planned, known, is_free=is_built_in), sum(bool(known[key]) for key in cells)
 
@@ -254,12 +254,10 @@ class CellsScreen(FilterScreen[None]):
         self.stage.services.stop_all()
 
     def _start(self, cells: Sequence[CellKey], repeats: int | None) -> None:
-        """Run cells, `repeats` times if given. Announce cells that cannot run."""
         runs = [(Path(suite), case_id, model) for suite, case_id, model in cells]
         self.stage.services.starter.run_on_soon(runs, repeats, self.announce)
 
-    def _before(self, cell: CellKey) -> Sequence[RunSummary]:
-        """Return the last runs of a cell in the history, before this session."""
+    def _earlier_runs(self, cell: CellKey) -> Sequence[RunSummary]:
         suite, case_id, model = cell
         last = self.stage.selection.tree.remembered.of((Path(suite), case_id))
         if last is None:
@@ -268,7 +266,7 @@ class CellsScreen(FilterScreen[None]):
 
     def _stop(self, cell: CellKey) -> None:
         suite, case_id, model = cell
-        going = self.stage.selection.book.under_way((Path(suite), case_id))
+        going = self.stage.selection.book.active_runs((Path(suite), case_id))
         self.stage.services.runner.stop([run.run_id for run in going if run.model == model])
 
     # Other screens
@@ -281,9 +279,7 @@ class CellsScreen(FilterScreen[None]):
 
         self.stage.work(show(), "compare", exclusive=True)
 
-    def _show_two(self, over: SideScreen[None], one: CellKey, other: CellKey) -> None:
-        """Show the runs of two cells side by side above a screen."""
-
+    def _show_pair(self, over: SideScreen[None], one: CellKey, other: CellKey) -> None:
         async def show() -> None:
             runs = await self._runs_of([(one, None), (other, None)])
             if runs:
@@ -346,7 +342,7 @@ class CellsScreen(FilterScreen[None]):
 
             def open_pair(pair: CellPair) -> None:
                 first, second = pair
-                self._show_two(screen, _key_of(first), _key_of(second))
+                self._show_pair(screen, _key_of(first), _key_of(second))
 
             screen = PairedScreen(self.stage, tests, open_pair)
             self.stage.show(screen, over=self)
@@ -358,7 +354,7 @@ def _key_of(cell: Cell) -> CellKey:
     return cell.suite, cell.case_id, cell.model
 
 
-class AgainScreen(QuestionScreen[Literal["run", "no"]]):
+class RerunScreen(QuestionScreen[Literal["run", "no"]]):
     """Asks before running cells again for money. `cells` is the number of cells that ran before."""
 
     TITLE_LINE = "Run again, for money?"

@@ -119,7 +119,7 @@ class PairedScreen(SearchedScreen[None]):
 
     def on_mount(self) -> None:
         title = f" {one_line(self.state.second)} against {one_line(self.state.first)}"
-        self.query_one("#paired-title", Bar).say(
+        self.query_one("#paired-title", Bar).set_line(
             lambda width: cut_line((Span(" Is it better? ", "badge"), Span(title)), width)
         )
         self._show_bars()

@@ -19,7 +19,7 @@ from workbench.show.views.comparison import Filtered, comparison_view
 from workbench.show.visible import one_line
 from workbench.suite.variants import model_of
 from workbench.tui.comparison.cells_screen import CellsScreen
-from workbench.tui.comparison.sources import GOING, ComparedCase, LiveRuns
+from workbench.tui.comparison.sources import UNFINISHED, ComparedCase, LiveRuns
 from workbench.tui.comparison.state import CompareState
 from workbench.tui.comparison.table import Columns, ComparedTotals, CompareHead, CompareTable, CompareTotals, cell_text
 from workbench.tui.kit.actions import Action, Situation, action, key_for, unless_read_only
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 TOTALS_SHARE = 3 / 8
 """The maximum share of rows for totals. Totals may also take rows left empty by cases."""
 
-AROUND_ROWS = 6
+OTHER_ROWS = 6
 """The rows for title, heads, description of the cell, keys, and some space."""
 
-_RUNNING = tuple(f"compare.{name}" for name in ("run", "run_all", "run_errors", "repeats", "models", "stop"))
+_LIVE_ACTIONS = tuple(f"compare.{name}" for name in ("run", "run_all", "run_errors", "repeats", "models", "stop"))
 """The actions available only for live runs, not for a batch of the history."""
 
 CATCH_UP_S, CATCH_UP_LIVE_S = 0.03, 0.25
@@ -88,7 +88,7 @@ class CompareScreen(CellsScreen):
         yield KeyBar("compare-keys")
 
     def on_mount(self) -> None:
-        self._add_up()
+        self._update_totals()
         self._show_state()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -102,7 +102,7 @@ class CompareScreen(CellsScreen):
         return self.query_one("#compare-table", CompareTable)
 
     @property
-    def _sums(self) -> CompareTotals:
+    def _totals(self) -> CompareTotals:
         return self.query_one("#compare-totals", CompareTotals)
 
     @property
@@ -122,33 +122,31 @@ class CompareScreen(CellsScreen):
 
     def _place_totals(self) -> None:
         height = self.app.size.height
-        room = max(int(height * TOTALS_SHARE), height - AROUND_ROWS - len(self.state.rows))
+        room = max(int(height * TOTALS_SHARE), height - OTHER_ROWS - len(self.state.rows))
         rows = 0
-        if self._shows_totals and height > AROUND_ROWS:
+        if self._shows_totals and height > OTHER_ROWS:
             rows = min(len(self.totals.rows) + 1, room)
         # A new height lays out and paints the whole screen, so an unchanged height is not set again.
         if rows != self._totals_rows:
             self._totals_rows = rows
             self._sums_shown = ((), None)
-            self._sums.styles.height = rows
-            self._sums.display = rows > 1
+            self._totals.styles.height = rows
+            self._totals.display = rows > 1
 
     @on(CompareTable.Moved)
     def _show_cell(self) -> None:
-        """Update the parts that depend on the cursor: heads, description of the cell, keys and totals."""
         table = self.table
         head, state = table.head, self.state
-        self.query_one("#compare-head", CompareHead).say(lambda _: head)
-        self.query_one("#compare-cell", Bar).say(lambda width: cell_text(state, width))
+        self.query_one("#compare-head", CompareHead).set_line(lambda _: head)
+        self.query_one("#compare-cell", Bar).set_line(lambda width: cell_text(state, width))
         sums = self.totals.rows, table.columns
         # Totals are repainted only if they changed or other columns are visible, not on every cursor key.
         if self._shows_totals and (self._sums_shown[0] is not sums[0] or self._sums_shown[1] != sums[1]):
             self._sums_shown = sums
-            self._sums.repaint()
+            self._totals.repaint()
         super()._show_bars()
 
     def _show_bars(self) -> None:
-        """Show the title and the parts that depend on the cursor."""
         state = self.state
         only = "  only differences" if state.only_differences else ""
         left: Line = (
@@ -164,13 +162,13 @@ class CompareScreen(CellsScreen):
         if self.totals.most_failures is not None:
             about.insert(0, f"{self.totals.most_failures} {GLYPHS.dot} {about[0]}")
         ends = self._title_ends([(Span(f"{each} ", "muted"),) for each in about])
-        self.query_one("#compare-title", Bar).say(lambda width: title_line(left, ends, width))
+        self.query_one("#compare-title", Bar).set_line(lambda width: title_line(left, ends, width))
         self._show_cell()
 
     def _title_ends(self, about: Sequence[Line]) -> Sequence[Line]:
         """Return possible ends of the title, longest first: the progress of runs, or else the texts `about`."""
         progress = self._book.progress()
-        if progress.under_way:
+        if progress.is_active:
             return progress_ends(progress, about[0])
         return (*about, EMPTY)
 
@@ -187,23 +185,23 @@ class CompareScreen(CellsScreen):
         # A covered screen is updated when it is uncovered.
         if self.is_covered:
             return
-        self._add_up()
+        self._update_totals()
         if others:
             self.table.show_state()
         else:
             self.table.repaint()
         self._show_bars()
 
-    def _add_up(self) -> None:
+    def _update_totals(self) -> None:
         """Compute as many totals as time allows, and the rest later."""
         if not self._shows_totals or not self.totals.is_behind or self._catching_up is not None:
             return
         before = self.totals.most_failures
-        self.totals.add_up()
+        self.totals.update()
         self._place_totals()
         if self.state.source.live and (found := self.totals.most_failures) is not None and found != before:
             self.stage.announce(found)
-        if self.state.going:
+        if self.state.active:
             self._catching_up = self.set_timer(CATCH_UP_LIVE_S, self._catch_up)
         elif self.totals.is_behind:
             self._catching_up = self.set_timer(CATCH_UP_S, self._catch_up)
@@ -212,7 +210,7 @@ class CompareScreen(CellsScreen):
         self._catching_up = None
         if self.is_covered:
             return
-        self._add_up()
+        self._update_totals()
         self.table.repaint()
         self._show_bars()
 
@@ -231,7 +229,7 @@ class CompareScreen(CellsScreen):
         if self._catching_up is not None and before != self.state.models:
             self._catching_up.stop()
             self._catching_up = None
-        self._add_up()
+        self._update_totals()
         self._show_state()
 
     @on(CompareTable.Opened)
@@ -258,14 +256,13 @@ class CompareScreen(CellsScreen):
     def situation(self) -> Situation:
         return Situation(has_text=True, typing="a filter" if self._filtering else None, refusals=self._refusals())
 
-    def _offered(self) -> list[tuple[Action, bool]]:
-        offered = super()._offered()
+    def _key_bar_actions(self) -> list[tuple[Action, bool]]:
+        offered = super()._key_bar_actions()
         if self.state.source.live:
             return offered
-        return [each for each in offered if each[0].id not in _RUNNING]
+        return [each for each in offered if each[0].id not in _LIVE_ACTIONS]
 
     def _refusals(self) -> dict[str, str]:
-        """Return why actions on the selected cell are unavailable, by action id."""
         state, key = self.state, self.state.key
         why: dict[str, str] = {}
         nothing = state.why_no_cells
@@ -273,19 +270,19 @@ class CompareScreen(CellsScreen):
             why |= dict.fromkeys(("open", "mark", "run", "stop", "base", "sort"), nothing or "there is no case here")
             why |= dict.fromkeys(("run_all", "run_errors", "repeats"), nothing or "no case is shown")
         else:
-            standing = state.at(key)
-            if standing.stage == "not run":
+            cell_state = state.at(key)
+            if cell_state.stage == "not run":
                 text = "this case has not run on this model"
                 if state.source.live:
                     text += unless_read_only("; r runs it")
                 why |= dict.fromkeys(("open", "mark"), text)
-            elif standing.stage == "to come" and standing.cell is None:
+            elif cell_state.stage == "to come" and cell_state.cell is None:
                 why |= dict.fromkeys(("open", "mark"), "this run has not started yet")
-            if standing.stage in GOING:
+            if cell_state.stage in UNFINISHED:
                 why["run"] = f"this cell is running; {key_for('compare.stop')} stops it"
             else:
                 why["stop"] = "this cell is not running"
-        if not self._book.progress().under_way:
+        if not self._book.progress().is_active:
             why["stop_all"] = "nothing is running"
         if nothing is not None:
             why["pair"] = nothing
@@ -303,7 +300,7 @@ class CompareScreen(CellsScreen):
         refused = {f"compare.{name}": text for name, text in why.items()}
         if not state.source.live:
             why_not = f"no batch of the history can be run here: {key_for('history.resume')} in the history resumes it"
-            refused |= dict.fromkeys(_RUNNING, why_not)
+            refused |= dict.fromkeys(_LIVE_ACTIONS, why_not)
         return refused
 
     @action("f5 ctrl+r", "Reload the batch from the history")
@@ -332,7 +329,7 @@ class CompareScreen(CellsScreen):
     @action("z", "Zoom: hide or show the totals", label="totals")
     def do_totals(self) -> None:
         self._shows_totals = not self._shows_totals
-        self._add_up()
+        self._update_totals()
         self._show_state()
 
     @action("space", "Mark the cell; two are shown side by side", label="mark")
@@ -341,7 +338,7 @@ class CompareScreen(CellsScreen):
         both = self.state.mark()
         self._show_state()
         if both is not None:
-            self._show_two(self, *both)
+            self._show_pair(self, *both)
         elif self.state.marked is not None:
             self.announce("Marked: space on another cell shows both side by side")
 
@@ -375,8 +372,8 @@ class CompareScreen(CellsScreen):
 
     @action("tab shift+tab", "Go to the totals, or back")
     def do_other(self) -> None:
-        if self.focused is self.table and self._sums.display:
-            self.set_focus(self._sums)
+        if self.focused is self.table and self._totals.display:
+            self.set_focus(self._totals)
         else:
             self.set_focus(self.table)
 
@@ -411,7 +408,7 @@ class Comparison:
         if self._last is not None and self._last[0] == place:
             # A closed screen receives no events of runs. Active cells are updated here, the other cells by the screen.
             _, state, totals = self._last
-            state.look_again(dict.fromkeys(key[:2] for key in state.going))
+            state.update_cases(dict.fromkeys(key[:2] for key in state.active))
         else:
             source = LiveRuns(
                 selection.book,
@@ -446,7 +443,7 @@ class Comparison:
         return max(compared, default=None)
 
 
-class Compared:
+class StartComparison:
     """The comparison that starts with the program. `begin` selects its cases from all open suites."""
 
     def __init__(self, app: Workbench, begin: AppStart) -> None:

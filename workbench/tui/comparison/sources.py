@@ -25,7 +25,7 @@ from workbench.suite.variants import NO_VARIANTS, Variants, model_of, variant_na
 from workbench.tui.kit.actions import unless_read_only
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
-from workbench.tui.run_book.stored_batches import ReadBatch
+from workbench.tui.run_book.stored_batches import LoadedBatch
 from workbench.tui.run_book.stored_runs import read_recording, record_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ Stage = Literal["not run", "to come", "waiting", "running", "done"]
 """The stage of a cell. In a stored batch, every unfinished run is `to come`, because the history stores only finished
 runs."""
 
-GOING: frozenset[Stage] = frozenset({"to come", "waiting", "running"})
+UNFINISHED: frozenset[Stage] = frozenset({"to come", "waiting", "running"})
 """The stages of unfinished cells."""
 
 
@@ -61,19 +61,19 @@ class ComparedCase:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CellState:
     """The state of a case on a model.
 
     `cell` holds the finished runs of the `planned` runs. With `before`, no planned run has finished, and `cell` holds
-    the runs of the previous batch. `waits` is set if a run waits for the user. `later` is the reason if a run waits
-    before its next request."""
+    the runs of the previous batch. `waits` is set if a run waits for the user. `wait_reason` is the reason if a run
+    waits before its next request."""
 
     stage: Stage
     cell: Cell | None = None
     planned: int = 0
     waits: Literal["asks", "held"] | None = None
     before: bool = False
-    later: str | None = None
+    wait_reason: str | None = None
 
     @property
     def done(self) -> int:
@@ -96,7 +96,7 @@ class Standing:
         return self.cell is not None and any(run.status == status for run in self.cell.runs)
 
 
-NOT_RUN = Standing("not run")
+NOT_RUN = CellState("not run")
 
 
 class Source(Protocol):
@@ -120,7 +120,7 @@ class Source(Protocol):
     def planned(self, case: ComparedCase) -> Sequence[str]:
         """Return the models to run a case on."""
 
-    def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
+    def cell_states(self, case: ComparedCase) -> Mapping[str, CellState]:
         """Return the state of a case on each model with existing or planned runs."""
 
     def gates(self) -> Mapping[str, Gate]:
@@ -134,7 +134,7 @@ class Source(Protocol):
     def why_nothing_runs(self) -> str | None:
         """Return why no case can run and what to do, `None` if cases can run."""
 
-    def going(self, key: CellKey) -> Sequence[int]:
+    def active(self, key: CellKey) -> Sequence[int]:
         """Return the running repeats of a cell that can be shown."""
 
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
@@ -175,7 +175,7 @@ class LiveRuns:
         return [suite.file for suite in self._suites()]
 
     def begun(self) -> Sequence[CaseKey]:
-        found, self._seen_begun = self._book.by_model.begun_since(self._seen_begun)
+        found, self._seen_begun = self._book.by_model.changed_since(self._seen_begun)
         return found
 
     def cases(self) -> Sequence[ComparedCase]:
@@ -237,10 +237,10 @@ class LiveRuns:
     def watched(self) -> Sequence[PairEarlyStop]:
         return ()
 
-    def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
+    def cell_states(self, case: ComparedCase) -> Mapping[str, CellState]:
         key = Path(case.suite), case.case_id
         runs, before = self._book.by_model.of(key), self._book.by_model.before(key)
-        return {model: _standing(of_model, before.get(model, ())) for model, of_model in runs.items()}
+        return {model: _cell_state(of_model, before.get(model, ())) for model, of_model in runs.items()}
 
     def why_nothing_runs(self) -> str | None:
         # Suites without cases only matter if no suite has cases.
@@ -261,14 +261,14 @@ class LiveRuns:
         suite, case_id, model = key
         return self._book.by_model.of((Path(suite), case_id)).get(model, ())
 
-    def going(self, key: CellKey) -> Sequence[int]:
+    def active(self, key: CellKey) -> Sequence[int]:
         return [run.repeat for run in self.records(key) if run.stage == "running"]
 
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
         runs = self.records(key)
         over = list(finished_summaries(runs))
         if repeat is None and over and len(over) == len(runs):
-            repeat = to_look_at(over)
+            repeat = deciding_repeat(over)
         for run in runs:
             if run.repeat == repeat:
                 return run
@@ -289,14 +289,14 @@ class StoredRuns:
 
     def __init__(
         self,
-        read: ReadBatch,
+        read: LoadedBatch,
         read_run: Callable[[RunRow], RunRecord],
         under_way: Callable[[RunRow], RunRecord | None] = lambda _row: None,
     ) -> None:
         self.batch = read.batch
         self.read = read
         self._gates = read.gates
-        self.is_going = read.is_going
+        self.is_active = read.is_active
         """Whether runs of the batch were active, in this program or another."""
         self._read_run = read_run
         self._under_way = under_way
@@ -314,7 +314,7 @@ class StoredRuns:
         self._models = tuple(dict.fromkeys(model for _, _, model in self._rows))
         self._cells = cells_of(finished_summaries(read.runs))
 
-    def settle(self, watched: WatchedBatch) -> None:
+    def report_stored(self, watched: WatchedBatch) -> None:
         """Tell an observer which runs are stored. The observer drops its records of these runs."""
         watched.stored(self._runs)
 
@@ -349,41 +349,40 @@ class StoredRuns:
     def why_nothing_runs(self) -> str | None:
         return None
 
-    def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
-        standings: dict[str, Standing] = {}
+    def cell_states(self, case: ComparedCase) -> Mapping[str, CellState]:
+        cell_states: dict[str, CellState] = {}
         for model in self._models:
             if (key := case.on(model)) in self._rows:
-                standings[model] = self._standing(key)
-        return standings
+                cell_states[model] = self._cell_state(key)
+        return cell_states
 
-    def _standing(self, key: CellKey) -> Standing:
+    def _cell_state(self, key: CellKey) -> CellState:
         rows, cell = self._rows[key], self._cells.get(key)
         stage: Stage = "not run"
         if cell is not None:
             stage = "done"
-        if not self.is_going or all(run.figures is not None for run in rows.values()):
-            return Standing(stage, cell, len(rows))
+        if not self.is_active or all(run.figures is not None for run in rows.values()):
+            return CellState(stage, cell, len(rows))
         records = self._observed(key).values()
         stage = "to come"
         if records:
             stage = "running"
-        return Standing(stage, cell, len(rows), later=_soonest_wait(records))
+        return CellState(stage, cell, len(rows), wait_reason=_soonest_wait(records))
 
     def _observed(self, key: CellKey) -> dict[int, RunRecord]:
-        """Return the records of a cell's observed active runs, by repeat."""
         records: dict[int, RunRecord] = {}
         for repeat, row in self._rows.get(key, {}).items():
             if (record := self._under_way(row)) is not None:
                 records[repeat] = record
         return records
 
-    def going(self, key: CellKey) -> Sequence[int]:
+    def active(self, key: CellKey) -> Sequence[int]:
         return [repeat for repeat, record in self._observed(key).items() if record.stage == "running"]
 
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
         cell, rows, observed = self._cells.get(key), self._rows.get(key, {}), self._observed(key)
         if repeat is None and cell is not None:
-            repeat = to_look_at(cell.runs)
+            repeat = deciding_repeat(cell.runs)
         if repeat is None and observed:
             repeat = next(iter(observed))
         if repeat in observed:
@@ -393,7 +392,7 @@ class StoredRuns:
         return await asyncio.to_thread(self._read_run, rows[repeat])
 
 
-def of_batch(file: Path, read: ReadBatch, watched: WatchedBatch | None = None) -> StoredRuns:
+def batch_source(file: Path, read: LoadedBatch, watched: WatchedBatch | None = None) -> StoredRuns:
     """Return the source for a batch of the history in `file`. `watched` observes the active runs of the batch."""
 
     def read_run(run: RunRow) -> RunRecord:
@@ -411,7 +410,7 @@ def changed_cases(before: StoredRuns, after: StoredRuns) -> list[tuple[str, str]
     cases = before.cases()
     if cases != after.cases() or before.models() != after.models():
         return None
-    return [case.key for case in cases if before.standings(case) != after.standings(case)]
+    return [case.key for case in cases if before.cell_states(case) != after.cell_states(case)]
 
 
 def same_objects(some: Sequence[object], others: Sequence[object]) -> bool:
@@ -419,13 +418,13 @@ def same_objects(some: Sequence[object], others: Sequence[object]) -> bool:
     return len(some) == len(others) and all(one is other for one, other in zip(some, others, strict=True))
 
 
-def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standing:
+def _cell_state(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> CellState:
     over = list(finished_summaries(runs))
     cell: Cell | None = None
     if over:
         cell = cell_of(over)
     if len(over) == len(runs):
-        return Standing("done", cell, len(runs))
+        return CellState("done", cell, len(runs))
     waits: Literal["asks", "held"] | None = None
     stage: Stage = "waiting"
     if over:
@@ -436,14 +435,14 @@ def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standin
             waits = "asks"
         elif run.paused is not None and waits is None:
             waits = "held"
-        if run.standing == "running":
+        if run.displayed_stage == "running":
             stage = "running"
     later = _soonest_wait(runs)
     # The cell keeps its last result until a run ends with a new result.
     last = list(finished_summaries(before))
     if last and all(run.status == Status.STOPPED for run in over):
-        return Standing(stage, cell_of(last), len(runs), waits, before=True, later=later)
-    return Standing(stage, cell, len(runs), waits, later=later)
+        return CellState(stage, cell_of(last), len(runs), waits, before=True, wait_reason=later)
+    return CellState(stage, cell, len(runs), waits, wait_reason=later)
 
 
 def _soonest_wait(runs: Iterable[RunRecord]) -> str | None:
@@ -454,7 +453,7 @@ def _soonest_wait(runs: Iterable[RunRecord]) -> str | None:
     return min(waits)[1]
 
 
-def to_look_at(runs: Sequence[RunSummary]) -> int:
+def deciding_repeat(runs: Sequence[RunSummary]) -> int:
     """Return the repeat that decides a cell: the last repeat with the status of the cell."""
     status = cell_of(runs).status
     deciding = [run for run in runs if run.status == status]

@@ -8,7 +8,7 @@ from workbench.analysis.comparison import Cell, CellKey, scores_differ
 from workbench.analysis.side_by_side import cells_differ
 from workbench.authoring.case_list import CaseKey
 from workbench.dataclasses import dataclass
-from workbench.tui.comparison.sources import GOING, NOT_RUN, ComparedCase, Source, Standing, same_objects
+from workbench.tui.comparison.sources import NOT_RUN, UNFINISHED, CellState, ComparedCase, Source, same_objects
 from workbench.tui.kit.actions import unless_read_only
 from workbench.tui.run_book.stored_batches import case_text
 
@@ -52,7 +52,7 @@ class CompareState:
         self.sorting: Sorting | None = None
         self.marked: CellKey | None = None
         self._base: str | None = None
-        self._standings: dict[CellKey, Standing] = {}
+        self._standings: dict[CellKey, CellState] = {}
         self._cells: dict[str, dict[tuple[str, str], Cell]] = {}
         """Cells with finished runs, by model."""
         self._under_way: set[CellKey] = set()
@@ -95,7 +95,7 @@ class CompareState:
         # Every case is read below, so earlier news are dropped.
         source.begun()
         for case in self.cases:
-            self._look_at(case)
+            self._update_case(case)
         self._fit()
         self._rebuild()
 
@@ -121,16 +121,16 @@ class CompareState:
         before = self.rows
         self._follow()
         # `dict.fromkeys` keeps each case once, in the order of the changes.
-        self.look_again(dict.fromkeys(row_keys((*cases, *self.source.begun()))))
+        self.update_cases(dict.fromkeys(row_keys((*cases, *self.source.begun()))))
         return self.rows is not before and self.rows != before
 
-    def look_again(self, cases: Iterable[tuple[str, str]]) -> bool:
+    def update_cases(self, cases: Iterable[tuple[str, str]]) -> bool:
         """Update the cells of cases, given by suite and id. Return whether the displayed rows changed."""
         before, going = self.rows, bool(self._under_way)
         moved: set[tuple[str, str]] = set()
         for key in cases:
             case = self._case(*key)
-            if case is not None and self._look_at(case) and self._is_shown(case) != (key in self._fitting):
+            if case is not None and self._update_case(case) and self._is_shown(case) != (key in self._fitting):
                 moved.add(key)
         self._fitting ^= moved
         over = going and not self._under_way
@@ -138,7 +138,7 @@ class CompareState:
             self._rebuild(resort=over)
         return self.rows is not before and self.rows != before
 
-    def at(self, key: CellKey) -> Standing:
+    def at(self, key: CellKey) -> CellState:
         """Return the state of a cell."""
         return self._standings.get(key, NOT_RUN)
 
@@ -188,7 +188,7 @@ class CompareState:
         return self.several_suites and self.sorting is not None
 
     @property
-    def going(self) -> Collection[CellKey]:
+    def active(self) -> Collection[CellKey]:
         """The cells with active runs."""
         return self._under_way
 
@@ -343,28 +343,27 @@ class CompareState:
         if model in self.models:
             self.column = self.models.index(model)
 
-    def _look_at(self, case: ComparedCase) -> bool:
-        """Update the cells of a case. Return whether any cell changed."""
+    def _update_case(self, case: ComparedCase) -> bool:
         changed = False
-        for model, standing in self.source.standings(case).items():
+        for model, cell_state in self.source.cell_states(case).items():
             key = case.on(model)
-            if self._standings.get(key) == standing:
+            if self._standings.get(key) == cell_state:
                 continue
             changed = True
-            self._standings[key] = standing
+            self._standings[key] = cell_state
             self.changed.add(model)
-            if standing.stage in GOING:
+            if cell_state.stage in UNFINISHED:
                 self._under_way.add(key)
             else:
                 self._under_way.discard(key)
-            self.most_repeats[model] = max(self.most_repeats.get(model, 1), standing.planned)
-            if standing.cell is None:
+            self.most_repeats[model] = max(self.most_repeats.get(model, 1), cell_state.planned)
+            if cell_state.cell is None:
                 self._cells.get(model, {}).pop(key[:2], None)
                 continue
-            self._cells.setdefault(model, {})[key[:2]] = standing.cell
-            if standing.cell.spread:
+            self._cells.setdefault(model, {})[key[:2]] = cell_state.cell
+            if cell_state.cell.spread:
                 self.spread.add(model)
-            longest_ms = max(run.latency_ms for run in standing.cell.runs)
+            longest_ms = max(run.latency_ms for run in cell_state.cell.runs)
             self.longest_ms[model] = max(self.longest_ms.get(model, 0.0), longest_ms)
         if changed:
             self._texts.pop(case.key, None)
@@ -380,7 +379,7 @@ class CompareState:
         if self.sorting is not None and resort:
             cases = self._sorted(cases, self.sorting)
         elif self.sorting is not None:
-            cases = self._as_before(cases)
+            cases = self._in_shown_order(cases)
         with_headings = self.several_suites and not self.names_suites
         self.rows, self.cases_shown = [], cases
         suite: str | None = None
@@ -408,11 +407,11 @@ class CompareState:
         if case.key not in self._texts:
             ended: list[tuple[str, str]] = []
             for model in self.models:
-                standing = self.at(case.on(model))
-                if standing.cell is not None:
-                    ended.append((model, standing.cell.status))
+                cell_state = self.at(case.on(model))
+                if cell_state.cell is not None:
+                    ended.append((model, cell_state.cell.status))
                 else:
-                    ended.append((model, standing.stage))
+                    ended.append((model, cell_state.stage))
             self._texts[case.key] = case_text(case.suite_name, case.name, case.case_id, case.tags, ended)
         return self._texts[case.key]
 
@@ -430,7 +429,7 @@ class CompareState:
         over.sort(key=lambda each: badness(each[1]), reverse=by.worst_first)
         return [*(case for case, _ in over), *others]
 
-    def _as_before(self, cases: Sequence[ComparedCase]) -> list[ComparedCase]:
+    def _in_shown_order(self, cases: Sequence[ComparedCase]) -> list[ComparedCase]:
         """Return cases in their displayed order. New cases come last."""
         order = {id(row.case): at for at, row in enumerate(self.rows)}
         return sorted(cases, key=lambda case: order.get(id(case), len(order)))

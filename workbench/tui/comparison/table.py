@@ -36,7 +36,7 @@ from workbench.show.views.cases import Title
 from workbench.show.views.comparison import CellRooms, cell_line, totals_rows, weakest_text
 from workbench.show.visible import model_label, one_line
 from workbench.suite.grading_model import Gate
-from workbench.tui.comparison.sources import GOING, ComparedCase, Standing
+from workbench.tui.comparison.sources import UNFINISHED, CellState, ComparedCase
 from workbench.tui.comparison.state import CompareState, Row
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.strips import Bar
@@ -59,10 +59,10 @@ class Columns:
     """The layout of the table, in terminal cells.
 
     `names` is the width of the first column. `widths` are the widths of the models' columns. Columns `first` to `end`
-    (exclusive) are visible. `rooms` are the widths of the parts of a cell, by column."""
+    (exclusive) are visible. `part_widths` are the widths of the parts of a cell, by column."""
 
     names: int
-    rooms: tuple[CellRooms, ...]
+    part_widths: tuple[CellRooms, ...]
     widths: tuple[int, ...]
     first: int
     end: int
@@ -142,7 +142,7 @@ def columns_of(
 
     The visible columns start at `first`, or further right if the selected column needs that. `floors` are the widths
     needed by the totals, by model. `floors[None]` is the width of the names of measures."""
-    rooms = tuple(_rooms(state, model) for model in state.models)
+    rooms = tuple(_part_widths(state, model) for model in state.models)
     lengths = []
     for model, each in zip(state.models, rooms, strict=True):
         lengths.append(max(each.cells, floors.get(model, 0)))
@@ -160,7 +160,7 @@ def columns_of(
     return Columns(names, rooms, widths, first, columns_from(first, widths, room).stop)
 
 
-def _rooms(state: CompareState, model: str) -> CellRooms:
+def _part_widths(state: CompareState, model: str) -> CellRooms:
     """Return the widths of the parts of a column's cells. The widths only grow, so columns do not jump."""
     latency = max(cell_len(duration_text(state.longest_ms.get(model, 0.0))), LATENCY_CELLS)
     repeats = state.most_repeats.get(model, 1)
@@ -197,24 +197,24 @@ def row_line(state: CompareState, row: Row, columns: Columns, *, has_cursor: boo
     case = row.case
     if case is None:
         return (Span(f"  {one_line(row.suite_name)}", "heading"),)
-    sign, role = _worst(state, case)
+    sign, role = _case_mark(state, case)
     name = padded(_title(case, state.names_suites).cut(columns.names - 2), columns.names - 2)
     line = [Span(f"{sign} ", role), Span(name, "strong" if has_cursor else "text")]
     for at in range(columns.first, columns.end):
         key = case.on(state.models[at])
-        cell = filled(standing_line(state.at(key), columns.rooms[at]), columns.widths[at])
+        cell = filled(cell_state_line(state.at(key), columns.part_widths[at]), columns.widths[at])
         if has_cursor and at == state.column:
             cell = (Span(plain(cell), "selected"),)
-        line += [Span(" "), _beside(state, key), *cell]
+        line += [Span(" "), _cell_marker(state, key), *cell]
     return tuple(line)
 
 
-def standing_line(standing: Standing, rooms: CellRooms) -> Line:
+def cell_state_line(cell_state: CellState, rooms: CellRooms) -> Line:
     """Return the content of a cell: the result or the progress of its runs."""
-    if standing.stage == "done" and standing.cell is not None:
-        return cell_line(standing.cell, rooms)
-    sign, role = _sign(standing)
-    return (Span(f"{sign} {_progress_text(standing)}", role),)
+    if cell_state.stage == "done" and cell_state.cell is not None:
+        return cell_line(cell_state.cell, rooms)
+    sign, role = _sign(cell_state)
+    return (Span(f"{sign} {_progress_text(cell_state)}", role),)
 
 
 def totals_line(row: tuple[str, Sequence[str]], columns: Columns) -> Line:
@@ -237,18 +237,18 @@ def cell_text(state: CompareState, width: int) -> Line:
         if why is None or not state.rows:
             return EMPTY
         return cut_line((Span(f" {GLYPHS.warned} {_sentence(why)}", "warned"),), width)
-    standing = state.at(key)
-    sign, role = _sign(standing)
+    cell_state = state.at(key)
+    sign, role = _sign(cell_state)
     broken = EMPTY
-    if standing.stage == "done" and standing.cell is not None:
-        text: str = standing.cell.status
-        if standing.cell.reason:
-            text += f": {one_line(standing.cell.reason)}"
-        broken = _broken_off(standing.cell)
+    if cell_state.stage == "done" and cell_state.cell is not None:
+        text: str = cell_state.cell.status
+        if cell_state.cell.reason:
+            text += f": {one_line(cell_state.cell.reason)}"
+        broken = _broken_off_line(cell_state.cell)
     else:
-        text = _progress_text(standing)
-        if standing.later is not None:
-            text += f"; {GLYPHS.retry} {one_line(standing.later)}"
+        text = _progress_text(cell_state)
+        if cell_state.wait_reason is not None:
+            text += f"; {GLYPHS.retry} {one_line(cell_state.wait_reason)}"
     name, model, between = one_line(state.case.name), names_of(state.models)[state.column], f" {GLYPHS.dot} "
     room = width - len(f" {sign} ") - len(between) - 2
     about = max(room - cell_len(text) - cells(broken), int(room * ABOUT_SHARE))
@@ -259,7 +259,7 @@ def cell_text(state: CompareState, width: int) -> Line:
     return cut_line((Span(f" {sign} ", role), about_cell, Span(text, role), *broken), width)
 
 
-def _broken_off(cell: Cell) -> Line:
+def _broken_off_line(cell: Cell) -> Line:
     """Return the number of runs without a verdict in a graded cell, and the reason if all share one."""
     if not cell.is_graded:
         return EMPTY
@@ -297,45 +297,44 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _sign(standing: Standing) -> tuple[str, Role]:
-    if standing.waits == "asks":
+def _sign(cell_state: CellState) -> tuple[str, Role]:
+    if cell_state.waits == "asks":
         return GLYPHS.asks, "warned"
-    if standing.waits is not None:
+    if cell_state.waits is not None:
         return GLYPHS.held, "warned"
-    if standing.stage == "done" and standing.cell is not None:
-        return standing.cell.status.mark
-    if standing.stage == "not run":
+    if cell_state.stage == "done" and cell_state.cell is not None:
+        return cell_state.cell.status.mark
+    if cell_state.stage == "not run":
         return GLYPHS.never, "muted"
-    if standing.stage == "running":
+    if cell_state.stage == "running":
         return GLYPHS.running, "running"
     return GLYPHS.running, "muted"
 
 
-def _progress_text(standing: Standing) -> str:
-    if standing.stage in ("not run", "done"):
+def _progress_text(cell_state: CellState) -> str:
+    if cell_state.stage in ("not run", "done"):
         return ""
-    text = standing.waits or standing.stage
-    if standing.planned > 1:
-        return f"{standing.done}/{standing.planned} {text}"
+    text = cell_state.waits or cell_state.stage
+    if cell_state.planned > 1:
+        return f"{cell_state.done}/{cell_state.planned} {text}"
     return text
 
 
-def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
-    """Return the mark of a case: of an active run, or else of the worst status of the case's cells."""
-    going: list[Standing] = []
+def _case_mark(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
+    active: list[CellState] = []
     graded: list[Status] = []
     others: list[Status] = []
     for model in state.models:
-        standing = state.at(case.on(model))
-        if standing.stage in GOING:
-            going.append(standing)
-        elif standing.cell is not None and standing.cell.is_graded:
-            graded.append(standing.cell.status)
-        elif standing.cell is not None:
-            others.append(standing.cell.status)
-    if going:
+        cell_state = state.at(case.on(model))
+        if cell_state.stage in UNFINISHED:
+            active.append(cell_state)
+        elif cell_state.cell is not None and cell_state.cell.is_graded:
+            graded.append(cell_state.cell.status)
+        elif cell_state.cell is not None:
+            others.append(cell_state.cell.status)
+    if active:
         # The order: runs that wait for the user, running runs, runs that wait to begin.
-        return _sign(min(going, key=lambda one: (one.waits is None, one.stage != "running")))
+        return _sign(min(active, key=lambda one: (one.waits is None, one.stage != "running")))
     # A cell without a verdict, for example after an error, counts only if no other cell has a verdict.
     worst = worst_of(graded or others)
     if worst is None:
@@ -343,7 +342,7 @@ def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
     return worst.mark
 
 
-def _beside(state: CompareState, key: CellKey) -> Span:
+def _cell_marker(state: CompareState, key: CellKey) -> Span:
     """Return the sign before a cell: marked, better than the base, or worse."""
     if key == state.marked:
         return Span(GLYPHS.marked, "accent")
@@ -358,14 +357,14 @@ def _beside(state: CompareState, key: CellKey) -> Span:
     return Span("-", "failed")
 
 
-SHARE = 0.05
+MAX_TIME_SHARE = 0.05
 """The maximum share of time for totals while runs are active."""
 
-AT_ONCE_S = 0.004
+MAX_UPDATE_S = 0.004
 """The maximum time in seconds for one update."""
 
 _TIMES = tuple(pooled.title for pooled in LATENCY.pooled[:2])
-_FIRST = (PASS_RATE.title, "95% interval", SCORE.pooled[0].title, "gate", *_TIMES, COST.title)
+_FIRST_MEASURES = (PASS_RATE.title, "95% interval", SCORE.pooled[0].title, "gate", *_TIMES, COST.title)
 """The measures at the top of the totals. They stay visible if there are few rows."""
 
 
@@ -373,7 +372,7 @@ class ComparedTotals:
     """The totals of each column. `clock` returns seconds.
 
     Thousands of cells take too long to compute on every event. Each update computes the columns with the oldest totals,
-    and stops before it delays keys. While runs are active, updates take at most `SHARE` of the time.
+    and stops before it delays keys. While runs are active, updates take at most `MAX_TIME_SHARE` of the time.
     """
 
     def __init__(self, state: CompareState, clock: Callable[[], float]) -> None:
@@ -400,12 +399,12 @@ class ComparedTotals:
         """Whether columns or their cells changed since the last update."""
         return self._models != self._state.models or not self._state.changed.isdisjoint(self._models)
 
-    def add_up(self) -> None:
+    def update(self) -> None:
         """Update as many columns as time allows."""
         state, now_s = self._state, self._clock()
         share = 1.0
-        if state.going:
-            share = SHARE
+        if state.active:
+            share = MAX_TIME_SHARE
         self._ahead_s = max(self._ahead_s - share * (now_s - self._looked_s), 0.0)
         self._looked_s = now_s
         if (gates := state.source.gates()) != self._gates:
@@ -416,7 +415,7 @@ class ComparedTotals:
             state.changed.intersection(state.models),
             key=lambda model: (longest_ago.get(model, -1), state.models.index(model)),
         )
-        while behind and self._ahead_s <= AT_ONCE_S:
+        while behind and self._ahead_s <= MAX_UPDATE_S:
             began_s, model = self._clock(), behind.pop(0)
             # Removing and setting the column moves it to the end of the order.
             self._of.pop(model, None)
@@ -430,7 +429,7 @@ class ComparedTotals:
         totals = [self._of.get(model) or model_totals(model, ()) for model in state.models]
         # Totals over shared cases need every cell again, so they are computed only when no run is active.
         same = self.most_failures = None
-        if not state.going:
+        if not state.active:
             columns_cells = {model: state.cells(model) for model in state.models}
             same = totals_on_same_cases(columns_cells)
             self.most_failures = weakest_text(columns_cells)
@@ -442,16 +441,16 @@ class ComparedTotals:
 
 
 def _place(row: tuple[str, Sequence[str]]) -> int:
-    """Return the position of a measure: its index in `_FIRST`, or a position after all of `_FIRST`."""
+    """Return the position of a measure: its index in `_FIRST_MEASURES`, or a later position for other measures."""
     name = row[0]
     if name.startswith("gate"):
         name = "gate"
-    if name in _FIRST:
-        return _FIRST.index(name)
-    return len(_FIRST)
+    if name in _FIRST_MEASURES:
+        return _FIRST_MEASURES.index(name)
+    return len(_FIRST_MEASURES)
 
 
-KEPT_LINES = 200
+MAX_CACHED_LINES = 200
 
 
 class CompareHead(Bar):
@@ -515,7 +514,7 @@ class CompareTable(LineView):
         depends_on = (row, version, column, state.models, self.columns, state.marked, base, state.names_suites)
         cached = self._lines.get(index)
         if cached is None or cached[0] != depends_on:
-            if len(self._lines) > KEPT_LINES:
+            if len(self._lines) > MAX_CACHED_LINES:
                 self._lines.clear()
             cached = self._lines[index] = depends_on, row_line(state, row, self.columns, has_cursor=has_cursor)
         return cached[1]

@@ -22,10 +22,10 @@ _logger = logging.getLogger(__name__)
 INTERVAL_S = 0.1
 """The minimum time in seconds between two deliveries."""
 
-AGAIN_S = 1.0
+REATTACH_INTERVAL_S = 1.0
 """The minimum time in seconds before attaching again."""
 
-ATTACHING_SHARE = 0.1
+MAX_ATTACH_SHARE = 0.1
 """The maximum share of time for attaching again. Each attaching reads the plan of the batch."""
 
 
@@ -87,7 +87,7 @@ class WatchedBatch:
                 del self._records[place]
 
     def _read(self) -> None:
-        viewing, wait_s = self._viewing, AGAIN_S
+        viewing, wait_s = self._viewing, REATTACH_INTERVAL_S
         try:
             while True:
                 try:
@@ -99,7 +99,7 @@ class WatchedBatch:
                     if self._left.wait(wait_s) or (attached := self._again()) is None:
                         raise
                     viewing = self._viewing = attached
-                    wait_s = max(AGAIN_S, (time.monotonic() - began_s - wait_s) / ATTACHING_SHARE)
+                    wait_s = max(REATTACH_INTERVAL_S, (time.monotonic() - began_s - wait_s) / MAX_ATTACH_SHARE)
                     self._inbox.put(viewing)
                     # If `close` was called while attaching, it closed only the previous viewing.
                     if self._left.is_set():
@@ -143,7 +143,7 @@ class WatchedBatch:
                 return record
             case RequestDelayed(run_id=run_id, wait_s=wait_s):
                 record = self._record(run_id)
-                record.put_off(datetime.now(UTC) + timedelta(seconds=wait_s))
+                record.delay_until(datetime.now(UTC) + timedelta(seconds=wait_s))
                 return record
             case RunDone(result=result):
                 record = self._record(result.run_id)

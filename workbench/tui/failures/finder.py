@@ -76,12 +76,11 @@ class FailureFinder:
         self._stage.show(FailuresScreen(self._stage, state, title), go)
 
     def _runs(self, suites: Sequence[OpenSuite]) -> list[RunRecord]:
-        """Return the counting runs in the order of the cases."""
         runs: list[RunRecord] = []
         for suite in suites:
             # A suite with errors may have the same id twice.
             for case_id in dict.fromkeys(outline.id for outline in suite.run_cases):
-                runs += self._selection.book.runs_that_count((suite.path, case_id))
+                runs += self._selection.book.counting_runs((suite.path, case_id))
         return runs
 
     def _has_failed(self, suite: OpenSuite) -> bool:

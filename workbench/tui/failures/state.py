@@ -63,7 +63,7 @@ class FailureList(FoldingState[FailureRow]):
                 done.append((record, record.status))
         self.records = [record for record, status in done if status.graded]
         # Runs may be regraded while a thread searches causes, so the search uses their current state.
-        self._unread = [(record.glance(), record.shown_case) for record in self.records]
+        self._unread = [(record.result_reader(), record.shown_case) for record in self.records]
         self.failures = NO_FAILURES
         several_models = len({record.model for record, _ in done}) > 1
         suites = {str(path): name for path, name in suite_names.items()}

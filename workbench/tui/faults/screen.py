@@ -84,7 +84,6 @@ class FaultTable(ListState[FaultRow]):
             yield FaultRow(tool, (row[1], row[2]))
 
     def _found(self) -> Sequence[FaultRow]:
-        """Return the faults that match the filter, grouped below the rows of their tools."""
         # The filter searches tool, fault and verdicts.
         shown: list[FaultRow] = []
         for row in self._all():

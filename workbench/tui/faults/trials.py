@@ -63,7 +63,7 @@ class FaultTrials:
         self._delivered = asyncio.Event()
         self._last: tuple[FaultMatrix, Mapping[str, RunRecord], str] | None = None
         """The last matrix, its runs by id, and the name of the suite, folder or case."""
-        app.services.runs_delivered.append(self._delivered.set)
+        app.services.run_update_callbacks.append(self._delivered.set)
 
     def begin(self) -> None:
         """Ask which faults to inject, run the trials, and show the matrix."""
@@ -74,24 +74,26 @@ class FaultTrials:
         from workbench.tui.faults.trials import SHOW_LAST, FaultsDialog
 
         cases, place = self._selection.runnable_below(self._selection.row), one_line(self._selection.title)
-        found = self._found(cases)
+        found = self._runs_to_fault(cases)
         everything = await self._planned(found, FaultOptions(FAULTS, lasts=FAULT_DURATIONS))
         if not found.missing and not everything.trials:
             self._refused(_reasons(each for each in everything.untried if not each.tool))
             return
         trials = everything.trials
-        question = FaultsDialog(lambda choice: self._says(found, trials, choice), has_last=self._last is not None)
+        question = FaultsDialog(
+            lambda choice: self._choice_text(found, trials, choice), has_last=self._last is not None
+        )
         choice = await self._stage.ask(question)
         if choice is None:
             return
         if choice == SHOW_LAST:
             self._show()
             return
-        if found.missing and (why_not := await self._made(found.missing)) is not None:
+        if found.missing and (why_not := await self._run_and_wait(found.missing)) is not None:
             self._refused(why_not)
             return
         if found.missing:
-            found = self._found(cases)
+            found = self._runs_to_fault(cases)
         plan = await self._planned(found, FaultOptions(choice[0], lasts=choice[1]))
         if not plan.plan.runs:
             self._refused(_reasons(plan.untried))
@@ -106,10 +108,10 @@ class FaultTrials:
             return
         # The records are taken now, because the book finds a run by id only while the run is active.
         records = {}
-        for record in self._selection.book.under_way():
+        for record in self._selection.book.active_runs():
             if record.run_id in begun:
                 records[record.run_id] = record
-        await self._ended(lambda: any(run.run_id in begun for run in self._selection.book.under_way()))
+        await self._ended(lambda: any(run.run_id in begun for run in self._selection.book.active_runs()))
         matrix = plan.matrix(results_of(records.values()))
         self._last = self._stage.program.secrets.redacted(matrix), records, place
         if self._stage.shows_main:
@@ -132,8 +134,7 @@ class FaultTrials:
     def _refused(self, why: str) -> None:
         self._stage.announce(f"No fault was tried: {why}", "warned", GLYPHS.warned)
 
-    def _found(self, cases: Cases) -> _Found:
-        """Return one run of each case and model, either finished or still to run."""
+    def _runs_to_fault(self, cases: Cases) -> _Found:
         # A new run of a case replaces the case's runs on all models. If one model lacks a run, the case therefore runs
         # on all its models.
         at_hand: list[tuple[PlannedRun, RunRecord]] = []
@@ -148,7 +149,7 @@ class FaultTrials:
             for planned in of_cases.values():
                 there = []
                 for run in planned:
-                    record = self._at_hand(run)
+                    record = self._finished_run(run)
                     if record is not None:
                         there.append((replace(run, run_id=record.run_id), record))
                 if len(there) == len(planned):
@@ -157,11 +158,11 @@ class FaultTrials:
                     missing += planned
         return _Found(tuple(at_hand), tuple(missing))
 
-    def _at_hand(self, planned: PlannedRun) -> RunRecord | None:
+    def _finished_run(self, planned: PlannedRun) -> RunRecord | None:
         """Return a finished run to fork instead of a planned run. Prefer a run with a good status."""
         found: RunRecord | None = None
-        for run in self._selection.book.runs_that_count((planned.file.path, planned.case.id)):
-            if not _can_stand_for(run, planned):
+        for run in self._selection.book.counting_runs((planned.file.path, planned.case.id)):
+            if not _can_replace(run, planned):
                 continue
             if run.status is not None and run.status.good:
                 return run
@@ -175,8 +176,7 @@ class FaultTrials:
         results = results_of(found.origins.values())
         return await in_background(lambda: plan_faults(plan, results, options))
 
-    def _says(self, found: _Found, trials: Iterable[PlannedTrial], choice: Choice) -> str:
-        """Return the number of runs and the estimated cost of a choice, as sentences."""
+    def _choice_text(self, found: _Found, trials: Iterable[PlannedTrial], choice: Choice) -> str:
         faults, lasting = choice
         # A fork is estimated as a whole run of its case and model. This is an upper bound, because a fork replays the
         # steps before the fault.
@@ -203,7 +203,7 @@ class FaultTrials:
             parts.append(f"{takes[:1].upper()}{takes[1:]}. Forks take less: earlier steps are replayed.")
         return " ".join(parts)
 
-    async def _made(self, runs: Sequence[PlannedRun]) -> str | None:
+    async def _run_and_wait(self, runs: Sequence[PlannedRun]) -> str | None:
         """Make runs and wait until they have ended. Return why none was made, `None` if some were."""
         cases: set[CaseKey] = set()
         wanted: list[tuple[Path, str, str]] = []
@@ -211,9 +211,9 @@ class FaultTrials:
             cases.add((run.file.path, run.case.id))
             wanted.append((run.file.path, run.case.id, run.model))
         why = await self._stage.services.starter.run_on(wanted, 1)
-        if not self._selection.book.any_under_way(cases):
+        if not self._selection.book.any_active(cases):
             return why or "nothing was run"
-        await self._ended(lambda: self._selection.book.any_under_way(cases))
+        await self._ended(lambda: self._selection.book.any_active(cases))
         return None
 
     async def _ended(self, is_under_way: Callable[[], bool]) -> None:
@@ -223,20 +223,19 @@ class FaultTrials:
             await self._delivered.wait()
 
 
-def _can_stand_for(run: RunRecord, planned: PlannedRun) -> bool:
+def _can_replace(run: RunRecord, planned: PlannedRun) -> bool:
     """Return whether a complete run asked the same question of the same model as a planned run."""
     assert planned.file.suite is not None
     result = run.result
     if result is None or run.model != planned.model or run.status in (None, Status.ERROR, Status.STOPPED):
         return False
-    if not sends_same_requests(run.made, planned.file.suite, planned.written):
+    if not sends_same_requests(run.original_plan, planned.file.suite, planned.written):
         return False
     # Redacted arguments of a call are lost, and without them the run cannot be replayed.
     return not result.has_redacted_calls
 
 
 def _reasons(untried: Iterable[FaultTrial]) -> str:
-    """Return why faults were not tried, each reason once."""
     reasons = dict.fromkeys(one_line(f"{each.case_name}: {each.why}") for each in untried)
     return "; ".join(reasons) or "no run called a tool"
 
@@ -267,7 +266,7 @@ class FaultsDialog(Dialog[Choice]):
 
     def __init__(self, says: Callable[[Choice], str], *, has_last: bool) -> None:
         super().__init__(keys_line(("Enter", "choose"), ("Esc", "leave")))
-        self._says = says
+        self._choice_text = says
         self._has_last = has_last
         self._faults = set(FAULTS)
         self._lasting = 0
@@ -284,7 +283,7 @@ class FaultsDialog(Dialog[Choice]):
         return tuple(fault for fault in FAULTS if fault in self._faults), _LASTINGS[self._lasting][1]
 
     def _lines(self, width: int) -> list[Line]:
-        text = self._says(self._choice) if self._faults else "No fault is chosen."
+        text = self._choice_text(self._choice) if self._faults else "No fault is chosen."
         return [EMPTY, *with_margin(text, width), EMPTY]
 
     def _options(self) -> list[Option]:

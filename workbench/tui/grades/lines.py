@@ -44,7 +44,7 @@ _VERBS: Mapping[Status, str] = {Status.FAILED: "fail it", Status.WARNED: "warn",
 _MIN_BEHIND_CELLS = 10
 """The minimum width of a text after its label. With less, the text goes below the label."""
 
-_UNBROKEN = 200
+_COPIED_CELLS = 200
 """The width of copied lines. They are wrapped less often than on the screen."""
 
 
@@ -81,7 +81,7 @@ def grade_page(state: GradesState, width: int) -> GradePage:
     grade, explanation = state.selected, state.explanation
     # If the screen is narrower than the narrowest layout, lines are laid out and then cut.
     seen, width = width, max(width, NARROWEST)
-    lines = _head(state, grade, explanation, width)
+    lines = _head_lines(state, grade, explanation, width)
     bad: list[int] = []
     for block in pairing_blocks(state, width):
         if not block.right:
@@ -101,8 +101,7 @@ def grade_page(state: GradesState, width: int) -> GradePage:
     return GradePage([cut_line(line, seen) for line in lines], tuple(bad))
 
 
-def _head(state: GradesState, grade: Grade, explanation: Explanation, width: int) -> list[Line]:
-    """Return the lines above the calls: verdict, reason, formula and steps."""
+def _head_lines(state: GradesState, grade: Grade, explanation: Explanation, width: int) -> list[Line]:
     sign, word, role = note_of_grade(grade)
     system = explanation.system
     if state.decides(grade):
@@ -113,9 +112,9 @@ def _head(state: GradesState, grade: Grade, explanation: Explanation, width: int
     text_role: Role = "text"
     if grade.verdict == Status.ERROR:
         text_role = "error"
-    lines += _behind(status, reason_of(grade), width, text_role)
+    lines += _after_label(status, reason_of(grade), width, text_role)
     if sides := disagreement_text(state.grades):
-        lines += _behind((Span(f" {GLYPHS.disagree} ", "warned"),), sides, width, "warned")
+        lines += _after_label((Span(f" {GLYPHS.disagree} ", "warned"),), sides, width, "warned")
     if grade.score is None:
         return [*lines, *step_lines(state, width)]
     lines += [EMPTY, *_paragraph(explanation.rule, width, "muted", " score = ")]
@@ -124,11 +123,10 @@ def _head(state: GradesState, grade: Grade, explanation: Explanation, width: int
     else:
         lines += _paragraph(f"Decided before that: {explanation.shortcut}.", width, "accent")
     lines += _paragraph(f"{explanation.verdict}.", width, "text")
-    return [*lines, *_facets(state, grade, width), *step_lines(state, width)]
+    return [*lines, *_dimension_lines(state, grade, width), *step_lines(state, width)]
 
 
-def _facets(state: GradesState, grade: Grade, width: int) -> list[Line]:
-    """Return the five dimensions of the score, each with its fraction."""
+def _dimension_lines(state: GradesState, grade: Grade, width: int) -> list[Line]:
     found = dimension_terms(grade, len(state.case.response_contains))
     if not found:
         return []
@@ -139,14 +137,14 @@ def _facets(state: GradesState, grade: Grade, width: int) -> list[Line]:
         if evaluate(formula) < 1 - ROUNDING_SLACK:
             role = "warned"
         label: Line = (Span(f" {name:<12}", "key"),)
-        lines += _behind(label, f"{in_numbers(formula)} {GLYPHS.dot} {words}", width, role)
+        lines += _after_label(label, f"{in_numbers(formula)} {GLYPHS.dot} {words}", width, role)
     numbers, latency = grade.numbers, "not known"
     if numbers["latency_ms"]:
         within = "over"
         if numbers["latency_ok"]:
             within = "within"
         latency = f"{duration_text(numbers['latency_ms'])}, {within} its limit"
-    return [*lines, *_behind((Span(f" {'latency':<12}", "key"),), f"{latency}; adds 0", width, "text")]
+    return [*lines, *_after_label((Span(f" {'latency':<12}", "key"),), f"{latency}; adds 0", width, "text")]
 
 
 def disagreement_text(grades: Sequence[Grade]) -> str:
@@ -184,7 +182,6 @@ def _issue(state: GradesState, issue: Issue) -> Note:
 
 
 def _section(title: str, notes: Sequence[Note], width: int) -> list[Line]:
-    """Return notes below a title. Return no lines without notes."""
     if not notes:
         return []
     lines: list[Line] = [EMPTY, heading(title)]
@@ -199,18 +196,16 @@ def copied_grade(state: GradesState) -> tuple[str, str]:
     """Return the selected grade as text with all details, and its name for the notice."""
     # The page shows values in full only while `more` is set, so it is set for a moment.
     shown, state.more = state.more, True
-    lines = "\n".join(plain(line).rstrip() for line in grade_page(state, _UNBROKEN).lines)
+    lines = "\n".join(plain(line).rstrip() for line in grade_page(state, _COPIED_CELLS).lines)
     state.more = shown
     return f"{state.title}\n{lines}", f"the grade of {state.selected.grader}"
 
 
 def _paragraph(text: str, width: int, role: Role, label: str = " ") -> list[Line]:
-    """Return a text after a label, with all rows aligned."""
-    return _behind((Span(label, "muted"),), text, width, role)
+    return _after_label((Span(label, "muted"),), text, width, role)
 
 
-def _behind(label: Line, text: str, width: int, role: Role) -> list[Line]:
-    """Return a text after a label, or below the label if the line has no room."""
+def _after_label(label: Line, text: str, width: int, role: Role) -> list[Line]:
     at = cells(label)
     if width - at < _MIN_BEHIND_CELLS:
         return [cut_line(label, width), *_paragraph(text, width, role)]

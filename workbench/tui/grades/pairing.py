@@ -51,7 +51,7 @@ _PLACE_CELLS = len("any order") + 2
 MAX_PAIRINGS = 300
 """The maximum number of pairings to show."""
 
-FOLDED_FROM = 4
+MIN_FOLDED_PAIRINGS = 4
 """The number of pairings from which a correct call takes a single line."""
 
 _MARKS: dict[bool, tuple[str, Role]] = {True: (GLYPHS.passed, "passed"), False: (GLYPHS.failed, "failed")}
@@ -85,7 +85,7 @@ def pairing_blocks(state: GradesState, width: int) -> list[Block]:
         # Calls outside of all steps come last.
         entries.sort(key=lambda entry: state.step_of(entry[0]) or sys.maxsize)
     columns = _columns(state, grade.pairings, width)
-    folding = len(grade.pairings) >= FOLDED_FROM and not state.more
+    folding = len(grade.pairings) >= MIN_FOLDED_PAIRINGS and not state.more
     blocks = [Block([EMPTY, _heading(columns)])]
     for pairing, account in entries[:MAX_PAIRINGS]:
         if isinstance(pairing, SilentStep):
@@ -93,15 +93,15 @@ def pairing_blocks(state: GradesState, width: int) -> list[Block]:
             continue
         right = _is_right(pairing, account)
         if pairing.prohibition is not None:
-            lines = _prohibition(state, pairing, width)
+            lines = _forbidden_call_lines(state, pairing, width)
         elif pairing.expected_call is None:
-            lines = _extra(state, pairing, columns, width)
+            lines = _unexpected_call_lines(state, pairing, columns, width)
         elif right and folding:
             # The single line already shows the effect on the score.
-            blocks.append(Block(_folded(state, pairing, account, columns, width)))
+            blocks.append(Block(_correct_call_line(state, pairing, account, columns, width)))
             continue
         else:
-            lines = _expected(state, pairing, columns, width)
+            lines = _expected_call_lines(state, pairing, columns, width)
         blocks.append(Block([*lines, *_effect(pairing, account, width)], right))
     if len(entries) > MAX_PAIRINGS:
         left = len(entries) - MAX_PAIRINGS
@@ -149,17 +149,16 @@ def _heading(columns: Columns) -> Line:
     return (Span(padded(" Expected", start), "heading"), Span("Actual", "heading"))
 
 
-def _expected(state: GradesState, pairing: CallPairing, columns: Columns, width: int) -> list[Line]:
-    """Return the lines of an expected call, and of the actual call paired with it."""
+def _expected_call_lines(state: GradesState, pairing: CallPairing, columns: Columns, width: int) -> list[Line]:
     assert pairing.expected_call is not None
     wanted = state.expected[pairing.expected_call]
-    made = _made(state, pairing, brief=not columns.expected)
+    made = _actual_call(state, pairing, brief=not columns.expected)
     earned = ""
     role: Role = "muted"
     if pairing.call is not None and pairing.tool_weight:
         sign, role = _MARKS[pairing.same_tool]
         earned = f"{sign} {amount_text(pairing.tool_score, pairing.tool_weight)}"
-    head = _beside(_wanted(state, pairing, (Span(one_line(wanted.tool_text), "tool"),)), made, columns)
+    head = _both_calls(_expected_call(state, pairing, (Span(one_line(wanted.tool_text), "tool"),)), made, columns)
     lines = [with_earned(head, earned, role, width)]
     if wanted.args is None:
         lines.append(cut_line((Span(" " * INDENT), Span("arguments do not matter", "muted")), width))
@@ -176,19 +175,18 @@ def _expected(state: GradesState, pairing: CallPairing, columns: Columns, width:
     return lines
 
 
-def _folded(
+def _correct_call_line(
     state: GradesState, pairing: CallPairing, account: Contribution | None, columns: Columns, width: int
 ) -> list[Line]:
-    """Return the single line of a correct call."""
     assert pairing.expected_call is not None
     assert pairing.call is not None
     record = state.calls[pairing.call]
     number = Span(f"{GLYPHS.call} call {pairing.call + 1} ", "muted")
-    made: Line = (number, *_elsewhere(state, pairing), Span(one_line(describe_call(record)), "tool"))
+    made: Line = (number, *_other_step_note(state, pairing), Span(one_line(describe_call(record)), "tool"))
     wanted: Line = ()
     if columns.expected:
         wanted = (Span(one_line(describe_expected(state.expected[pairing.expected_call])), "tool"),)
-    line = _beside(_wanted(state, pairing, wanted), made, columns)
+    line = _both_calls(_expected_call(state, pairing, wanted), made, columns)
     if not columns.expected:
         return [spread(line, (Span(GLYPHS.passed, "passed"),), width)]
     earned = GLYPHS.passed
@@ -197,7 +195,7 @@ def _folded(
     return [with_earned(line, earned, "passed", width)]
 
 
-def _wanted(state: GradesState, pairing: CallPairing, call: Line) -> Line:
+def _expected_call(state: GradesState, pairing: CallPairing, call: Line) -> Line:
     """Return an expected call after its step or number. If the grader considers the order, add the position."""
     assert pairing.expected_call is not None
     if step := step_label(state.step_of(pairing)):
@@ -208,8 +206,7 @@ def _wanted(state: GradesState, pairing: CallPairing, call: Line) -> Line:
     return (number, Span(f"{state.places[pairing.expected_call]:<{_PLACE_CELLS}}", "comment"), *call)
 
 
-def _beside(wanted: Line, made: Line, columns: Columns) -> Line:
-    """Return the expected and the actual call on one line, in columns if the line has room."""
+def _both_calls(wanted: Line, made: Line, columns: Columns) -> Line:
     if not columns.expected:
         gap = EMPTY
         if wanted[-1].role == "tool":
@@ -220,7 +217,7 @@ def _beside(wanted: Line, made: Line, columns: Columns) -> Line:
     return (*wanted, Span(" " * (room - cells(wanted) + 2)), *made)
 
 
-def _made(state: GradesState, pairing: CallPairing, *, brief: bool) -> Line:
+def _actual_call(state: GradesState, pairing: CallPairing, *, brief: bool) -> Line:
     """Return the actual call of a pairing. With `brief`, omit the tool if it is the expected tool."""
     if pairing.call is None:
         return (Span(f"{GLYPHS.missing} never called", "failed"),)
@@ -228,7 +225,7 @@ def _made(state: GradesState, pairing: CallPairing, *, brief: bool) -> Line:
     nearest = ""
     if state.traits.shows_order and pairing.outcome == "unmet":
         nearest = "nearest is "
-    arrow: Line = (Span(f"{GLYPHS.call} {nearest}call {pairing.call + 1} ", "muted"), *_elsewhere(state, pairing))
+    arrow: Line = (Span(f"{GLYPHS.call} {nearest}call {pairing.call + 1} ", "muted"), *_other_step_note(state, pairing))
     same = pairing.expected_call is not None and state.expected[pairing.expected_call].tool == tool
     if same and brief:
         return arrow
@@ -238,16 +235,14 @@ def _made(state: GradesState, pairing: CallPairing, *, brief: bool) -> Line:
     return (*arrow, Span(one_line(tool), role))
 
 
-def _elsewhere(state: GradesState, pairing: CallPairing) -> Line:
-    """Return a note if the call was made in another step than expected."""
-    where = state.made_elsewhere(pairing)
+def _other_step_note(state: GradesState, pairing: CallPairing) -> Line:
+    where = state.other_step_text(pairing)
     if not where:
         return EMPTY
     return (Span(f"{where} ", "warned"),)
 
 
-def _extra(state: GradesState, pairing: CallPairing, columns: Columns, width: int) -> list[Line]:
-    """Return the lines of an actual call without an expected call."""
+def _unexpected_call_lines(state: GradesState, pairing: CallPairing, columns: Columns, width: int) -> list[Line]:
     assert pairing.call is not None
     step = step_label(state.step_of(pairing))
     lead = cell_len(step) or 1
@@ -268,8 +263,7 @@ def _extra(state: GradesState, pairing: CallPairing, columns: Columns, width: in
     return lines
 
 
-def _prohibition(state: GradesState, pairing: CallPairing, width: int) -> list[Line]:
-    """Return the line of a forbidden call, with the actual call that broke the rule."""
+def _forbidden_call_lines(state: GradesState, pairing: CallPairing, width: int) -> list[Line]:
     assert pairing.prohibition is not None
     tool = one_line(describe_expected(state.case.disallowed[pairing.prohibition]))
     sign, role = _MARKS[pairing.call is None]
@@ -280,7 +274,6 @@ def _prohibition(state: GradesState, pairing: CallPairing, width: int) -> list[L
 
 
 def _effect(pairing: CallPairing, account: Contribution | None, width: int) -> list[Line]:
-    """Return the outcome of a pairing, the formula of its credit, and its effect on the score."""
     parts: list[str] = []
     if pairing.prohibition is None and pairing.outcome:
         parts.append(pairing.outcome)
@@ -364,17 +357,16 @@ def argument_lines(
         lines.append(with_earned((lead, *rows[0]), earned, role, width))
         lines += indented(rows[1:], cell_len(lead.text))
         if pairing.call is not None and verdict.holds is not True:
-            lines += _below(wanted, width, state.more)
+            lines += _value_below(wanted, width, state.more)
     if pairing.call is None or verdict.holds is True or not state.more:
         return lines
     # A reason that only repeats a value above is omitted.
     if verdict.why not in ("", actual, verdict.expected):
-        lines += _below(one_line(verdict.why), width, True)
+        lines += _value_below(one_line(verdict.why), width, True)
     return lines
 
 
 def _actual_value(state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict) -> str:
-    """Return the value of an argument in the actual call. Return "" without a call."""
     if not verdict.given and verdict.got is None:
         if pairing.call is not None:
             return "not given"
@@ -389,7 +381,6 @@ def _actual_value(state: GradesState, pairing: CallPairing, verdict: ArgumentVer
 
 
 def _expected_value(state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict) -> str:
-    """Return the expected value of an argument, in full if values are shown in full."""
     assert pairing.expected_call is not None
     # The verdict's expected value is shortened. Only the check has the whole value.
     checks = state.expected[pairing.expected_call].args or {}
@@ -398,7 +389,7 @@ def _expected_value(state: GradesState, pairing: CallPairing, verdict: ArgumentV
     return one_line(verdict.expected)
 
 
-def _below(text: str, width: int, whole: bool) -> list[Line]:
+def _value_below(text: str, width: int, whole: bool) -> list[Line]:
     room = width - INDENT - 4
     rows = [cut(text, room)]
     if whole:
@@ -407,7 +398,6 @@ def _below(text: str, width: int, whole: bool) -> list[Line]:
 
 
 def _value(text: str, given: bool, room: int, *, whole: bool) -> list[Line]:
-    """Return a value on one row. With `whole`, use as many rows as the value needs."""
     if given:
         if whole:
             return wrap_line(json_line(text), room)

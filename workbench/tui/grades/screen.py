@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class GradesNow(Situation):
+class GradesSituation(Situation):
     """The situation of the screen of grades. `runs` is the number of graded runs of the case."""
 
     runs: int = 0
 
 
-def _other_run(now: GradesNow) -> str | None:
+def _other_run(now: GradesSituation) -> str | None:
     if now.runs > 1:
         return None
     return "this case has no other run with grades"
@@ -61,7 +61,7 @@ class GradeList(LineView):
     def line_count(self) -> int:
         return len(self.state.grades) * ROWS
 
-    def first_of(self, index: int) -> int:
+    def group_start(self, index: int) -> int:
         return index // ROWS * ROWS
 
     def line_of(self, grader: int) -> int:
@@ -72,7 +72,7 @@ class GradeList(LineView):
         return list_line(self.state, index, self.text_width)
 
     def move_cursor(self, index: int) -> None:
-        first = self.first_of(min(max(index, 0), self.line_count() - 1))
+        first = self.group_start(min(max(index, 0), self.line_count() - 1))
         # Scrolling to the last row first makes all rows of the grader visible.
         super().move_cursor(first + ROWS - 1)
         super().move_cursor(first)
@@ -138,7 +138,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
         if disagree(self.state.grades):
             sign = Span(f"{GLYPHS.disagree} ", "warned")
             ends = ((Span(f"{GLYPHS.disagree} the graders disagree ", "warned"),), (sign,))
-        self.query_one("#grades-title", Bar).say(lambda width: title_line(left, ends, width))
+        self.query_one("#grades-title", Bar).set_line(lambda width: title_line(left, ends, width))
         super()._show_bars()
 
     @property
@@ -161,8 +161,8 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
     # Actions
 
     @property
-    def situation(self) -> GradesNow:
-        return GradesNow(has_text=True, runs=self.state.runs)
+    def situation(self) -> GradesSituation:
+        return GradesSituation(has_text=True, runs=self.state.runs)
 
     @action("}", "Next grader", label="next")
     def do_next(self) -> None:
@@ -216,7 +216,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
         if state is None:
             return
         # The same grader stays selected, and users can compare its grades of several runs.
-        state.look_as(self.state)
+        state.copy_view(self.state)
         self.state = self._list.state = state
         self._show_bars()
         self._list.move_cursor(self._list.line_of(state.cursor))
@@ -238,11 +238,11 @@ def open_grades(app: Workbench) -> None:
     def state_of(case: Case, result: RunResult) -> GradesState:
         # Without a second repeat, the number of a run is redundant.
         numbered = any(run.repeat for run in selection.runs)
-        return GradesState(case, result, runs=len(_graded(selection.runs)), numbered=numbered)
+        return GradesState(case, result, runs=len(_graded_runs(selection.runs)), numbered=numbered)
 
     def other_run(state: GradesState, step: int) -> GradesState | None:
         """Select another graded run of the case, and return its grades."""
-        graded = _graded(selection.runs)
+        graded = _graded_runs(selection.runs)
         if not graded:
             return None
         # If the displayed run was regraded, no result matches. The first run then counts as the displayed run.
@@ -262,8 +262,7 @@ def open_grades(app: Workbench) -> None:
         app.show(GradesScreen(app, state_of(run.shown_case, result), other_run))
 
 
-def _graded(runs: Sequence[RunRecord]) -> list[tuple[int, Case, RunResult]]:
-    """Return the graded runs with their indices."""
+def _graded_runs(runs: Sequence[RunRecord]) -> list[tuple[int, Case, RunResult]]:
     found = []
     for index, run in enumerate(runs):
         result = run.shown_result

@@ -96,7 +96,7 @@ class GradesState:
             return None
         return self._step_of_call.get(about.call)
 
-    def made_elsewhere(self, pairing: CallPairing) -> str:
+    def other_step_text(self, pairing: CallPairing) -> str:
         """Return the step of a call ("in step 2") if another step expects the call, otherwise ""."""
         if not self.case.steps or pairing.call is None or pairing.expected_call is None:
             return ""
@@ -119,7 +119,7 @@ class GradesState:
             repeat = f" #{self.result.repeat + 1}"
         return f"{one_line(self.result.case_name)} {GLYPHS.dot} {one_line(self.result.model)}{repeat}"
 
-    def look_as(self, other: GradesState) -> None:
+    def copy_view(self, other: GradesState) -> None:
         """Copy the selected grader and the level of detail."""
         # Other graders may have graded the other run.
         names = [grade.grader for grade in self.grades]

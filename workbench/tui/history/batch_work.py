@@ -355,7 +355,7 @@ class BatchWork:
         if not graded:
             self._say(screen, f"Nothing was graded: {_first_of(damaged)}", "error", GLYPHS.error)
             return
-        screen.state.look_at_grading(batch.number, screen.state.regraded.get(batch.number, 0) + 1)
+        screen.state.select_grading(batch.number, screen.state.regraded.get(batch.number, 0) + 1)
         self.read_again()
         text = _regraded_text(plan, graded)
         if damaged:

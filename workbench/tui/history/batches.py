@@ -49,7 +49,7 @@ from workbench.tui.kit.actions import key_for, unless_read_only
 from workbench.tui.kit.rows import MarkedState
 
 if TYPE_CHECKING:
-    from workbench.tui.run_book.stored_batches import ReadBatches
+    from workbench.tui.run_book.stored_batches import LoadedBatches
 
 OLDER_ROWS = 100
 """Older batches are read when the cursor is at most this many rows above the last row."""
@@ -76,7 +76,7 @@ class HistoryList(MarkedState[BatchRow]):
         self.older = 0
         """The number of unread older batches."""
         self._older_forks = 0
-        self.going: frozenset[int] = frozenset()
+        self.active: frozenset[int] = frozenset()
         """The numbers of batches with active runs, here or in another process."""
         self._laid: tuple[object, list[BatchRow], Laid[BatchFacts]] | None = None
         """The measured columns, with the state and rows used to measure them."""
@@ -98,7 +98,7 @@ class HistoryList(MarkedState[BatchRow]):
     def laid(self) -> Laid[BatchFacts]:
         """The rows in columns. Columns are measured again when the rows change."""
         # The key holds the `id` of the rows. Keeping the rows alive ensures that no new list has the same `id`.
-        shown = id(self.rows), self.going, tuple(self._chosen.items()), tuple(self._gradings)
+        shown = id(self.rows), self.active, tuple(self._chosen.items()), tuple(self._gradings)
         if self._laid is None or self._laid[0] != shown:
             measured = list(map(self.facts, self.rows[:MEASURED_ROWS]))
             self._laid = shown, self.rows, Laid(batch_table(measured, marks=True))
@@ -112,17 +112,17 @@ class HistoryList(MarkedState[BatchRow]):
     def facts(self, batch: BatchRow) -> BatchFacts:
         """Return the displayed facts of a batch."""
         marked, regraded = batch.number in self.marked, self.regraded.get(batch.number, 0)
-        return BatchFacts(batch, self.parts(batch), self.is_going(batch), regraded, self.grading(batch), marked)
+        return BatchFacts(batch, self.parts(batch), self.is_active(batch), regraded, self.grading(batch), marked)
 
-    def is_going(self, batch: BatchRow) -> bool:
+    def is_active(self, batch: BatchRow) -> bool:
         """Return whether runs of a batch are active."""
-        return batch.number in self.going
+        return batch.number in self.active
 
     def at(self, number: int) -> BatchRow | None:
         """Return the batch with a number, `None` if it is unread."""
         return next((batch for batch in self.batches if batch.number == number), None)
 
-    def take(self, read: ReadBatches) -> None:
+    def take(self, read: LoadedBatches) -> None:
         """Replace the batches by newly read batches. The cursor stays on its batch or on the newest one."""
         # At the top of the list, the cursor follows new batches.
         newest = not self.cursor
@@ -131,7 +131,7 @@ class HistoryList(MarkedState[BatchRow]):
             if times == self.regraded.get(number):
                 unchanged.add(number)
         self.is_read, self.problem = True, None
-        self.batches, self.regraded, self.going = read.batches, read.regraded, read.going
+        self.batches, self.regraded, self.active = read.batches, read.regraded, read.active
         self.older, self._older_forks = read.older, read.older_forks
         self._trends_of.clear()
         # If a batch was regraded since, its grades are read again.
@@ -148,7 +148,7 @@ class HistoryList(MarkedState[BatchRow]):
         """Replace some batches by newer versions, and set the batches with active runs."""
         # `rows` may be filtered, so both lists are renewed. The next complete reading adds new batches.
         fresh = {batch.number: batch for batch in batches}
-        self.going = going
+        self.active = going
         self.batches = tuple(fresh.get(batch.number, batch) for batch in self.batches)
         self.rows = [fresh.get(batch.number, batch) for batch in self.rows]
         if self._trends is not None:
@@ -161,7 +161,7 @@ class HistoryList(MarkedState[BatchRow]):
         self.is_read, self.problem = True, problem
 
     @property
-    def wants_older(self) -> bool:
+    def needs_older(self) -> bool:
         """Whether older batches are needed: the cursor is near them, or a filter must search them."""
         return self.older > 0 and bool(self.filter or self.cursor + OLDER_ROWS >= len(self.rows))
 
@@ -180,7 +180,7 @@ class HistoryList(MarkedState[BatchRow]):
             refused["history.forks"] = "there are no forks here"
         if batch.damage is not None:
             return refused | _refused(_READING, f"it is damaged: {batch.damage}")
-        if self.is_going(batch):
+        if self.is_active(batch):
             busy = "its runs are under way: wait for them, or stop them where they were started"
             refused |= _refused(("resume", "regrade", "delete"), busy)
         elif batch.kind == "fork":
@@ -198,11 +198,11 @@ class HistoryList(MarkedState[BatchRow]):
             refused["history.grading"] = f"it was graded only when it ran{anew}"
         return refused
 
-    def wants_gradings(self, batch: BatchRow) -> bool:
+    def needs_gradings(self, batch: BatchRow) -> bool:
         """Return whether a batch has unread regrades."""
         return batch.damage is None and batch.number in self.regraded and batch.number not in self._gradings
 
-    def take_gradings(self, number: int, read: Sequence[tuple[Regrade, tuple[BatchPart, ...]]]) -> None:
+    def set_gradings(self, number: int, read: Sequence[tuple[Regrade, tuple[BatchPart, ...]]]) -> None:
         """Set the regrades of a batch, with the counts of their grades."""
         if self.at(number) is not None:
             self._gradings[number] = tuple(read)
@@ -233,7 +233,7 @@ class HistoryList(MarkedState[BatchRow]):
         self._chosen[batch.number] = (self._chosen.get(batch.number, 0) + 1) % (len(known) + 1)
         return True
 
-    def look_at_grading(self, number: int, which: int) -> None:
+    def select_grading(self, number: int, which: int) -> None:
         """Select a regrade of a batch by number (from 1), even before the regrade is read."""
         self._chosen[number] = which
 
@@ -258,11 +258,11 @@ class HistoryList(MarkedState[BatchRow]):
             known = self._trends.get((part.suite.key, part.model), ())
         return [rate for number, rate in known if number <= batch.number][-MAX_TREND:]
 
-    def wants_trends(self, batch: BatchRow) -> bool:
+    def needs_trends(self, batch: BatchRow) -> bool:
         """Return whether the trends of a batch still need a query."""
         return self.older > 0 and batch.damage is None and batch.number not in self._trends_of
 
-    def take_trends(self, number: int, trends: Mapping[TrendKey, Sequence[tuple[int, float]]]) -> None:
+    def set_trends(self, number: int, trends: Mapping[TrendKey, Sequence[tuple[int, float]]]) -> None:
         """Set the queried trends of a batch."""
         self._trends_of[number] = trends
 
@@ -334,7 +334,7 @@ def _detail(state: HistoryList, batch: BatchRow, width: int) -> Iterator[list[Li
         return
     yield _suites_and_models(state, batch, width)
     yield _gradings(state, batch, width)
-    yield _made_with(batch, width)
+    yield _environment_lines(batch, width)
 
 
 def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
@@ -362,7 +362,7 @@ def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     if apart:
         lines += paragraph(f"Also {', '.join(apart)}.", width, "muted")
     resume = unless_read_only("c runs exactly these") if batch.kind == "runs" else ""
-    going = state.is_going(batch)
+    going = state.is_active(batch)
     if missing := missing_text(batch, going=going, ways_on=[resume]):
         lines += paragraph(_sentence(missing), width, "running" if going else "warned")
     if kind := kind_text(batch):
@@ -375,7 +375,6 @@ def _sentence(text: str) -> str:
 
 
 def _grading_notes(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, Role]]:
-    """Yield a note on which grades the counts are based on, if the batch was regraded."""
     shown = state.grading(batch)
     if shown is not None:
         yield f"as regraded {local_time(shown.graded_at)} (grading {shown.number})", "accent"
@@ -445,7 +444,7 @@ def _gradings(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     return [*lines, *paragraph("o shows the other grades, above and on the screen that Enter opens.", width, "muted")]
 
 
-def _made_with(batch: BatchRow, width: int) -> list[Line]:
+def _environment_lines(batch: BatchRow, width: int) -> list[Line]:
     lines: list[Line] = [EMPTY, heading("Run with")]
     for text in made_with(batch):
         lines += wrap_line((Span(f"   {text}"),), width, hang=5)

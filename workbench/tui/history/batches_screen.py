@@ -15,7 +15,7 @@ from workbench.show.views.batch_list import called
 from workbench.tui.history.batches import HistoryList, detail_lines, list_message
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import MarkingScreen
-from workbench.tui.run_book.stored_batches import read_batches, read_going, read_gradings, read_trends
+from workbench.tui.run_book.stored_batches import read_active, read_batches, read_gradings, read_trends
 from workbench.tui.runs.status_line import progress_ends
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FIRST_BATCHES = 500
 """The number of newest batches to read at first. The number doubles whenever older batches are needed."""
 
-GOING_S = 1.0
+RELOAD_INTERVAL_S = 1.0
 """The minimum time in seconds between two updates of batches with active runs."""
 
 
@@ -82,27 +82,27 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
             self.announce(str(error), "error", GLYPHS.error)
         else:
             self.state.take(read)
-            self._want_older()
+            self._read_older()
         self._read_at_s = self._loop_s()
         self._show_read()
-        self._want_gradings()
+        self._read_needed_gradings()
 
     def update_times(self) -> None:
         self._show_bars()
 
     def update_runs(self, cases: set[CaseKey], batches: bool) -> None:
-        if batches or (self.state.going and self.is_covered):
+        if batches or (self.state.active and self.is_covered):
             self.read_soon()
-        elif self.state.going and not self._reading and self._loop_s() - self._read_at_s >= GOING_S:
+        elif self.state.active and not self._reading and self._loop_s() - self._read_at_s >= RELOAD_INTERVAL_S:
             self._reading = True
-            self.run_worker(self._read_going(), group="history")
+            self.run_worker(self._read_active(), group="history")
         if not self.is_covered:
             self._show_bars()
 
-    async def _read_going(self) -> None:
+    async def _read_active(self) -> None:
         assert self._file is not None
         try:
-            self.state.renew(*await asyncio.to_thread(read_going, self._file, self.state.going))
+            self.state.renew(*await asyncio.to_thread(read_active, self._file, self.state.active))
         except HistoryError as error:
             self.announce(str(error), "error", GLYPHS.error)
             self._wanted = True
@@ -124,38 +124,38 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     def _loop_s() -> float:
         return asyncio.get_running_loop().time()
 
-    def _want_older(self) -> None:
-        if self.state.wants_older and self.state.problem is None:
+    def _read_older(self) -> None:
+        if self.state.needs_older and self.state.problem is None:
             self._most = max(self._most, 2 * len(self.state.batches))
             self.read_soon()
 
     async def _read_trends(self, batch: BatchRow) -> None:
         assert self._file is not None
         try:
-            self.state.take_trends(batch.number, await asyncio.to_thread(read_trends, self._file, batch))
+            self.state.set_trends(batch.number, await asyncio.to_thread(read_trends, self._file, batch))
         except HistoryError as error:
             self.announce(str(error), "error", GLYPHS.error)
             # Empty trends keep a failing query from running again at every movement of the cursor.
-            self.state.take_trends(batch.number, {})
+            self.state.set_trends(batch.number, {})
         self._show_read()
 
-    def _want_gradings(self) -> None:
+    def _read_needed_gradings(self) -> None:
         batch = self.state.selected
-        if batch is not None and self.state.wants_trends(batch):
+        if batch is not None and self.state.needs_trends(batch):
             # The work is exclusive, because only the batch under the cursor needs its trends.
             self.run_worker(self._read_trends(batch), group="trends", exclusive=True)
-        if batch is not None and self.state.wants_gradings(batch):
+        if batch is not None and self.state.needs_gradings(batch):
             self.run_worker(self._read_gradings(batch), group="gradings", exclusive=True)
 
     async def _read_gradings(self, batch: BatchRow) -> None:
         assert self._file is not None
         try:
-            self.state.take_gradings(batch.number, await asyncio.to_thread(read_gradings, self._file, batch.number))
+            self.state.set_gradings(batch.number, await asyncio.to_thread(read_gradings, self._file, batch.number))
         except HistoryError as error:
             self.announce(str(error), "error", GLYPHS.error)
             if isinstance(error, DamagedError):
                 # The empty result keeps the grades from being requested again.
-                self.state.take_gradings(batch.number, ())
+                self.state.set_gradings(batch.number, ())
                 self.read_soon()
         self._show_read()
 
@@ -196,9 +196,9 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     def _show_state(self, *, moved: bool = True) -> None:
         super()._show_state(moved=moved)
         if moved:
-            self._want_gradings()
+            self._read_needed_gradings()
             if self._file is not None and not self._reading:
-                self._want_older()
+                self._read_older()
 
     @action("enter", "Show the results of the batch", label="open")
     def do_open(self) -> None:

@@ -40,7 +40,7 @@ from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import ListScreen
 from workbench.tui.kit.rows import FoldingState
 from workbench.tui.kit.stage import in_background
-from workbench.tui.run_book.stored_batches import ReadBatch, opened, read_two
+from workbench.tui.run_book.stored_batches import LoadedBatch, opened, read_two
 
 if TYPE_CHECKING:
     from workbench.grading.run_summary import RunSummary
@@ -65,7 +65,7 @@ class Side(NamedTuple):
 class DiffList(FoldingState[DiffRow]):
     """The changes between two batches as rows, grouped by kind."""
 
-    def __init__(self, before: ReadBatch, after: ReadBatch, history: str, notes: Sequence[str] = ()) -> None:
+    def __init__(self, before: LoadedBatch, after: LoadedBatch, history: str, notes: Sequence[str] = ()) -> None:
         """Compare two batches.
 
         `history` is the option for the history file in a printed command. `notes` are more sentences on differences
@@ -138,7 +138,7 @@ class DiffList(FoldingState[DiffRow]):
         return f"{text} {change.sentence}"
 
 
-def _name_of(side: ReadBatch) -> str:
+def _name_of(side: LoadedBatch) -> str:
     return f"{called(side.batch)}{by_grading(side.grading)}"
 
 
@@ -155,7 +155,7 @@ def _unfinished(runs: Sequence[RunRow]) -> Collection[CellKey]:
     return {(run.suite.key, run.case_id, run.model) for run in runs if run.figures is None}
 
 
-def _side(read: ReadBatch, side: CaseSide | None, case_id: str) -> Side | None:
+def _side(read: LoadedBatch, side: CaseSide | None, case_id: str) -> Side | None:
     if side is None:
         return None
     case = side.suite, case_id, side.model
@@ -187,7 +187,7 @@ def row_line(state: DiffList, row: DiffRow, width: int) -> Line:
         ends: Line = (Span(f"{count} ", TONES[row.kind]),)
         return spread((Span(f"{fold} "), Span(row.kind, "strong")), ends, width)
     change = row.change
-    right: Line = (*_short(change), Span(" "))
+    right: Line = (*_both_sides(change), Span(" "))
     title = change_title(state, change)
     room = width - 4 - cells(right) - 1
     model = ""
@@ -198,8 +198,7 @@ def row_line(state: DiffList, row: DiffRow, width: int) -> Line:
     return spread((Span("    "), Span(name), Span(model, "muted")), right, width)
 
 
-def _short(change: CaseChange) -> Line:
-    """Return both sides of a change in signs and numbers."""
+def _both_sides(change: CaseChange) -> Line:
     if change.kind == "slower" and change.before is not None and change.after is not None:
         was, is_now = change.before.latency_ms or 0.0, change.after.latency_ms or 0.0
         return (Span(f"{duration_text(was)} {GLYPHS.call} ", "muted"), Span(duration_text(is_now), "warned"))

@@ -29,7 +29,7 @@ _SHOWN_S = 120.0
 """The time in seconds after which an unused connection to a batch's process is closed. Reading a batch may take
 long."""
 
-NOT_KEPT = "this session keeps no history: it was started with --no-history"
+NO_HISTORY = "this session keeps no history: it was started with --no-history"
 
 
 def show_stored(
@@ -66,7 +66,7 @@ def file_of(app: Workbench) -> Path:
     Raises HistoryError in a session without a history."""
     file = app.services.history
     if file is None:
-        raise HistoryError(NOT_KEPT)
+        raise HistoryError(NO_HISTORY)
     return file
 
 
@@ -75,27 +75,27 @@ async def batch_screen(app: Workbench, batch: BatchRow, grading: Regrade | None,
 
     `place` names the batch in titles. A batch that another process still runs is followed."""
     from workbench.tui.comparison.batch_screen import ComparedBatchScreen
-    from workbench.tui.comparison.sources import StoredRuns, of_batch
+    from workbench.tui.comparison.sources import StoredRuns, batch_source
     from workbench.tui.comparison.state import CompareState
     from workbench.tui.run_book.stored_batches import read_cases
 
     file = file_of(app)
     watched = None
     if batch.ended_at is None:
-        watched = await in_background(partial(_watched, app, file, batch.number))
+        watched = await in_background(partial(_observed_batch, app, file, batch.number))
     if watched is not None:
         asyncio.get_running_loop().call_later(_SHOWN_S, watched.close_unless_begun)
 
     def read(words: str, is_wanted: Callable[[], bool] = lambda: True) -> StoredRuns:
         cases = read_cases(file, batch.number, grading.id if grading else None, words, is_wanted)
-        return of_batch(file, cases, watched)
+        return batch_source(file, cases, watched)
 
     # Reading thousands of runs takes too long for the event loop.
     state = await in_background(lambda: CompareState(read("")))
     return ComparedBatchScreen(app, state, place, read=read, watched=watched)
 
 
-def _watched(app: Workbench, file: Path, number: int) -> WatchedBatch | None:
+def _observed_batch(app: Workbench, file: Path, number: int) -> WatchedBatch | None:
     """Return the connection to the process of an unattended batch, or `None` without such a process.
 
     Blocks. Raises HistoryError if the process does not answer."""
@@ -114,27 +114,26 @@ def _watched(app: Workbench, file: Path, number: int) -> WatchedBatch | None:
         return None
 
     try:
-        return WatchedBatch(BatchView(known), app.services.over_main, again)
+        return WatchedBatch(BatchView(known), app.services.update_grades_above_main, again)
     except ConnectionEndedError:
         return None  # the process ended after the check above
     except AttachError as error:
         raise HistoryError(str(error)) from error
 
 
-def look_on(app: Workbench, number: int) -> None:
+def observe_batch(app: Workbench, number: int) -> None:
     """Show the cases of a stored batch by model, even while another process runs the batch."""
 
     async def made() -> ComparedBatchScreen:
-        from workbench.tui.run_book.stored_batches import read_going
+        from workbench.tui.run_book.stored_batches import read_active
 
-        (batch,), _ = await in_background(partial(read_going, file_of(app), (number,)))
+        (batch,), _ = await in_background(partial(read_active, file_of(app), (number,)))
         return await batch_screen(app, batch, None, f"batch {called(batch)}")
 
     show_stored(app, None, made)
 
 
 async def _timeline_screen(app: Workbench, key: str, case_id: str, case_name: str) -> TimelineScreen:
-    """Read the stored runs of a case, and return the screen of the runs over time."""
     from workbench.tui.history.timeline import Timeline, TimelineScreen
     from workbench.tui.run_book.stored_batches import read_case
 

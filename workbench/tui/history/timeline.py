@@ -72,7 +72,7 @@ class Timeline(MarkedState[RunRow]):
         self.regraded = len({run.batch for run in runs if run.batch in regraded})
         """The number of regraded batches."""
         self._names = names
-        self.name_cells = min(max((cell_len(self.called(run)) for run in runs), default=0), NAME_CELLS)
+        self.name_cells = min(max((cell_len(self.batch_label(run)) for run in runs), default=0), NAME_CELLS)
         self._repeated = {run.batch for run in runs if run.repeat}
         self._changed = set()
         # The list begins with the newest run. The second run of a pair is the earlier one.
@@ -81,14 +81,14 @@ class Timeline(MarkedState[RunRow]):
                 self._changed.add(run.id)
         self._rebuild()
 
-    def called(self, run: RunRow) -> str:
+    def batch_label(self, run: RunRow) -> str:
         """Return the number of a run's batch with its name, if any."""
         name = self._names.get(run.batch)
         if name:
             return f"#{run.batch} {one_line(name)}"
         return f"#{run.batch}"
 
-    def which(self, run: RunRow) -> str:
+    def model_label(self, run: RunRow) -> str:
         """Return the model of a run. If the batch repeated the case, add the number of the repeat (from 1)."""
         label = model_label(run.model)
         if run.batch in self._repeated:
@@ -128,7 +128,7 @@ class Timeline(MarkedState[RunRow]):
 
     def _text_of(self, run: RunRow) -> str:
         status = run.figures.status if run.figures is not None else "missing"
-        return f"{self.called(run)} {_when(run)} {run.model} {model_label(run.model)} {status}"
+        return f"{self.batch_label(run)} {_when(run)} {run.model} {model_label(run.model)} {status}"
 
 
 def row_line(state: Timeline, run: RunRow, width: int) -> Line:
@@ -141,17 +141,17 @@ def row_line(state: Timeline, run: RunRow, width: int) -> Line:
     left: Line = (
         Span(mark, "accent"),
         Span(at, "muted"),
-        Span(f"{padded(state.called(run), state.name_cells)}  ", role),
-        Span(state.which(run), role),
+        Span(f"{padded(state.batch_label(run), state.name_cells)}  ", role),
+        Span(state.model_label(run), role),
     )
     if run.is_fork:
         left = (*left, Span(f"  {GLYPHS.fork} fork", "muted"))
     if state.changed(run):
         left = (*left, Span("  suite changed", "accent"))
-    return spread(left, _came_to(run, timed=width >= TIMED_CELLS), width)
+    return spread(left, _result_line(run, timed=width >= TIMED_CELLS), width)
 
 
-def _came_to(run: RunRow, *, timed: bool) -> Line:
+def _result_line(run: RunRow, *, timed: bool) -> Line:
     figures = run.figures
     if figures is None:
         return (Span(f"{GLYPHS.missing} missing ", "warned"),)
@@ -208,7 +208,7 @@ def detail_lines(state: Timeline, run: RunRow, width: int) -> list[Line]:
 
 def _detail(state: Timeline, run: RunRow, width: int) -> Iterator[Line]:
     right: Line = (Span(f"{_when(run)} ", "muted"),)
-    yield spread((Span(f" {state.called(run)}", "strong"), Span(f"  {state.which(run)}")), right, width)
+    yield spread((Span(f" {state.batch_label(run)}", "strong"), Span(f"  {state.model_label(run)}")), right, width)
     figures = run.figures
     if figures is None:
         resumes = unless_read_only(", and c there resumes it")
@@ -250,10 +250,10 @@ def timeline_text(state: Timeline) -> str:
 
 
 def _cells(state: Timeline, run: RunRow) -> list[str]:
-    which = state.which(run)
+    which = state.model_label(run)
     if run.is_fork:
         which += " (fork)"
-    named = [_when(run), state.called(run), which]
+    named = [_when(run), state.batch_label(run), which]
     if run.figures is None:
         return [*named, "missing", "", ""]
     return [*named, run.figures.status, score_text(run.figures.score, ""), limited_time(run.figures)]
@@ -302,7 +302,7 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
         self._show_runs([earlier, later])
 
     def _show_runs(self, runs: Sequence[RunRow]) -> None:
-        wanted = [(f"batch {self.state.called(run)}", run, None) for run in runs]
+        wanted = [(f"batch {self.state.batch_label(run)}", run, None) for run in runs]
         self.stage.screens.show_runs(self, wanted)
 
     @action("y", "Copy it as Markdown", label="copy")

@@ -75,20 +75,22 @@ def _expect(now: MainSituation) -> str | None:
     return now.why_not_expectable
 
 
-_anywhere = while_held(HOLD_PLACES, "")
+_needs_hold = while_held(HOLD_PLACES, "")
 _answer = while_held(
     ("call", "question", "user"), "a call can be answered before it is made, and a server while it asks", to_call=True
 )
 _skip = while_held(
     ("call", "question"), "a call can be skipped before it is made, and a server refused while it asks", to_call=True
 )
-_again = while_held(("call", "result", "user"), "a round can be asked again before one of its calls, or after a result")
+_needs_round = while_held(
+    ("call", "result", "user"), "a round can be asked again before one of its calls, or after a result"
+)
 
 
 def _back(now: MainSituation) -> str | None:
     if now.first_hold:
         return "this is the first place where the run was held"
-    return _anywhere(now)
+    return _needs_hold(now)
 
 
 def _error(now: MainSituation) -> str | None:
@@ -170,7 +172,7 @@ class StepActions(MainActions):
         name="step.round",
         where="run",
         label="round",
-        needs=_anywhere,
+        needs=_needs_hold,
         changes=True,
     )
     def next_round(self) -> None:
@@ -263,7 +265,7 @@ class StepActions(MainActions):
         name="step.again",
         where="run",
         label="retry",
-        needs=_again,
+        needs=_needs_round,
         changes=True,
     )
     def ask_again(self) -> None:
@@ -327,7 +329,7 @@ class StepActions(MainActions):
 
     def _take(self, *, mock: bool) -> None:
         try:
-            taken, name = self._taken(mock=mock)
+            taken, name = self._add_to_case(mock=mock)
         except (ValueError, SpliceError, IndexError) as error:
             self.app.announce(f"Nothing was changed: {error}", "warned", GLYPHS.warned)
             return
@@ -338,7 +340,7 @@ class StepActions(MainActions):
             text = f"{taken.summary}, in {name}; {key_for('edit.undo')} undoes it, {key_for('save')} saves{moved}"
             self.app.announce(text, "passed", GLYPHS.passed)
 
-    def _taken(self, *, mock: bool) -> tuple[Addition | None, str]:
+    def _add_to_case(self, *, mock: bool) -> tuple[Addition | None, str]:
         """Add a mock or an expectation of the selected call to its case.
 
         Returns the addition (`None` if the case already has it) and the name of the case.
@@ -376,9 +378,8 @@ class StepActions(MainActions):
         return taken, one_line(outline.name)
 
     def _show_held(self) -> None:
-        """Show the line of the hold, and follow the run from there."""
-        if "run" not in self.app.main.panes_in_sight:
-            self.app.main.bring("run")
+        if "run" not in self.app.main.visible_panes:
+            self.app.main.show_pane("run")
         self.app.main.run_pane.follow_run()
 
     @action(
@@ -411,7 +412,7 @@ class StepActions(MainActions):
         name="step.say",
         where="run",
         label="say",
-        needs=_anywhere,
+        needs=_needs_hold,
         changes=True,
         words="inject",
     )
@@ -432,7 +433,6 @@ class StepActions(MainActions):
         self.app.main.run_pane.type_in(held)
 
     def _edit_held(self, run: RunRecord) -> None:
-        """Edit the arguments of the held call, its result if the call is done, or the message of the user."""
         kinds: dict[str, HeldKind] = {"call": "arguments", "user": "said"}
         if run.paused is not None:
             self._type_in(kinds.get(run.paused.at, "result"))
@@ -444,7 +444,6 @@ class StepActions(MainActions):
             typed.take(text if typed.text.endswith("\n") else text.removesuffix("\n"))
 
     async def _keep_typed(self, editor: HeldEditor) -> None:
-        """Send the typed text to the run. If that fails, announce why and keep the text."""
         from workbench.tui.holds.held_editor import in_words
 
         # A second key press must not send the text twice.
@@ -454,7 +453,7 @@ class StepActions(MainActions):
         wrong = [problem for problem in held.problems(text) if problem.severity == "error"]
         # The most important reason comes first: the run is gone, the text has an error, nothing was changed, the run
         # refuses.
-        why_not = held.why_gone
+        why_not = held.why_not_sendable
         if why_not is None and wrong:
             why_not = in_words(wrong[0]).message
             editor.go_to_problem()
@@ -463,8 +462,8 @@ class StepActions(MainActions):
             self.app.announce("Nothing was changed")
             return
         elif why_not is None:
-            hold = held.meant_for
-            assert hold is not None, "`why_gone` is given for a text without a hold"
+            hold = held.target_hold
+            assert hold is not None, "`why_not_sendable` is given for a text without a hold"
             editor.is_sending = True
             try:
                 why_not = await self.app.services.runner.apply_command(

@@ -16,8 +16,8 @@ from workbench.show.spans import EMPTY, Line, Role, Span, wrap
 from workbench.show.visible import model_label, one_line
 from workbench.suite.settings import all_model_names
 from workbench.tui.kit.dialogs import ChoiceList, Dialog, Option, TextView, keys_line
+from workbench.tui.kit.edited_text import MAX_LINE_CHARS, MAX_SHOWN_LINES
 from workbench.tui.kit.text_editor import TextEditor
-from workbench.tui.kit.typed_text import MAX_LINE_CHARS, MAX_SHOWN_LINES
 from workbench.tui.models.choices import model_choices
 from workbench.tui.run_book.forks import place_text
 from workbench.tui.runs.fork_draft import ForkDraft, ForkKey, TextName, fork_draft
@@ -35,7 +35,7 @@ _MAX_SHOWN_CHARS = 200
 _MIN_ROWS = 2
 """The minimum height of the editor."""
 
-_AROUND = 6
+_OTHER_ROWS = 6
 """The rows around the texts: the frame, the title, the keys, and the margin."""
 
 
@@ -97,8 +97,8 @@ class ForkScreen(Dialog[bool]):
             of_model.append(f"{draft.model + 1} of {len(draft.models)}")
         if not draft.model:
             of_model.append("the run's own")
-        detail = _joined(*of_model, choice.detail)
-        short = _joined(*of_model, choice.short)
+        detail = _join_parts(*of_model, choice.detail)
+        short = _join_parts(*of_model, choice.short)
         options = [Option("Fork"), Option(f"model   {model_label(choice.name)}", detail, short)]
         options += [Option(f"{name}  {self._shown(name)}") for name in self._texts]
         if "result" in self._texts:
@@ -195,7 +195,6 @@ class ForkScreen(Dialog[bool]):
         self.set_focus(self._choices)
 
     def _turn(self, title: str) -> None:
-        """Show the editor while the user types, otherwise the rows."""
         typing = self._typing is not None
         self._editor.display = typing
         self._choices.display = not typing
@@ -209,14 +208,14 @@ class ForkScreen(Dialog[bool]):
 
     def _fit(self) -> None:
         rows = max(self._editor.line_count(), _MIN_ROWS)
-        self._editor.styles.height = max(min(rows, self.app.size.height - _AROUND), _MIN_ROWS)
+        self._editor.styles.height = max(min(rows, self.app.size.height - _OTHER_ROWS), _MIN_ROWS)
 
     @on(TextEditor.Copied)
     def _copied(self, event: TextEditor.Copied) -> None:
         self._stage.copy(event.text, event.what, self._announce)
 
 
-def _joined(*parts: str) -> str:
+def _join_parts(*parts: str) -> str:
     return f" {GLYPHS.dot} ".join(filter(None, parts))
 
 
@@ -276,7 +275,7 @@ class Forker:
         forks = [index for index, run in enumerate(self._selection.runs) if run.origin is draft.run]
         # The user may have selected another case meanwhile. Then there are no forks.
         if forks:
-            self._stage.main.bring("run")
+            self._stage.main.show_pane("run")
             self._selection.choose_run(forks[-1])
         self._stage.announce(f"Forked from {place_text(draft.fork)}; earlier steps are replayed", "text", GLYPHS.fork)
 

@@ -36,10 +36,10 @@ from workbench.tools.questions import problem_of_reply, question_of
 from workbench.trajectory.events import JsonValue, ServerAsked, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord
 from workbench.tui.kit.actions import ERROR_KINDS, HeldKind
+from workbench.tui.kit.edited_text import MAX_LINE_CHARS, MAX_SHOWN_LINES, Place, marks
 from workbench.tui.kit.strips import Bar
 from workbench.tui.kit.suggestions import ProblemList
 from workbench.tui.kit.text_editor import TextEditor
-from workbench.tui.kit.typed_text import MAX_LINE_CHARS, MAX_SHOWN_LINES, Place, marks
 from workbench.tui.run_book.record import RunRecord
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class HeldText:
         return self.run.run_id, self.kind
 
     @property
-    def meant_for(self) -> int | None:
+    def target_hold(self) -> int | None:
         """The number of the hold where the text can be sent: that of the call, or the current hold for a message."""
         if self.hold is not None:
             return self.hold
@@ -174,20 +174,20 @@ class HeldText:
         return None
 
     @property
-    def why_gone(self) -> str | None:
+    def why_not_sendable(self) -> str | None:
         """Why the text can no longer be sent, `None` if it still can."""
         if self.run.result is not None:
             return "the run has finished"
         if not self.run.held:
             return "the run has continued"
-        if self.meant_for == self.run.hold:
+        if self.target_hold == self.run.hold:
             return None
         return "the run has moved on to another stop"
 
     @property
-    def gone_problems(self) -> tuple[Problem, ...]:
+    def unsendable_problems(self) -> tuple[Problem, ...]:
         """The problem of a text that can no longer be sent. The problem explains how to keep the text."""
-        text = f"{self.why_gone}: this was not sent, and stays here until Esc; F7 selects it, Ctrl+C copies it"
+        text = f"{self.why_not_sendable}: this was not sent, and stays here until Esc; F7 selects it, Ctrl+C copies it"
         return (_problem(None, text),)
 
     def problems(self, text: str) -> tuple[Problem, ...]:
@@ -292,9 +292,9 @@ def text_for(run: RunRecord, kind: HeldKind) -> HeldText:
     if run.trajectory.start is not None:
         tool = next((tool for tool in run.trajectory.start.tools if tool.name == call.tool), None)
     if kind == "arguments":
-        return HeldText(kind, run, _written(call), False, call, tool, run.hold)
+        return HeldText(kind, run, _arguments_text(call), False, call, tool, run.hold)
     if kind == "reply" and run.paused is not None and (asked := run.paused.asked) is not None:
-        return HeldText(kind, run, _reply_begun(asked), False, call, tool, run.hold, asked)
+        return HeldText(kind, run, _initial_reply(asked), False, call, tool, run.hold, asked)
     if kind == "result" and call.result is not None:
         return HeldText(kind, run, call.result.content, call.result.is_error, call, tool, run.hold)
     return HeldText("answer", run, "", False, call, tool, run.hold)
@@ -309,15 +309,13 @@ def _held_call(run: RunRecord) -> CallRecord | None:
     return None
 
 
-def _written(call: CallRecord) -> str:
-    """Return the arguments of a call as JSON. If the model's text is invalid JSON, return the text."""
+def _arguments_text(call: CallRecord) -> str:
     if call.edited is None and call.call.problem is not None:
         return call.call.raw or ""
     return json_text(dict(call.sent.arguments), indent=2)
 
 
-def _reply_begun(asked: ServerAsked) -> str:
-    """Return the initial text of a reply: the reply of the case, or else the default values of the form."""
+def _initial_reply(asked: ServerAsked) -> str:
     if asked.kind == "sampling":
         return asked.text or ""
     content = dict(asked.content or {})
@@ -418,7 +416,7 @@ class HeldEditor(Vertical):
 
     def follow(self) -> None:
         """Show whether the text can still be sent. Called after events of the run."""
-        if self.is_mounted and self.held.why_gone != self._gone:
+        if self.is_mounted and self.held.why_not_sendable != self._gone:
             self._say()
 
     def undo(self, *, again: bool = False) -> None:
@@ -462,15 +460,15 @@ class HeldEditor(Vertical):
             self.refused = ""
 
     def _say(self) -> None:
-        self._gone = self.held.why_gone
-        problems = self.held.gone_problems
+        self._gone = self.held.why_not_sendable
+        problems = self.held.unsendable_problems
         if self._gone is None:
             problems = self.held.problems(self.text)
         # A problem without a line would mark the first line.
         on_lines = [each for each in problems if each.line]
         self.editor.mark(marks(on_lines, 1, self.editor.line_count()), 1)
         self.query_one(ProblemList).show(list(map(in_words, problems)))
-        self.query_one("#held-title", Bar).say(self._title)
+        self.query_one("#held-title", Bar).set_line(self._title)
         self.fit()
 
     def _title(self, width: int) -> Line:

@@ -41,17 +41,17 @@ class HeldNotices:
         self._announced: dict[str, Paused] = {}
         """The last announced or displayed hold of each run, by run id."""
 
-    def look(self) -> None:
+    def show_pending(self) -> None:
         """Announce newly held runs that are not visible."""
         held = self._book.held_runs
         if not held and not self._announced and not self._goes_to_first:
             return
         if not self._stage.shows_main:
-            # A notice would not be visible now. The main screen calls `look` again when it is shown.
+            # A notice would not be visible now. The main screen calls `show_pending` again when it is shown.
             return
         if self._goes_to_first:
             self._go_to_first(held)
-        shown = self._selection.run if "run" in self._panes.panes_in_sight else None
+        shown = self._selection.run if "run" in self._panes.visible_panes else None
         unseen = []
         for run in held:
             # Each hold has its own event. The identity of the event shows whether the hold was announced.
@@ -68,7 +68,7 @@ class HeldNotices:
         if held:
             self._goes_to_first = False
             go_to_run(self._selection, self._panes, self._stage, held[0])
-        elif self._book.endings and not self._book.under_way():
+        elif self._book.endings and not self._book.active_runs():
             self._goes_to_first = False
             self._stage.announce("No run was held: no breakpoint was reached", "warned", GLYPHS.warned)
 

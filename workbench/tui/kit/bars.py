@@ -14,7 +14,7 @@ from workbench.show.visible import one_line
 from workbench.tui.kit.actions import PANE_TITLES, PANES, Action, Keymap, Pane, key_name
 from workbench.tui.kit.strips import Bar, keymap_of, palette_of, strip_of
 
-NOTICE_ROWS = 3
+MAX_NOTICE_ROWS = 3
 """The maximum number of rows of a notice. On a low screen, the maximum is a third of the height."""
 
 
@@ -28,7 +28,7 @@ class PaneTitle(Bar):
             super().__init__()
             self.pane = pane
 
-    class RightChosen(Message):
+    class RightEndClicked(Message):
         """Posted when the right end of the title, such as a status, is clicked."""
 
         def __init__(self, pane: Pane) -> None:
@@ -61,7 +61,7 @@ class PaneTitle(Bar):
             title = cut_middle(one_line(about), width - cells((*names, *end)) - 2)
             return spread((*names, Span(f" {title}", role)), end, width)
 
-        self.say(line)
+        self.set_line(line)
 
     def on_click(self, event: events.Click) -> None:
         for end, pane in self._ends:
@@ -69,11 +69,11 @@ class PaneTitle(Bar):
                 self.post_message(self.Chosen(pane))
                 return
         if event.x >= self.size.width - self._right:
-            self.post_message(self.RightChosen(self._current))
+            self.post_message(self.RightEndClicked(self._current))
 
 
 class KeyBar(Bar):
-    """The bottom bar: as many keys as fit. Until the next key press, a notice of up to `NOTICE_ROWS` rows."""
+    """The bottom bar: as many keys as fit. Until the next key press, a notice of up to `MAX_NOTICE_ROWS` rows."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -128,7 +128,7 @@ class KeyBar(Bar):
         return (Span(" "), *self._lead, Span(_GAP[1:])) if self._lead else EMPTY
 
     def _say(self) -> None:
-        most = min(max(self.app.size.height // 3, 1), NOTICE_ROWS)
+        most = min(max(self.app.size.height // 3, 1), MAX_NOTICE_ROWS)
         before = len(self._rows)
         keys, keymap, lead = self._keys, keymap_of(self), self._lead_line()
         self._rows = [EMPTY]
@@ -138,7 +138,7 @@ class KeyBar(Bar):
             if self._stay:
                 self._rows.append((*lead, *key_line(keys, self.size.width - cells(lead), keymap)))
         notice = self._rows[0]
-        self.say(lambda width: notice or (*lead, *key_line(keys, width - cells(lead), keymap)))
+        self.set_line(lambda width: notice or (*lead, *key_line(keys, width - cells(lead), keymap)))
         if len(self._rows) != before:
             self.styles.height = len(self._rows)
         if max(before, len(self._rows)) > 1:
@@ -187,7 +187,6 @@ def _cells_of(action: Action, key: str) -> int:
 
 
 def _fitting(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) -> list[tuple[Action, bool, str]]:
-    """Return the actions that fit. Each has its availability and the name of its key."""
     bound = []
     for action, able in keys:
         if keymap.keys(action):

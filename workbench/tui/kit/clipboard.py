@@ -42,10 +42,10 @@ def copy(
     content = text.encode("utf-8", errors="replace")
     # Destinations that confirm success come first. No terminal confirms OSC 52, so OSC 52 comes after the desktop's
     # commands. Over SSH, these commands are missing. tmux comes first, because its default settings drop OSC 52.
-    if in_tmux and _taken_by(_TMUX, content):
+    if in_tmux and _run_copy_command(_TMUX, content):
         return "into tmux's buffer (and the clipboard, where tmux passes it on)"
     for command in clipboards:
-        if _taken_by(command, content):
+        if _run_copy_command(command, content):
             return f"to the clipboard ({command[0]})"
     if send is not None and (in_browser or len(content) <= MAX_CLIPBOARD_BYTES):
         send(content.decode("utf-8"))
@@ -58,7 +58,7 @@ def copy(
     return f"into {file}"
 
 
-def _taken_by(command: Sequence[str], content: bytes) -> bool:
+def _run_copy_command(command: Sequence[str], content: bytes) -> bool:
     # Some commands stay in the background to serve the text. They must not keep this program's pipes open, and must not
     # end with the terminal.
     quiet = subprocess.DEVNULL

@@ -23,7 +23,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span, cells, cut_line
 from workbench.tui.kit.fields import PasteChanged
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.kit.stage import ClosesOnce
+from workbench.tui.kit.stage import DismissOnce
 from workbench.tui.kit.strips import Bar
 from workbench.tui.terminal.theme import Ground
 
@@ -143,7 +143,6 @@ class ChoiceList(LineView):
 
     @property
     def _label_cells(self) -> int:
-        """The width of the column of labels. Labels longer than `MAX_LABEL_CELLS` do not count."""
         widest = 0
         for option in self.options:
             needed = cell_len(option.label)
@@ -176,7 +175,7 @@ def place_for(frame: Size, screen: Size, subject: Region) -> Offset:
     return middle
 
 
-class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
+class Dialog(DismissOnce[_Answer], ModalScreen[_Answer]):
     """A framed dialog over the screen. Esc closes the dialog without an answer."""
 
     DEFAULT_CSS = """
@@ -240,18 +239,18 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
 
     def set_title(self, title: str) -> None:
         """Replace the title of the dialog."""
-        self.query_one("#title", Bar).say(lambda _: (Span(f" {title}", "heading"),))
+        self.query_one("#title", Bar).set_line(lambda _: (Span(f" {title}", "heading"),))
 
     def set_keys(self, keys: Line) -> None:
         """Replace the line of keys at the bottom of the dialog."""
         self._below, self._covered = keys, False
-        self.query_one("#keys", Bar).say(lambda width: fitting_keys(keys, width))
+        self.query_one("#keys", Bar).set_line(lambda width: fitting_keys(keys, width))
 
     @on(PasteChanged)
     def _paste_changed(self, event: PasteChanged) -> None:
         event.stop()
         notice: Line = (Span(f" {GLYPHS.warned} {event.notice}", "warned"),)
-        self.query_one("#keys", Bar).say(lambda _: notice)
+        self.query_one("#keys", Bar).set_line(lambda _: notice)
         self._covered = True
 
     @on(Input.Changed)
@@ -270,7 +269,6 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
         return WidgetPlacement.translate(placements, place - frame.offset)
 
     def _make_room(self, height: int) -> None:
-        """Limit the height of texts, so title, choices and keys are always visible."""
         room = height - _FRAME_ROWS - sum(choices.line_count() for choices in self.query(ChoiceList))
         if room < _ROOMY:
             room = max(room + _MARGIN_ROWS, 1)

@@ -14,7 +14,7 @@ from textual.widgets import Input
 
 from workbench.numerals import count_text
 from workbench.tui.kit.strips import safe_strip
-from workbench.tui.terminal.key_queue import act_at_once, taken
+from workbench.tui.terminal.key_queue import mark_handled, run_own_binding
 
 ONE_LINE = "this field takes one line"
 
@@ -65,7 +65,7 @@ class SafeInput(Input):
         return safe_strip(super().render_line(y))
 
     def on_paste(self, event: events.Paste) -> None:
-        taken(event)
+        mark_handled(event)
         pasted = event.text.splitlines()
         lines = [line for line in pasted if line.strip()] or pasted[:1]
         if not lines:
@@ -87,18 +87,18 @@ class FilterField(SafeInput):
     DEFAULT_CSS = "FilterField { height: 1; border: none; padding: 0 1; background: $panel; display: none; }"
 
 
-Leave = Literal["done", "back", "next", "previous", "up", "down"]
+FieldExit = Literal["done", "back", "next", "previous", "up", "down"]
 """The effect of a key that leaves a field: accept the text (`done`), discard it (`back`), go to the next or previous
 cell, or move up or down in the list of choices."""
 
-OnLeave = Callable[[Leave], object]
+OnFieldExit = Callable[[FieldExit], object]
 """Called by a field for a key that leaves the field."""
 
 OnLineBreak = Callable[[str], object]
 """Called by a one-line field with pasted lines. A typed line break passes an empty text."""
 
 
-_LINE_KEYS: dict[str, Leave] = {
+_LINE_KEYS: dict[str, FieldExit] = {
     "enter": "done",
     "escape": "back",
     "tab": "next",
@@ -106,11 +106,10 @@ _LINE_KEYS: dict[str, Leave] = {
     "up": "up",
     "down": "down",
 }
-BREAK_KEYS = frozenset({"alt+enter", "ctrl+j"})
+LINE_BREAK_KEYS = frozenset({"alt+enter", "ctrl+j"})
 
 
-def _is_cut_from(before: str, now: str) -> bool:
-    """Return whether `now` is `before` with one part removed."""
+def _is_part_removed(before: str, now: str) -> bool:
     start = 0
     while start < len(now) and before[start : start + 1] == now[start]:
         start += 1
@@ -133,7 +132,7 @@ class LineField(SafeInput):
     value: reactive[str] = reactive("", init=False)
     virtual_size: reactive[Size] = reactive(Size(0, 0))
 
-    def __init__(self, on_leave: OnLeave, on_line_break: OnLineBreak) -> None:
+    def __init__(self, on_leave: OnFieldExit, on_line_break: OnLineBreak) -> None:
         super().__init__(select_on_focus=False)
         self._leave = on_leave
         self._break = on_line_break
@@ -150,17 +149,17 @@ class LineField(SafeInput):
         self.cursor_position = len(text)
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
-        return key in _LINE_KEYS or key in BREAK_KEYS or super().check_consume_key(key, character)
+        return key in _LINE_KEYS or key in LINE_BREAK_KEYS or super().check_consume_key(key, character)
 
     async def on_key(self, event: events.Key) -> None:
         if not self.has_class("open"):
             # The key was typed before the field closed. The focused widget gets it.
             event.prevent_default()
         elif event.key in _LINE_KEYS:
-            taken(event)
+            mark_handled(event)
             self._leave(_LINE_KEYS[event.key])
-        elif event.key in BREAK_KEYS:
-            taken(event)
+        elif event.key in LINE_BREAK_KEYS:
+            mark_handled(event)
             self._break("")
         else:
             await self._edit(event)
@@ -168,20 +167,20 @@ class LineField(SafeInput):
     async def _edit(self, event: events.Key) -> None:
         before, was_by_keys = self.value, self.is_by_keys
         if event.is_printable and event.character is not None:
-            taken(event)
+            mark_handled(event)
             self.replace(event.character, *self.selection)
         else:
-            await act_at_once(self, event)
+            await run_own_binding(self, event)
         # A key such as Ctrl+V inserts more than one character, so only characters and deletions count as typed.
-        if was_by_keys and (event.is_printable or _is_cut_from(before, self.value)):
+        if was_by_keys and (event.is_printable or _is_part_removed(before, self.value)):
             self._by_keys = self.value
 
     def on_paste(self, event: events.Paste) -> None:
         if "\n" in event.text.strip("\n"):
-            taken(event)
+            mark_handled(event)
             self._break(event.text)
 
-    def take_joined(self, pasted: str) -> None:
+    def insert_joined(self, pasted: str) -> None:
         """Insert pasted lines as one line, joined with blanks, and post `PasteChanged`."""
         lines = pasted.splitlines()
         if lines:

@@ -49,7 +49,7 @@ _FRAME_ROWS = 4
 _PAGE_ROWS = 24 - _FRAME_ROWS - 1
 """The rows of the page at 80 by 24 cells."""
 
-_OF_EVERY_SCREEN = frozenset({"copy", "other", "back", "help", "quit"})
+_COMMON_ACTIONS = frozenset({"copy", "other", "back", "help", "quit"})
 """The names of actions on most screens."""
 
 _MAX_COLUMNS = 3
@@ -176,7 +176,7 @@ def help_lines(
         lines += _section(title, _found(listed, keymap, query), None, width, keymap)
     # Signs come after keys, because most searches are for keys.
     if query:
-        lines += _found_signs(query, width, keymap)
+        lines += _matching_signs(query, width, keymap)
     return lines or [EMPTY, _NOTHING]
 
 
@@ -230,8 +230,8 @@ def _page_blocks(
         elif why is not None:
             # A title is too long to share a line with other entries.
             unable.setdefault("", []).extend([action] if action.label else [])
-        elif brief and action.id.rpartition(".")[2] in _OF_EVERY_SCREEN:
-            known.append(_by_label(action, keymap, "text"))
+        elif brief and action.id.rpartition(".")[2] in _COMMON_ACTIONS:
+            known.append(_labelled_key(action, keymap, "text"))
         else:
             able.append(action)
     names = {action.id: _short_names(action, keymap) for action in able}
@@ -248,7 +248,7 @@ def _page_blocks(
     def refused(why: str, actions: Sequence[Action]) -> _Block:
         def lines(column: int) -> list[Line]:
             said = behind((Span("  "),), f"not now{why}", "muted", column - 3)
-            return [*said, *_flow([_by_label(action, keymap, "muted") for action in actions], column)]
+            return [*said, *_flow([_labelled_key(action, keymap, "muted") for action in actions], column)]
 
         return lines
 
@@ -260,7 +260,7 @@ def _page_blocks(
     labelled: list[Line] = []
     for action in (action for _, listed in others for action in listed):
         if action.label and keymap.keys(action) and why_unavailable(action, now) is None:
-            labelled.append(_by_label(action, keymap, "text"))
+            labelled.append(_labelled_key(action, keymap, "text"))
     if labelled:
         blocks.append(_titled(others[0][0], lambda column: _flow(labelled, column)))
     short: list[Line] = [(Span(*status.mark), Span(f" {status}")) for status in Status]
@@ -275,7 +275,6 @@ def _page_blocks(
 
 
 def _short_names(action: Action, keymap: Keymap) -> str:
-    """Return the keys of an action. If all keys are long, return only the first."""
     names = keymap.names(action)
     if cell_len(names) <= _SHORT_KEYS_CELLS:
         return names
@@ -283,18 +282,15 @@ def _short_names(action: Action, keymap: Keymap) -> str:
 
 
 def _titled(title: str, block: _Block | None) -> _Block:
-    """Return a block below a title."""
     return lambda column: [(Span(f" {title}", "heading"),), *(block(column) if block is not None else ())]
 
 
-def _by_label(action: Action, keymap: Keymap, role: Role) -> Line:
-    """Return the first key of an action with the action's label, or with the title if there is no label."""
+def _labelled_key(action: Action, keymap: Keymap, role: Role) -> Line:
     of_key: Role = "accent" if role == "text" else role
     return (Span(key_name(keymap.keys(action)[0]), of_key), Span(f" {action.label or action.title}", role))
 
 
 def _flow(entries: Sequence[Line], width: int) -> list[Line]:
-    """Return lines of at most `width` cells, each with as many entries as fit."""
     lines: list[Line] = []
     for entry in entries:
         if lines and cells(lines[-1]) + 2 + cells(entry) < width:
@@ -362,8 +358,7 @@ def _sign_lines(action: str, mark: tuple[str, Role], meaning: str, keymap: Keyma
     return behind((Span(f"  {mark[0]} ", mark[1]),), f"{meaning}{more}", "text", max(column - 5, 10))
 
 
-def _found_signs(query: str, width: int, keymap: Keymap) -> list[Line]:
-    """Return the signs with a meaning that matches a query."""
+def _matching_signs(query: str, width: int, keymap: Keymap) -> list[Line]:
     of_statuses = [("", status.mark, f"{status}: {status.meaning}") for status in Status]
     others = [(sign.action, (str(sign), sign.role), sign.meaning) for sign in _SIGNS]
     found: list[_Block] = []

@@ -40,10 +40,10 @@ def load_keymap(file: Path, actions: Mapping[str, Action], places: Places) -> tu
         return Keymap(actions=actions), (f"{file}: is not UTF-8: save it as UTF-8 text",)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         return Keymap(actions=actions), (f"{file}: is not valid TOML: {error}",)
-    return _Reading(file, text, actions, places).read(data)
+    return _KeymapReader(file, text, actions, places).read(data)
 
 
-class _Reading:
+class _KeymapReader:
     """Reads one `keys.toml` and collects its problems."""
 
     def __init__(self, file: Path, text: str, actions: Mapping[str, Action], places: Places) -> None:
@@ -69,7 +69,7 @@ class _Reading:
                 wanted[action_id] = keys
                 self._lines[action_id] = self._positions.line(place)
         self._drop_clashes(wanted)
-        self._yield_to_own(wanted)
+        self._drop_overridden_defaults(wanted)
         problems = tuple(f"{self._file}, line {line}: {text}" for line, text in sorted(self._problems))
         changed = {action_id: keys for action_id, keys in wanted.items() if keys != self._actions[action_id].keys}
         return Keymap(MappingProxyType(changed), self._actions), problems
@@ -99,23 +99,22 @@ class _Reading:
         return tuple(keys)
 
     def _drop_clashes(self, wanted: dict[str, tuple[str, ...]]) -> None:
-        """If two entries have the same key, drop the later entry."""
         while clash := self._clash(wanted, of_own=True):
             key, *both = clash
             winner, loser = sorted(both, key=lambda action_id: self._lines[action_id])
-            key = next(each for each in wanted[loser] if _overlap(each, key))
+            key = next(each for each in wanted[loser] if _keys_overlap(each, key))
             del wanted[loser]
             text = f"{loser}: {key_name(key)} is the key of {winner!r} as well: give one of them another key, or []"
             self._problems.append((self._lines.pop(loser), text))
 
-    def _yield_to_own(self, wanted: dict[str, tuple[str, ...]]) -> None:
+    def _drop_overridden_defaults(self, wanted: dict[str, tuple[str, ...]]) -> None:
         """If the file assigns a key to an action, remove the key from actions that have it by default."""
         while clash := self._clash(wanted, of_own=False):
             key, *both = clash
             own = next(action_id for action_id in both if action_id in self._lines)
             other = next(action_id for action_id in both if action_id != own)
             left = Keymap(wanted).keys(self._actions[other])
-            lost = next(each for each in left if _overlap(each, key))
+            lost = next(each for each in left if _keys_overlap(each, key))
             wanted[other] = tuple(each for each in left if each != lost)
             remaining = "has no key now"
             if wanted[other]:
@@ -140,7 +139,7 @@ class _Reading:
                     for other, owner in known:
                         named = (owner in self._lines) + (action.id in self._lines)
                         by_default = key in action.keys and other in self._actions[owner].keys
-                        if owner != action.id and named == 1 + of_own and _overlap(key, other) and not by_default:
+                        if owner != action.id and named == 1 + of_own and _keys_overlap(key, other) and not by_default:
                             return key if action.id in self._lines else other, owner, action.id
                     known.append((key, action.id))
         return None
@@ -149,13 +148,12 @@ class _Reading:
         self._problems.append((self._positions.line(place), message))
 
 
-def _overlap(key: str, other: str) -> bool:
+def _keys_overlap(key: str, other: str) -> bool:
     """Return whether two keys are equal, or one is the first character of the other."""
     return key == other or (is_sequence(key) and key[0] == other) or (is_sequence(other) and other[0] == key)
 
 
 def _entries(place: tuple[str, ...], table: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], str, object]]:
-    """Yield the position, the action id and the value of each entry in a table and its subtables."""
     # Unquoted, `run.case = […]` is a table `run` in TOML.
     for name, value in table.items():
         here = (*place, name)

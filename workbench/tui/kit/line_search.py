@@ -79,7 +79,7 @@ class SearchedScreen(SideScreen[Answer]):
         if pattern is not None:
             places = [found.pieces[0][:2] for found in view.matches(pattern)]
         if not places:
-            self._say_found(None, 0)
+            self._show_match_count(None, 0)
             view.mark_matches(None)
             return
         # Places are in order. The modulo wraps around at both ends.
@@ -91,7 +91,7 @@ class SearchedScreen(SideScreen[Answer]):
         else:
             at = bisect_left(places, start)
         at %= len(places)
-        self._say_found(at, len(places))
+        self._show_match_count(at, len(places))
         self._match = line, _ = places[at]
         view.mark_matches(pattern, self._match)
         if view.has_cursor:
@@ -100,6 +100,6 @@ class SearchedScreen(SideScreen[Answer]):
             view.scroll_lines(line - view.size.height // 3 - view.top)
         view.moved()
 
-    def _say_found(self, at: int | None, count: int) -> None:
+    def _show_match_count(self, at: int | None, count: int) -> None:
         for bar in self.query(SearchBar):
-            bar.say((at, count))
+            bar.show_count((at, count))

@@ -29,15 +29,15 @@ Motion = Literal["up", "down", "page_up", "page_down", "half_up", "half_down", "
 """A movement of the cursor or the window. The movement keys' actions have the same names."""
 
 WHEEL_LINES = 3
-KEPT_STRIPS = 400
-_LINES_OF_MATCH = 3
+MAX_CACHED_STRIPS = 400
+_MATCH_MARGIN_LINES = 3
 """The number of lines to search above and below the visible lines, because a match may span several lines."""
 
 _Row = tuple[Line, Ground, bool]
 """The content of a screen row: a line, its background, and whether the scroll thumb is beside it."""
 
 
-def steps_of(height: int) -> Mapping[Motion, int]:
+def motion_distances(height: int) -> Mapping[Motion, int]:
     """Return the number of lines of each motion in a view of `height` lines. Upward motions are negative."""
     page, half = max(height - 1, 1), max(height // 2, 1)
     return {"up": -1, "down": 1, "page_up": -page, "page_down": page, "half_up": -half, "half_down": half}
@@ -67,7 +67,7 @@ class LineView(PlainLinesWidget, can_focus=True):
         self.rows_drawn = 0
         """The number of rows drawn so far. Tests use it to measure the cost of drawing."""
         self._asked: list[_Row] = []
-        self._strips: LRUCache[tuple[_Row, int], Strip] = LRUCache(KEPT_STRIPS)
+        self._strips: LRUCache[tuple[_Row, int], Strip] = LRUCache(MAX_CACHED_STRIPS)
         self._pattern: re.Pattern[str] | None = None
         self._match: tuple[int, int] | None = None
 
@@ -84,7 +84,7 @@ class LineView(PlainLinesWidget, can_focus=True):
         """Return one line of at most `text_width` cells."""
         raise NotImplementedError
 
-    def first_of(self, index: int) -> int:
+    def group_start(self, index: int) -> int:
         """Return the line of the cursor if a line is selected: the first line of the line's group."""
         return index
 
@@ -122,7 +122,7 @@ class LineView(PlainLinesWidget, can_focus=True):
             return NULL_REGION
         x, y, width, height = self.region
         here = range(self.top, min(self.top + height, self.line_count()))
-        rows = [index - self.top for index in here if self.first_of(index) == self.cursor]
+        rows = [index - self.top for index in here if self.group_start(index) == self.cursor]
         if rows:
             return Region(x, y + rows[0], width, len(rows))
         return NULL_REGION
@@ -165,16 +165,16 @@ class LineView(PlainLinesWidget, can_focus=True):
         """Draw every visible row that has changed."""
         self.top = min(max(self.top, 0), self.last_top)
         if len(self._asked) != self.size.height:
-            self._ask_anew()
+            self._request_rows()
             return
         try:
-            rows = self._rows_now()
+            rows = self._current_rows()
         except Exception:  # noqa: BLE001 (drawing raises it again, where only this view fails and not its caller)
-            self._ask_anew()
+            self._request_rows()
         else:
             self._draw_changed(rows)
 
-    def _ask_anew(self) -> None:
+    def _request_rows(self) -> None:
         self._asked = []
         self.refresh()
 
@@ -193,7 +193,7 @@ class LineView(PlainLinesWidget, can_focus=True):
     def render_line(self, y: int) -> Strip:
         width, height = self.size
         if len(self._asked) != height:
-            self._asked = self._rows_now()
+            self._asked = self._current_rows()
         # Textual may ask for rows of a new size before the layout is done.
         if y >= height:
             return Strip.blank(width)
@@ -205,9 +205,8 @@ class LineView(PlainLinesWidget, can_focus=True):
             self._strips[row, width] = strip
         return strip
 
-    def _rows_now(self) -> list[_Row]:
-        """Return the current content of the visible rows."""
-        with self.of_one_size() as (_, height):
+    def _current_rows(self) -> list[_Row]:
+        with self.constant_size() as (_, height):
             return [row for _, row in self._rows_of(range(self.top, self.top + height))]
 
     def _rows_of(self, indices: Iterable[int]) -> Iterator[tuple[int, _Row]]:
@@ -220,7 +219,7 @@ class LineView(PlainLinesWidget, can_focus=True):
             if index >= count:
                 yield index, (EMPTY, self.GROUND, False)
                 continue
-            ground = there if self.first_of(index) == cursor else self.GROUND
+            ground = there if self.group_start(index) == cursor else self.GROUND
             line = self.line_at(index)
             if index in pieces:
                 line = marked(line, pieces[index])
@@ -229,9 +228,9 @@ class LineView(PlainLinesWidget, can_focus=True):
     def _pieces(self, count: int) -> Mapping[int, Sequence[tuple[int, int, Role]]]:
         """Return the parts of the visible lines to highlight, by line. A part is start, end and role."""
         assert self._pattern is not None
-        first = max(self.top - _LINES_OF_MATCH, 0)
+        first = max(self.top - _MATCH_MARGIN_LINES, 0)
         lines = []
-        for at in range(first, min(self.top + self.size.height + _LINES_OF_MATCH, count)):
+        for at in range(first, min(self.top + self.size.height + _MATCH_MARGIN_LINES, count)):
             lines.append(self.line_at(at))
         pieces: dict[int, list[tuple[int, int, Role]]] = {}
         for found in found_in(lines, self._pattern):
@@ -242,7 +241,6 @@ class LineView(PlainLinesWidget, can_focus=True):
         return pieces
 
     def _thumb(self, count: int) -> range:
-        """Return the rows beside the scroll thumb, none if everything is visible."""
         height = self.size.height
         if count <= height or height < 3:
             return range(0)
@@ -267,12 +265,12 @@ class LineView(PlainLinesWidget, can_focus=True):
     # line of the cursor.
 
     def on_focus(self, event: events.Focus) -> None:
-        self._focus_is(event, True, events.DescendantFocus(self))
+        self._focus_changed(event, True, events.DescendantFocus(self))
 
     def on_blur(self, event: events.Blur) -> None:
-        self._focus_is(event, False, events.DescendantBlur(self))
+        self._focus_changed(event, False, events.DescendantBlur(self))
 
-    def _focus_is(self, event: events.Event, here: bool, news: Message) -> None:
+    def _focus_changed(self, event: events.Event, here: bool, news: Message) -> None:
         event.prevent_default()
         self.has_focus = here
         self.repaint()
@@ -282,7 +280,7 @@ class LineView(PlainLinesWidget, can_focus=True):
     def action_move(self, motion: Motion) -> None:
         """Move the cursor by a motion. Without a cursor, scroll."""
         end = self.line_count()
-        step = {"home": -end, "end": end, **steps_of(self.size.height)}[motion]
+        step = {"home": -end, "end": end, **motion_distances(self.size.height)}[motion]
         if self.has_cursor:
             # After scrolling with the wheel, the cursor may be out of sight. It then starts from the nearest visible
             # line.
@@ -310,7 +308,7 @@ class LineView(PlainLinesWidget, can_focus=True):
             self.repaint()
             self.moved()
         elif self.has_cursor and index < self.line_count():
-            again = self.first_of(index) == self.cursor
+            again = self.group_start(index) == self.cursor
             self.move_cursor(index)
             self.moved()
             if again:

@@ -89,7 +89,6 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
         raise NotImplementedError
 
     def _row_cells(self, index: int, width: int) -> int:
-        """Return the width needed by a row, at most `width`."""
         return natural_cells(self._row_line(index, width))
 
     def _message(self) -> Message:
@@ -127,7 +126,6 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
 
     @property
     def _head_rows(self) -> int:
-        """The maximum number of rows of the head. A longer head scrolls with the mouse wheel."""
         return max(HEAD_ROWS, self.app.size.height // 4)
 
     def _place_columns(self) -> None:
@@ -137,7 +135,6 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
         self._set_list_width(anew=True)
 
     def _set_list_width(self, *, anew: bool = False) -> None:
-        """Make the list as wide as its rows need, within `LIST_SHARES`."""
         # The width is measured again only if the number of rows changed. The list never gets narrower while the
         # screen's width stays the same. Filtering and folding therefore do not move the details.
         column, width, rows = self.query_one("#list-column"), self.app.size.width, len(self.state.rows)
@@ -159,7 +156,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
 
     def _show_bars(self) -> None:
         left, ends = self._title()
-        self.query_one(f"#{self.NAME}-title", Bar).say(lambda width: title_line(left, ends, width))
+        self.query_one(f"#{self.NAME}-title", Bar).set_line(lambda width: title_line(left, ends, width))
         super()._show_bars()
 
     @on(RowsView.Moved)

@@ -36,7 +36,7 @@ RightPane = Literal["case", "run"]
 Layout = Literal["wide", "narrow"]
 """Three panes side by side (`wide`) or two (`narrow`)."""
 
-_NONE: Mapping[str, Place] = MappingProxyType({})
+_NONE: Mapping[str, ProjectPosition] = MappingProxyType({})
 _DEFAULT_BORDERS: Mapping[Layout, tuple[float, ...]] = MappingProxyType({})
 
 
@@ -50,7 +50,7 @@ class SavedRequestLine:
 
 
 @dataclass(frozen=True)
-class Place:
+class ProjectPosition:
     """The last position in a project.
 
     `case` is the key of the selected case. `folded` has the kind and path of each folded branch. Without `models`, each
@@ -82,11 +82,11 @@ class MemoryContent:
     view: View | None = None
     right: RightPane | None = None
     zoomed: bool = False
-    projects: Mapping[str, Place] = field(default_factory=lambda: _NONE)
+    projects: Mapping[str, ProjectPosition] = field(default_factory=lambda: _NONE)
     commands: tuple[str, ...] = ()
     borders: Mapping[Layout, tuple[float, ...]] = field(default_factory=lambda: _DEFAULT_BORDERS)
 
-    def with_place(self, project: str, place: Place) -> MemoryContent:
+    def with_position(self, project: str, place: ProjectPosition) -> MemoryContent:
         """Return a copy with a new position in a project. The project becomes the latest."""
         others = dict(self.projects)
         # The project is removed first, because setting an existing key would keep its place in the order.
@@ -94,10 +94,10 @@ class MemoryContent:
         latest = dict(list(others.items())[-(MAX_PROJECTS - 1) :])
         return replace(self, projects=MappingProxyType({**latest, project: place}))
 
-    def with_line(self, project: str, line: SavedRequestLine) -> MemoryContent:
+    def with_request_line(self, project: str, line: SavedRequestLine) -> MemoryContent:
         """Return a copy with another line for new cases in a project."""
-        place = self.projects.get(project, Place())
-        return self.with_place(project, replace(place, line=line))
+        place = self.projects.get(project, ProjectPosition())
+        return self.with_position(project, replace(place, line=line))
 
     def with_command(self, action_id: str) -> MemoryContent:
         """Return a copy with a new latest action of the palette."""
@@ -105,7 +105,7 @@ class MemoryContent:
         return replace(self, commands=(action_id, *others)[:MAX_COMMANDS])
 
 
-NOTHING = MemoryContent()
+EMPTY_MEMORY = MemoryContent()
 
 _BORDERS: Mapping[Layout, int] = {"wide": 2, "narrow": 1}
 """The number of borders of each layout."""
@@ -126,13 +126,13 @@ class Memory:
                 raise ValueError("it is too large")
             document = json.loads(self._file.read_bytes())
         except FileNotFoundError:
-            return NOTHING
+            return EMPTY_MEMORY
         except (OSError, ValueError, RecursionError) as error:
             _log.warning("%s cannot be read, so nothing is remembered: %s", self._file, error)
-            return NOTHING
+            return EMPTY_MEMORY
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             _log.warning("%s is of another format, so nothing is remembered", self._file)
-            return NOTHING
+            return EMPTY_MEMORY
         found = _remembered(document)
         if _document(found) != document:
             _log.warning("%s holds something unknown, which is ignored", self._file)
@@ -174,7 +174,7 @@ def _document(remembered: MemoryContent) -> dict[str, object]:
     return document
 
 
-def _place_document(place: Place) -> dict[str, object]:
+def _place_document(place: ProjectPosition) -> dict[str, object]:
     folded = [list(branch) for branch in place.folded]
     document: dict[str, object] = {"suite": place.suite, "case": place.case, "folded": folded}
     document["models"] = list(place.models)
@@ -192,8 +192,8 @@ def _remembered(document: Mapping[str, object]) -> MemoryContent:
         places = {name: _place(place) for name, place in projects.items()}
     return MemoryContent(
         theme=_text(document.get("theme")),
-        view=_known(document.get("view"), get_args(View)),
-        right=_known(document.get("right"), get_args(RightPane)),
+        view=_member(document.get("view"), get_args(View)),
+        right=_member(document.get("right"), get_args(RightPane)),
         zoomed=document.get("zoomed") is True,
         projects=MappingProxyType(places),
         commands=_texts(document.get("commands"))[:MAX_COMMANDS],
@@ -216,16 +216,16 @@ def _is_share(share: object) -> bool:
     return isinstance(share, float) and 0 < share < 1
 
 
-def _place(document: object) -> Place:
+def _place(document: object) -> ProjectPosition:
     if not isinstance(document, dict):
-        return Place()
+        return ProjectPosition()
     folded: list[tuple[str, str]] = []
     branches = document.get("folded")
     if isinstance(branches, list):
         for texts in map(_texts, branches):
             if len(texts) == 2:
                 folded.append((texts[0], texts[1]))
-    return Place(
+    return ProjectPosition(
         suite=_text(document.get("suite")) or "",
         case=_text(document.get("case")),
         folded=tuple(folded),
@@ -255,8 +255,7 @@ def _texts(document: object) -> tuple[str, ...]:
 _Known = TypeVar("_Known")
 
 
-def _known(document: object, values: Sequence[_Known]) -> _Known | None:
-    """Return the value among `values` that equals a document, `None` without one."""
+def _member(document: object, values: Sequence[_Known]) -> _Known | None:
     for value in values:
         if value == document:
             return value

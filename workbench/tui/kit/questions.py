@@ -17,7 +17,7 @@ from workbench.show.visible import one_line
 from workbench.tui.kit.dialogs import BuildLines, ChoiceList, Dialog, Option, TextView, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.line_view import Motion
-from workbench.tui.terminal.key_queue import bind_here
+from workbench.tui.terminal.key_queue import bind_on_widget
 
 _Answer = TypeVar("_Answer")
 
@@ -65,7 +65,7 @@ class QuestionScreen(Dialog[_Answer]):
         self._was_mounted = False
         """Whether the dialog is mounted. Keys may arrive earlier."""
         for number, (answer, _) in enumerate(self._answers[:-1], 1):
-            bind_here(self, str(number), f"answer({answer!r})")
+            bind_on_widget(self, str(number), f"answer({answer!r})")
 
     @property
     def _offered(self) -> tuple[_Answer, ...]:

@@ -69,7 +69,6 @@ class ListState(Generic[Row]):
         return self.filter.casefold().split()
 
     def _fits(self, key: Hashable, text: Callable[[], str]) -> bool:
-        """Return whether the text of a row has every word of the filter. The text is built once per key."""
         # The texts of long lists take time to build, so nothing is built before the user types a filter.
         words = self._words
         if words and key not in self._texts:
@@ -153,7 +152,7 @@ class MarkedState(ListState[Row]):
         return None
 
 
-class Rows(Protocol):
+class RowSource(Protocol):
     """The list state for `RowsView`: the rows and the selected row."""
 
     @property
@@ -176,7 +175,7 @@ class RowsView(LineView):
         """Posted when the selected row is clicked."""
 
     def __init__(
-        self, state: Rows, row_line: Callable[[int, int], Line], message: Callable[[], Text], widget_id: str
+        self, state: RowSource, row_line: Callable[[int, int], Line], message: Callable[[], Text], widget_id: str
     ) -> None:
         super().__init__(widget_id)
         self.state = state

@@ -64,25 +64,27 @@ class SearchBar(Horizontal):
         yield Bar("search-count")
 
     def on_mount(self) -> None:
-        self.query_one("#search-sign", Bar).say(lambda _: (Span(" / ", "accent"),))
+        self.query_one("#search-sign", Bar).set_line(lambda _: (Span(" / ", "accent"),))
         self.take_focus()
-        self._say_found()
+        self._show_match_count()
 
     def take_focus(self) -> None:
         """Focus the field. Before the bar is mounted, do nothing: the bar takes the focus when it is mounted."""
         for field in self.query("#search-text"):
             field.focus()
 
-    def say(self, found: tuple[int | None, int]) -> None:
+    def show_count(self, found: tuple[int | None, int]) -> None:
         """Show the index of the current match (from 0, `None` without a match) and the number of matches."""
         self._found = found
-        self._say_found()
+        self._show_match_count()
 
-    def _say_found(self) -> None:
+    def _show_match_count(self) -> None:
         if self._found is None or not self.is_mounted:
             return
         line = count_line(self._found, blank=not self.query_one("#search-text", Input).value.strip())
-        self.query_one("#search-count", Bar).say(lambda width: (Span(" " * (width - cell_len(line[0].text))), *line))
+        self.query_one("#search-count", Bar).set_line(
+            lambda width: (Span(" " * (width - cell_len(line[0].text))), *line)
+        )
 
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:
@@ -134,13 +136,13 @@ class SearchedPane(Vertical):
         self.mark_found()
         self._take_keyboard()
 
-    def say_found(self, found: tuple[int | None, int]) -> None:
+    def show_match_count(self, found: tuple[int | None, int]) -> None:
         """If the search bar is open, show the index of the current match and the number of matches."""
         if not self.searching:
             # A bar that is being removed is still mounted.
             return
         for bar in self.query(SearchBar):
-            bar.say(found)
+            bar.show_count(found)
 
     def mark_found(self) -> None:
         """Highlight the matches in the displayed lines, and show their number."""

@@ -27,7 +27,7 @@ from workbench.tui.kit.actions import (
 )
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField
-from workbench.tui.kit.stage import Answer, ClosesOnce
+from workbench.tui.kit.stage import Answer, DismissOnce
 
 if TYPE_CHECKING:
     from workbench.authoring.case_list import CaseKey
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Column = Literal["list", "detail"]
 
 
-_LAST = ("filter", "find", "find_next", "copy", "other", "back", "help", "quit")
+_LAST_ACTIONS = ("filter", "find", "find_next", "copy", "other", "back", "help", "quit")
 """The names of actions at the end of key bar and help, in this order."""
 
 
@@ -52,7 +52,7 @@ class ActionOverride(NamedTuple):
     label: str = ""
 
 
-class SideScreen(ClosesOnce[Answer], Screen[Answer]):
+class SideScreen(DismissOnce[Answer], Screen[Answer]):
     """A screen above the main screen, with a title, actions and a key bar.
 
     A subclass composes `Bar("NAME-title")`, its content, and `KeyBar("NAME-keys")`. Its actions are the methods
@@ -80,12 +80,11 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
 
     @classmethod
     def _rank(cls, action: Action) -> int:
-        """Return the rank of an action in key bar and help. Actions of equal rank keep the order of the class."""
         name = action.method.removeprefix("do_")
         if name in cls.FIRST_ACTIONS:
             return cls.FIRST_ACTIONS.index(name)
-        if name in _LAST:
-            return len(cls.FIRST_ACTIONS) + _LAST.index(name) + 1
+        if name in _LAST_ACTIONS:
+            return len(cls.FIRST_ACTIONS) + _LAST_ACTIONS.index(name) + 1
         return len(cls.FIRST_ACTIONS)
 
     @classmethod
@@ -130,12 +129,11 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
     def _show_bars(self) -> None:
         """Show the keys, or none below a dialog. A subclass also shows its title."""
         if self.app.screen is self:
-            self._keys.offer(self._offered())
+            self._keys.offer(self._key_bar_actions())
         else:
             self._keys.offer(())
 
-    def _offered(self) -> list[tuple[Action, bool]]:
-        """Return the actions for the key bar, most important first, with whether each is available."""
+    def _key_bar_actions(self) -> list[tuple[Action, bool]]:
         now = self.situation
         if now.typing == "a filter":
             return [(action, True) for action in FILTERING]
@@ -176,7 +174,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
             return
         if action.method != "do_quit":
-            self.stage.acted()
+            self.stage.record_action()
         do: Callable[[], object] = getattr(self, action.method)
         do()
 
@@ -241,7 +239,6 @@ class FilterScreen(SideScreen[Answer]):
 
     @property
     def _filter_text(self) -> str:
-        """The filter in the title, empty while the user types the filter."""
         if self.state.filter and not self._filtering:
             return f"  /{one_line(self.state.filter)}"
         return ""

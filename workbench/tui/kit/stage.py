@@ -14,7 +14,7 @@ from workbench.threads import in_thread
 Answer = TypeVar("Answer")
 
 
-class ClosesOnce(Generic[Answer]):
+class DismissOnce(Generic[Answer]):
     """A mixin that ignores a second `dismiss` of a screen. It must come before the screen class among the bases."""
 
     # Textual always closes the top screen. A second key or click during closing would close the screen below.
@@ -27,11 +27,11 @@ class ClosesOnce(Generic[Answer]):
         return AwaitComplete()
 
 
-Take: TypeAlias = Callable[[Answer | None], None]
+AnswerCallback: TypeAlias = Callable[[Answer | None], None]
 """Called with the answer of a closed screen, `None` without an answer."""
 
 # A coroutine that is never awaited causes a warning. Work that may be cancelled early is therefore a function.
-Work: TypeAlias = Coroutine[Any, Any, object] | Callable[[], Awaitable[object]]
+BackgroundWork: TypeAlias = Coroutine[Any, Any, object] | Callable[[], Awaitable[object]]
 """Background work: a coroutine, or a function called at the start that returns an awaitable."""
 
 

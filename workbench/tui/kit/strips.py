@@ -15,11 +15,11 @@ from workbench.show.visible import one_line
 from workbench.tui.kit.actions import Keymap
 from workbench.tui.terminal.theme import Ground, Palette
 
-LineFor = Callable[[int], Line]
+LineBuilder = Callable[[int], Line]
 """Returns a line for a width in cells."""
 
 
-class Painted(Protocol):
+class DrawingContext(Protocol):
     """The parts of the app needed for drawing: colours and names of keys."""
 
     palette: Palette
@@ -28,12 +28,12 @@ class Painted(Protocol):
 
 def keymap_of(node: DOMNode) -> Keymap:
     """Return the keymap of a node's app."""
-    return cast("Painted", node.app).keymap
+    return cast("DrawingContext", node.app).keymap
 
 
 def palette_of(widget: Widget) -> Palette:
     """Return the palette of a widget's app."""
-    return cast("Painted", widget.app).palette
+    return cast("DrawingContext", widget.app).palette
 
 
 def safe_strip(strip: Strip) -> Strip:
@@ -75,11 +75,11 @@ class Bar(Widget):
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(id=widget_id)
-        self._line_for: LineFor = _nothing
+        self._line_for: LineBuilder = _nothing
         self._drawn: Line | None = None
         self._drawn_width = 0
 
-    def say(self, line_for: LineFor) -> None:
+    def set_line(self, line_for: LineBuilder) -> None:
         """Set the content, as a function of the width."""
         self._line_for = line_for
         width = self.size.width

@@ -13,8 +13,8 @@ from textual.message import Message
 from workbench.authoring.form.completions import Completion
 from workbench.show.spans import EMPTY, Line, Span, cut, cut_middle, padded
 from workbench.suite.problems import Problem
+from workbench.tui.kit.edited_text import problem_lines
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.kit.typed_text import problem_lines
 from workbench.tui.terminal.theme import Ground
 
 MAX_ROWS = 6

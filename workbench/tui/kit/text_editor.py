@@ -14,8 +14,8 @@ from textual.message import Message
 from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import Colours, TomlColours, shown
 from workbench.show.spans import Line, Role, Span, recoloured
+from workbench.tui.kit.edited_text import EditedText, Found, Motion, Place, column_at, shift_for, window
 from workbench.tui.kit.line_view import LineView
-from workbench.tui.kit.typed_text import Found, Motion, Place, TypedText, column_at, shift_for, window
 
 MIN_ROOM_CELLS = 10
 """The minimum width for text, even in a narrow pane."""
@@ -75,7 +75,7 @@ class TextEditor(LineView, inherit_bindings=False):
         self, tell: Callable[[str, int], None], colours: Callable[[], Colours], widget_id: str | None = None
     ) -> None:
         super().__init__(widget_id)
-        self.typed = TypedText("")
+        self.typed = EditedText("")
         self.first = 1
         self.marks: Mapping[int, Role] = {}
         """The roles of lines with a problem, by line (from 0)."""
@@ -92,7 +92,7 @@ class TextEditor(LineView, inherit_bindings=False):
 
     def begin(self, text: str, first: int, cursor: Place, top: int) -> None:
         """Show a text for editing, scrolled to the line `top`. `first` is the number of the text's first line."""
-        self.typed = TypedText(text, cursor)
+        self.typed = EditedText(text, cursor)
         self.typed.move("line_start")
         self.first, self.top, self._shift = first, top, 0
         self._colours = self._new_colours()
@@ -126,7 +126,7 @@ class TextEditor(LineView, inherit_bindings=False):
             self.typed.put((line, column))
         self._follow(margin=self.size.height // 3)
 
-    def put_in_place(self, start: int, text: str) -> None:
+    def replace_before_cursor(self, start: int, text: str) -> None:
         """Replace the text of the cursor's line from a column to the cursor."""
         line, column = self.typed.cursor
         self.typed.put((line, start))
@@ -159,7 +159,6 @@ class TextEditor(LineView, inherit_bindings=False):
         return (*gutter, *window(painted, line, self._shift if here else 0, self._room))
 
     def _selected(self, index: int, painted: Line) -> Line:
-        """Return a coloured line with highlighted matches, selection and cursor."""
         # Columns count characters. `at` has their positions in the coloured text, where control characters are longer.
         # The line has a blank after its end for the cursor.
         (first, start), (last, end) = self.typed.selection
@@ -261,10 +260,10 @@ class TextEditor(LineView, inherit_bindings=False):
 
     def _cut(self) -> None:
         # `_change` reports the new text before the notice on the copy.
-        taken: list[str] = []
+        mark_handled: list[str] = []
         what = "the cut text" if self.typed.selected else "the cut line"
-        self._change(lambda: taken.append(self.typed.cut()))
-        self._copy(taken[0], what)
+        self._change(lambda: mark_handled.append(self.typed.cut()))
+        self._copy(mark_handled[0], what)
 
     def _copy(self, text: str, what: str) -> None:
         if text:

@@ -8,11 +8,11 @@ from textual import events
 from textual.strip import Strip
 from textual.widgets import TextArea
 
-from workbench.tui.kit.fields import BREAK_KEYS, Leave, OnLeave
+from workbench.tui.kit.fields import LINE_BREAK_KEYS, FieldExit, OnFieldExit
 from workbench.tui.kit.strips import safe_strip
-from workbench.tui.terminal.key_queue import act_at_once, taken
+from workbench.tui.terminal.key_queue import mark_handled, run_own_binding
 
-_TEXT_KEYS: dict[str, Leave] = {"escape": "back", "ctrl+enter": "done", "tab": "next", "shift+tab": "previous"}
+_TEXT_KEYS: dict[str, FieldExit] = {"escape": "back", "ctrl+enter": "done", "tab": "next", "shift+tab": "previous"}
 
 
 class TextField(TextArea):
@@ -26,7 +26,7 @@ class TextField(TextArea):
     TextField.open { display: block; }
     """
 
-    def __init__(self, on_leave: OnLeave) -> None:
+    def __init__(self, on_leave: OnFieldExit) -> None:
         super().__init__(compact=True, soft_wrap=True, highlight_cursor_line=False)
         self.cursor_blink = False
         self._leave = on_leave
@@ -35,22 +35,22 @@ class TextField(TextArea):
         return safe_strip(super().render_line(y))
 
     def check_consume_key(self, key: str, character: str | None = None) -> bool:
-        return key in _TEXT_KEYS or key in BREAK_KEYS or super().check_consume_key(key, character)
+        return key in _TEXT_KEYS or key in LINE_BREAK_KEYS or super().check_consume_key(key, character)
 
     async def on_key(self, event: events.Key) -> None:
         if not self.has_class("open"):
             event.prevent_default()
         elif event.key in _TEXT_KEYS:
-            taken(event)
+            mark_handled(event)
             self._leave(_TEXT_KEYS[event.key])
-        elif event.key in BREAK_KEYS:
-            taken(event)
+        elif event.key in LINE_BREAK_KEYS:
+            mark_handled(event)
             self.replace("\n", *self.selection, maintain_selection_offset=False)
         elif event.key == "enter" and self.document.line_count == 1:
-            taken(event)
+            mark_handled(event)
             self._leave("done")
         else:
-            await act_at_once(self, event)
+            await run_own_binding(self, event)
 
     def on_click(self, event: events.Click) -> None:
         event.stop()

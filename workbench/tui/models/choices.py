@@ -61,7 +61,7 @@ def model_choices(
             continue
         for spec in named:
             whose = "yours" if spec.origin == "user" else "named next to the suites"
-            found.setdefault(spec.name, replace(_reached(program, spec, folder), whose=whose))
+            found.setdefault(spec.name, replace(_endpoint_detail(program, spec, folder), whose=whose))
     for model, namers in _named_by_suites(files).items():
         if model in found:
             continue
@@ -100,7 +100,6 @@ def _named_by_suites(files: Sequence[SuiteFile]) -> dict[str, list[SuiteFile]]:
 
 
 def _agent(program: Program, agent: KnownAgent, folder: Path) -> _Known:
-    """Return the description of an agent: its version, whether it has a key, and its command."""
     if not is_installed(agent):
         hint = f"{AGENT}{agent.name} is not installed: {agent.install}"
         return _Known(f"agent, not installed: {agent.install}", brief="agent, not installed", hint=hint)
@@ -125,13 +124,12 @@ def _described(program: Program, model: str, folder: Path, *, by_suite: bool) ->
         known = {info.name: info.description for info in built_in_models()}
         return _Known(known.get(model, "replays a recorded run"))
     try:
-        return _reached(program, program.models.resolve(model, folder, by_suite=by_suite), folder)
+        return _endpoint_detail(program, program.models.resolve(model, folder, by_suite=by_suite), folder)
     except ConfigError as error:
         return _Known(str(error))
 
 
-def _reached(program: Program, spec: ModelSpec, folder: Path) -> _Known:
-    """Return the description of a model: whether its key is set, and the URL of its endpoint."""
+def _endpoint_detail(program: Program, spec: ModelSpec, folder: Path) -> _Known:
     if spec.place is not None and spec.place.problem:
         return _Known(spec.place.problem, spec.base_url)
     try:

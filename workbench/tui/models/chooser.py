@@ -59,7 +59,7 @@ class ModelChooser:
         # Files are read before the dialog opens. The dialog itself asks endpoints for models.
         selection = self._selection
         variants, run_as = variants_of(selection.open_suites.suites), selection.variants
-        state = ModelsState(self._choices(), selection.models, self._endpoints, self._own, variants, run_as)
+        state = ModelsState(self._choices(), selection.models, self._endpoints, self._suite_models, variants, run_as)
 
         def take(models: tuple[str, ...] | None) -> None:
             if models is not None:
@@ -73,8 +73,7 @@ class ModelChooser:
         self._app.show(ModelsScreen(state, functions), take)
 
     @property
-    def _own(self) -> tuple[str, ...]:
-        """The models of the selected case or suite, or else of all suites."""
+    def _suite_models(self) -> tuple[str, ...]:
         row = self._selection.row
         files = self._selection.open_suites.files
         if row is not None and row.file is not None:
@@ -86,7 +85,6 @@ class ModelChooser:
 
     @property
     def _folders(self) -> list[Path]:
-        """The folders of the suites. The folder of the selected suite comes first."""
         suites = list(self._selection.open_suites.suites)
         if self._selection.suite is not None:
             suites.insert(0, self._selection.suite)

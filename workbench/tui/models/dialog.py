@@ -27,7 +27,7 @@ from workbench.tui.kit.line_view import LineView, Motion
 from workbench.tui.kit.strips import Bar
 from workbench.tui.models.choices import ModelChoices
 from workbench.tui.models.form import Added
-from workbench.tui.terminal.key_queue import taken
+from workbench.tui.terminal.key_queue import mark_handled
 from workbench.tui.terminal.theme import Ground
 
 MAX_UNFOLDED = 12
@@ -167,12 +167,12 @@ class ModelsState:
         if row.name is not None:
             self._checked ^= {row.name}
 
-    def asks(self, endpoint: KnownEndpoint) -> None:
+    def mark_asked(self, endpoint: KnownEndpoint) -> None:
         """Record that an endpoint is asked for its models."""
         self._asked.add(endpoint.preset.name)
         self._build()
 
-    def answered(self, endpoint: KnownEndpoint) -> None:
+    def show_models(self, endpoint: KnownEndpoint) -> None:
         """Show the models of an endpoint's answer."""
         # The user did not request the models of local servers, so a long list stays folded.
         name = endpoint.preset.name
@@ -232,13 +232,13 @@ class ModelsState:
             if words or preset.name in self._unfolded:
                 fitting = list(filter(fits, listed))
             if endpoint.is_reachable and (fitting or not words):
-                head = Row(preset.title, self._said(endpoint, preset.name in self._asked), endpoint=endpoint)
+                head = Row(preset.title, self._endpoint_text(endpoint, preset.name in self._asked), endpoint=endpoint)
                 self.rows += [head, *fitting]
         # The cursor needs a row, so the list is never empty.
         if not self.rows:
             self.rows.append(Row(f"no model has {one_line(self.filter)!r} in its name"))
 
-    def _said(self, endpoint: KnownEndpoint, asked: bool) -> str:
+    def _endpoint_text(self, endpoint: KnownEndpoint, asked: bool) -> str:
         if asked:
             return f"asking for its models {GLYPHS.running}"
         if endpoint.problem:
@@ -361,7 +361,6 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         self._show_keys()
 
     def _make_room(self, height: int) -> None:
-        """Limit the heights of the texts and the list, so title, keys and some rows are always visible."""
         # The width of the text from the dialog's style: at most 130 cells, minus border, padding and scroll thumb.
         width = max(min(130, self.app.size.width * 96 // 100) - 5, 1)
         room = height - _ROWS_AROUND
@@ -383,10 +382,10 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
             answered = await self._functions.ask(endpoint)
             # The answer may add rows above the cursor. The cursor stays on its row.
             row = self._list.row
-            self.state.answered(answered)
+            self.state.show_models(answered)
             self._show(self.state.rows.index(row) if row in self.state.rows else None)
 
-        self.state.asks(endpoint)
+        self.state.mark_asked(endpoint)
         self._show()
         self.run_worker(ask(), group="models", exit_on_error=True)
 
@@ -448,9 +447,8 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         self._functions.add(self.state.endpoints, row.endpoint, row.model, added)
 
     def _tell_answer(self, model: Added) -> None:
-        """Show the response time of the endpoint instead of the keys, until the cursor moves."""
-        if model.answered:
-            text = f" {GLYPHS.passed} {one_line(model.name)} {model.answered} "
+        if model.show_models:
+            text = f" {GLYPHS.passed} {one_line(model.name)} {model.show_models} "
             self.set_keys((Span(text, "passed"), *keys_line(("Enter", "use"), ("Esc", "leave"))))
 
     def action_change(self) -> None:
@@ -482,10 +480,9 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
             self._functions.probe(name)
 
     def _refuse(self, why: str) -> None:
-        """Show why nothing is done instead of the keys, until the cursor moves."""
         if why:
             notice = (Span(f" {GLYPHS.warned} {one_line(why[:1].upper() + why[1:])}", "warned"),)
-            self.query_one("#keys", Bar).say(lambda width: cut_line(notice, width))
+            self.query_one("#keys", Bar).set_line(lambda width: cut_line(notice, width))
 
 
 class _SearchField(SafeInput):
@@ -497,7 +494,7 @@ class _SearchField(SafeInput):
 
     def on_key(self, event: events.Key) -> None:
         if event.key == "space":
-            taken(event)
+            mark_handled(event)
             self._check()
 
 
@@ -515,7 +512,6 @@ class _ModelList(LineView, can_focus=False):
 
     @property
     def row(self) -> Row:
-        """The row of the cursor."""
         return self._state.rows[min(self.cursor, len(self._state.rows) - 1)]
 
     def line_count(self) -> int:

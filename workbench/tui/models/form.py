@@ -118,7 +118,7 @@ class ModelAdder:
         except ConfigError as error:
             return CheckResult(False, str(error))
 
-    def located(self, spec: ModelSpec) -> ModelSpec:
+    def with_place(self, spec: ModelSpec) -> ModelSpec:
         """Return a cloud's model with its `place`. Return any other model unchanged."""
         return self._program.models.with_place(spec, self._folder)
 
@@ -236,7 +236,7 @@ class ChoiceField(Bar, can_focus=True):
         """Draw the value between arrows. The arrows are coloured while the field has the focus."""
         roles: tuple[Role, Role] = ("accent", "strong") if self.has_focus else ("muted", "text")
         line: Line = (Span("‹ ", roles[0]), Span(self.value, roles[1]), Span(" ›", roles[0]))
-        self.say(lambda _: line)
+        self.set_line(lambda _: line)
 
     def on_mount(self) -> None:
         self.show()
@@ -310,9 +310,9 @@ class AddModelScreen(Dialog[Added]):
         at = self._presets.index(self._preset) if self._preset is not None else len(self._presets)
         provider = PROVIDERS.index(start.provider) if start.provider in PROVIDERS else 0
         yield Bar("space")
-        yield from self._row("preset", ChoiceField(titles, at, self._take_preset, "preset"))
+        yield from self._row("preset", ChoiceField(titles, at, self._fill_preset, "preset"))
         yield from self._row("base_url", self._input("base_url", start.base_url))
-        yield from self._row("provider", ChoiceField(PROVIDERS, provider, self._take_provider, "provider"))
+        yield from self._row("provider", ChoiceField(PROVIDERS, provider, self._show_provider_fields, "provider"))
         for setting in CLOUD_FIELDS:
             yield from self._row(setting, self._cloud_field(setting, getattr(start, setting)))
         yield from self._row("api_key_env", self._input("api_key_env", start.api_key_env))
@@ -328,7 +328,7 @@ class AddModelScreen(Dialog[Added]):
             owners = [_OWNERS[owner] for owner in adder.owners]
             at = adder.owners.index(adder.owner)
             yield from self._row("owner", ChoiceField(owners, at, self._changed, "owner"))
-        told = TextView(self._told, "told")
+        told = TextView(self._notice_lines, "told")
         # Tab and the arrow keys skip the texts between the fields.
         told.can_focus = False
         yield told
@@ -341,10 +341,9 @@ class AddModelScreen(Dialog[Added]):
         self._take_focus("model" if is_filled else "preset")
 
     def _row(self, name: str, field: ChoiceField | SafeInput) -> ComposeResult:
-        """Yield a field with its label, followed by the line of its problem."""
         label = Bar()
         label.add_class("label")
-        label.say(lambda _: (Span(f" {_LABELS[name]}", "muted"),))
+        label.set_line(lambda _: (Span(f" {_LABELS[name]}", "muted"),))
         yield Horizontal(label, field, id=f"row-{name}")
         problem = TextView(lambda width: self._problem_lines(name, width), f"wrong-{name}")
         problem.add_class("problem")
@@ -366,13 +365,11 @@ class AddModelScreen(Dialog[Added]):
 
     @property
     def _cloud(self) -> Cloud | None:
-        """The chosen cloud, `None` for any other provider."""
         provider = self.query_one("#provider", ChoiceField).value
         return next((cloud for cloud in CLOUDS if cloud == provider), None)
 
     @property
     def _cloud_fields(self) -> tuple[str, ...]:
-        """The names of the additional fields of the chosen provider."""
         if self._cloud is None:
             return ()
         return SETTINGS_OF[self._cloud]
@@ -395,8 +392,7 @@ class AddModelScreen(Dialog[Added]):
                 texts[name] = self._text(name)
         return texts
 
-    def _take_provider(self) -> None:
-        """Show the fields of the chosen provider."""
+    def _show_provider_fields(self) -> None:
         self._show_cloud()
         self._make_room(self.size.height)
         self._changed()
@@ -409,13 +405,11 @@ class AddModelScreen(Dialog[Added]):
 
     @property
     def _listed(self) -> tuple[str, ...]:
-        """The models that the chosen endpoint listed; empty before its list has arrived."""
         if self._preset is not None:
             return self._models[self._preset]
         return ()
 
     def _suggest(self) -> None:
-        """Complete the typed name of the model by the endpoint's list."""
         field = self.query_one("#model", SafeInput)
         field.suggester = None
         if self._listed:
@@ -440,8 +434,7 @@ class AddModelScreen(Dialog[Added]):
             return self._adder.owner
         return self._adder.owners[self.query_one("#owner", ChoiceField).at]
 
-    def _take_preset(self) -> None:
-        """Fill in the settings of the chosen endpoint."""
+    def _fill_preset(self) -> None:
         at = self.query_one("#preset", ChoiceField).at
         self._preset, typed, provider = None, TypedModel(), "openai"
         if at < len(self._presets):
@@ -458,12 +451,12 @@ class AddModelScreen(Dialog[Added]):
             else:
                 self.query_one(f"#{field}", SafeInput).value = ""
         self.query_one("#provider", ChoiceField).choose(PROVIDERS.index(provider))
-        self._take_provider()
+        self._show_provider_fields()
 
     @on(Input.Changed)
     def _typing(self, event: Input.Changed) -> None:
         # A key would be drawn on the screen and written into a file, so a recognised key is removed at once.
-        if event.input.id == "api_key_env" and event.value and _may_be_a_key(event.value):
+        if event.input.id == "api_key_env" and event.value and _looks_like_key(event.value):
             event.input.value = ""
             self._changed()
             self._tell("error", "That may be a key, so it was removed: write the name of the variable that holds it.")
@@ -500,7 +493,7 @@ class AddModelScreen(Dialog[Added]):
                 problem.refresh(layout=True)
         if self.has_class("low") and self._outcome:
             # A low screen hides the text below the fields, so the row of keys shows the first line of the text.
-            keys = self._told(self.size.width)[1]
+            keys = self._notice_lines(self.size.width)[1]
         self.set_keys(keys or self._keys)
 
     def _problem_lines(self, name: str, width: int) -> list[Line]:
@@ -511,7 +504,7 @@ class AddModelScreen(Dialog[Added]):
         text = one_line(self._adder.shown(f"{GLYPHS.error} {problem}"))
         return list(behind((Span(lead),), text, "error", max(width - len(lead), 10)))
 
-    def _told(self, width: int) -> list[Line]:
+    def _notice_lines(self, width: int) -> list[Line]:
         room = max(width - 2, 10)
         lines: list[Line] = [EMPTY]
 
@@ -521,7 +514,7 @@ class AddModelScreen(Dialog[Added]):
         if self._outcome is not None:
             add(*self._outcome)
         elif not self._problems and self.is_mounted:
-            add(*self._of_key())
+            add(*self._key_text())
             if listed := self._listed:
                 names = ", ".join(listed[:MAX_LISTED])
                 if len(listed) > MAX_LISTED:
@@ -530,7 +523,7 @@ class AddModelScreen(Dialog[Added]):
             add("muted", f"It is written to {self._adder.file(self._owner)}.")
         return lines
 
-    def _of_key(self) -> tuple[Role, str]:
+    def _key_text(self) -> tuple[Role, str]:
         variable = self._text("api_key_env").strip()
         others = environment_names(f"{self._text('headers')} {self._text('query')}")
         try:
@@ -545,15 +538,14 @@ class AddModelScreen(Dialog[Added]):
         if self._text("key_command").strip():
             return "muted", "The command runs in the folder of the file, whenever the endpoint is asked."
         if self._cloud is not None:
-            return self._of_cloud()
+            return self._cloud_text()
         if others:
             return "passed", f"{GLYPHS.passed} {', '.join(dict.fromkeys(others))} is found."
         return "muted", "No key is sent."
 
-    def _of_cloud(self) -> tuple[Role, str]:
-        """Return the address and the credentials of a model at a cloud, as far as known."""
+    def _cloud_text(self) -> tuple[Role, str]:
         try:
-            spec = self._adder.located(replace(self._typed, model=self._text("model") or "MODEL", name="m").spec())
+            spec = self._adder.with_place(replace(self._typed, model=self._text("model") or "MODEL", name="m").spec())
         except InvalidModelError:
             return "muted", "Its address follows from the settings above."
         if spec.place is not None and spec.place.problem:
@@ -605,7 +597,7 @@ class AddModelScreen(Dialog[Added]):
             else:
                 self._refuse(typed, owner, checked)
 
-        place = self._adder.located(spec).base_url
+        place = self._adder.with_place(spec).base_url
         self._tell("muted", f"Asking {place} {GLYPHS.running}", keys_line(("Esc", "leave")))
         self.run_worker(check(), group="models", exclusive=True)
 
@@ -634,8 +626,7 @@ _KEYS = keys_line(("Enter", "check and add"), ("↑↓", "field"), ("←→", "c
 _CHANGING_KEYS = keys_line(("Enter", "check and change"), ("↑↓", "field"), ("←→", "choose"), ("Esc", "leave"))
 
 
-def _may_be_a_key(text: str) -> bool:
-    """Return whether a text in the field of a variable's name looks like a key."""
+def _looks_like_key(text: str) -> bool:
     try:
         checked_key_variable(text)
     except ValueError:

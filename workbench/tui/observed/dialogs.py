@@ -37,7 +37,7 @@ from workbench.tui.kit.dialogs import Option, PreviewScreen, TextView, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.questions import NameScreen, QuestionScreen, TextPromptScreen
 from workbench.tui.kit.stage import Announce, in_background
-from workbench.tui.observed.live import Seen
+from workbench.tui.observed.live import SeenConversation
 from workbench.tui.tree.new_suites import NewSuites, WhichSuiteScreen
 from workbench.tui.tree.selection import Selection
 
@@ -45,17 +45,17 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-class Wanted(NamedTuple):
+class TypedRecording(NamedTuple):
     """The typed recording: the endpoint, and the address of the proxy."""
 
     upstream: str
     listen: str
 
 
-class ObserveScreen(TextPromptScreen[Wanted]):
+class ObserveScreen(TextPromptScreen[TypedRecording]):
     """Asks for the endpoint and the address of a recording. `problem` is why the last attempt failed."""
 
-    def __init__(self, before: Wanted, problem: str = "") -> None:
+    def __init__(self, before: TypedRecording, problem: str = "") -> None:
         super().__init__(
             "Record a program and its model",
             before.upstream,
@@ -97,7 +97,7 @@ class ObserveScreen(TextPromptScreen[Wanted]):
         return self.query_one("#listen", Input).value.strip()
 
     def answer(self, text: str) -> None:
-        self.dismiss(Wanted(text, self._listens))
+        self.dismiss(TypedRecording(text, self._listens))
 
 
 def _why_not_upstream(text: str) -> str | None:
@@ -156,17 +156,17 @@ class CaseMaker:
         self._new_suites = new_suites
         self._secrets = secrets
 
-    async def make(self, seen: Seen, announce: Announce) -> str | None:
+    async def make(self, seen: SeenConversation, announce: Announce) -> str | None:
         """Make a case of a conversation, after the user chose a suite and agreed to the change.
 
         Returns the place of the case as text, `None` if no case was made."""
         try:
-            return await self._made(seen, announce)
+            return await self._make_case(seen, announce)
         except (RefusedError, NotEditableError, SpliceError) as error:
             announce(f"No case was made: {one_line(str(error))}", "warned", GLYPHS.warned)
             return None
 
-    async def _made(self, seen: Seen, announce: Announce) -> str | None:
+    async def _make_case(self, seen: SeenConversation, announce: Announce) -> str | None:
         selected = self._selection.suite
         suites = [suite for suite in self._selection.open_suites.suites if suite.why_not_editable is None]
         # The selected suite comes first, because it is the most likely choice.
@@ -174,55 +174,56 @@ class CaseMaker:
         options = [Option(one_line(suite.path.name), counted(len(suite.cases), "case")) for suite in suites]
         options.append(Option("a new suite", "with its tools"))
         if not suites:
-            return await self._into_new(seen, announce)
+            return await self._add_to_new_suite(seen, announce)
         which = await self._stage.ask(WhereScreen(options))
         if which is None:
             return None
         if which == len(suites):
-            return await self._into_new(seen, announce)
-        return await self._into(suites[which].path, seen, announce)
+            return await self._add_to_new_suite(seen, announce)
+        return await self._add_to_suite(suites[which].path, seen, announce)
 
-    async def _into(self, path: Path, seen: Seen, announce: Announce) -> str | None:
-        made = await in_background(lambda: self._alone(seen, path))
+    async def _add_to_suite(self, path: Path, seen: SeenConversation, announce: Announce) -> str | None:
+        made = await in_background(lambda: self._single_case_suite(seen, path))
         suite = self._selection.open_suites.editable(path)
         change = _change(suite, made, seen)
-        if not await self._agreed(path, suite.document.text, change.document.text, made):
+        if not await self._ask_to_add(path, suite.document.text, change.document.text, made):
             return None
         # The suite may have changed during the question, so the change is computed again.
         suite = self._selection.open_suites.editable(path)
         change = _change(suite, made, seen)
         self._selection.open_suites.change(suite, change.document, change.summary, case=change.case)
-        return await self._added(suite, change.case, made, announce, f"{key_for('edit.undo')} takes it back")
+        return await self._select_new_case(suite, change.case, made, announce, f"{key_for('edit.undo')} takes it back")
 
-    async def _into_new(self, seen: Seen, announce: Announce) -> str | None:
+    async def _add_to_new_suite(self, seen: SeenConversation, announce: Announce) -> str | None:
         question = NameScreen("New suite", "", self._new_suites.where, self._new_suites.refusal)
         name = await self._stage.ask(question)
         path = self._new_suites.named(name) if name is not None else None
         if not isinstance(path, Path):
             return None
-        made = await in_background(lambda: self._alone(seen, path))
-        if not await self._agreed(path, "", made.file.text, made):
+        made = await in_background(lambda: self._single_case_suite(seen, path))
+        if not await self._ask_to_add(path, "", made.file.text, made):
             return None
         suite = OpenSuite.new(path, made.file.text)
         self._new_suites.add(suite)
-        return await self._added(suite, suite.cases[0].key, made, announce, f"{key_for('save')} writes its file")
+        return await self._select_new_case(
+            suite, suite.cases[0].key, made, announce, f"{key_for('save')} writes its file"
+        )
 
-    async def _added(
+    async def _select_new_case(
         self, suite: OpenSuite, key: str | None, made: MadeSuite, announce: Announce, then: str
     ) -> str | None:
-        """Select a new case and show the conversation as its run. Return the place of the case as text."""
         self._selection.select(suite.path, key)
         file, outline = suite.file, next(each for each in suite.cases if each.key == key)
         if file.suite is not None:
             case, runs = file.suite.cases[outline.index], made.cases[0].runs
             told = await in_background(lambda: [(run_of(file, case, run, at), run) for at, run in enumerate(runs)])
             for (planned, events, result), run in told:
-                self._selection.book.recall(planned, run.started_at, events, result, unwritten=True)
+                self._selection.book.recall(planned, run.started_at, events, result, is_unsaved=True)
         where = f"{outline.name} in {suite.path.name}"
         announce(f"New case {one_line(where)}; {then}", "passed", GLYPHS.passed)
         return where
 
-    def _alone(self, seen: Seen, path: Path) -> MadeSuite:
+    def _single_case_suite(self, seen: SeenConversation, path: Path) -> MadeSuite:
         """Return a suite with only the conversation, without text that looks like a key.
 
         Raises:
@@ -237,8 +238,7 @@ class CaseMaker:
         learn_keys(said, f"RECORDED_KEY_{seen.number}", self._secrets)
         return made_suite(Imported((case,), suite=RULE_OF_NEW_SUITES), suite_name(path), path, self._secrets)
 
-    async def _agreed(self, path: Path, before: str, after: str, made: MadeSuite) -> bool:
-        """Show the change and notes on the case. Return whether the user agrees."""
+    async def _ask_to_add(self, path: Path, before: str, after: str, made: MadeSuite) -> bool:
         notes, changed = dict.fromkeys(note.why for note in made.cases[0].notes), difference(before, after)
 
         def lines(width: int) -> list[Line]:
@@ -250,7 +250,7 @@ class CaseMaker:
         return await self._stage.ask(PreviewScreen(f"A case in {one_line(path.name)}", lines, "add it")) or False
 
 
-def _change(suite: OpenSuite, made: MadeSuite, seen: Seen) -> Restructured:
+def _change(suite: OpenSuite, made: MadeSuite, seen: SeenConversation) -> Restructured:
     """Return the change that adds a case at the end of a suite.
 
     Raises:

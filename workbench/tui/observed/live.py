@@ -38,7 +38,7 @@ answer came."""
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenConversation:
     """An observed conversation so far, as an immutable value for other threads.
 
     `problem` is why the conversation broke off. `why_no_case` is why it cannot become a case."""
@@ -91,7 +91,7 @@ class Seen:
         return [Event("", number, 0.0, payload) for number, payload in enumerate(payloads)]
 
 
-def seen_of(observed: ObservedConversation) -> Seen:
+def seen_conversation(observed: ObservedConversation) -> SeenConversation:
     """Return the current state of a conversation. Only the proxy's thread may call this function."""
     last = observed.steps[-1]
     why = problem = ""
@@ -106,7 +106,7 @@ def seen_of(observed: ObservedConversation) -> Seen:
         state, problem = "broken off", last.answer.problem
     elif last.answer.calls:
         state = "calling"
-    return Seen(observed.number, observed.wire, state, conversation, len(observed.steps), problem, why)
+    return SeenConversation(observed.number, observed.wire, state, conversation, len(observed.steps), problem, why)
 
 
 class LiveRecording:
@@ -120,8 +120,8 @@ class LiveRecording:
         """The base URL of the proxy for the observed program, "" until the proxy listens."""
         self.stopped = False
         self._secrets = secrets
-        self._inbox: Inbox[Seen | str] = Inbox(wake)
-        self._observer = Observer(secrets, self._observed)
+        self._inbox: Inbox[SeenConversation | str] = Inbox(wake)
+        self._observer = Observer(secrets, self._record_observation)
         self._proxy = RecordingProxy(upstream, self._observer, secrets, self._inbox.put)
         self._engine = EngineThread()
 
@@ -141,7 +141,7 @@ class LiveRecording:
             self.stopped = True
             threading.Thread(target=self._end, name="end of a recording", daemon=True).start()
 
-    def take(self) -> list[Seen | str]:
+    def take(self) -> list[SeenConversation | str]:
         """Return new observations: conversations in their current state, and sentences about other errors."""
         return self._inbox.take_all()
 
@@ -151,8 +151,7 @@ class LiveRecording:
             self._engine.submit(self._proxy.close()).result(_CLOSING_S)
         self._engine.close(timeout_s=1.0)
 
-    def _observed(self, what: Observation) -> None:
-        """Pass on an observation."""
+    def _record_observation(self, what: Observation) -> None:
         # Text that looks like a key must be registered as a secret before the text is shown. Only the new part of a
         # step is searched: messages missing in the previous step and, in the first step, the head of the request.
         if isinstance(what, RequestUnread):
@@ -169,4 +168,4 @@ class LiveRecording:
             if not before:
                 new += last.head.values()
         learn_keys(new, f"RECORDED_KEY_{what.number}_{len(observed.steps)}", self._secrets)
-        self._inbox.put(seen_of(observed))
+        self._inbox.put(seen_conversation(observed))

@@ -13,7 +13,7 @@ from workbench.tui.kit.stage import in_background
 from workbench.tui.tree.new_suites import NewSuites
 
 if TYPE_CHECKING:
-    from workbench.tui.observed.dialogs import Wanted
+    from workbench.tui.observed.dialogs import TypedRecording
     from workbench.tui.shell.workbench import Workbench
 
 
@@ -28,22 +28,21 @@ class Observer:
         self._stage = app
         self._selection = app.selection
         self._program = app.program
-        self._typed: Wanted | None = None
+        self._typed: TypedRecording | None = None
 
     def ask(self, problem: str = "") -> None:
         """Ask for the endpoint and start recording. `problem` is why the last attempt failed."""
-        from workbench.tui.observed.dialogs import ObserveScreen, Wanted
+        from workbench.tui.observed.dialogs import ObserveScreen, TypedRecording
 
-        def take(wanted: Wanted | None) -> None:
+        def take(wanted: TypedRecording | None) -> None:
             if wanted is not None:
                 self._typed = wanted
                 self._stage.work(self._begin(wanted), "observe", exclusive=True)
 
-        proposed = self._typed or Wanted(self._endpoint()[0], _LISTEN)
+        proposed = self._typed or TypedRecording(self._endpoint()[0], _LISTEN)
         self._stage.show(ObserveScreen(proposed, problem), take)
 
     def _endpoint(self) -> tuple[str, Provider | None]:
-        """Return the base URL and the provider of the chosen model, or else of the suite's own model."""
         folder = Path()
         wanted: list[tuple[Sequence[str], bool]] = [(self._selection.models, False)]
         suite = self._selection.suite
@@ -60,8 +59,7 @@ class Observer:
                         return spec.base_url, spec.provider
         return "openai", None
 
-    async def _begin(self, wanted: Wanted) -> None:
-        """Start the proxy and show the screen. If the proxy cannot listen, ask again."""
+    async def _begin(self, wanted: TypedRecording) -> None:
         await in_background(_imported)
         from workbench.exchange.observed.proxy import ListenError, listen_at, upstream_at
         from workbench.tui.observed.dialogs import CaseMaker
@@ -70,16 +68,16 @@ class Observer:
 
         loop, shown = asyncio.get_running_loop(), list[LiveScreen]()
 
-        def take_news() -> None:
+        def show_observations() -> None:
             for screen in shown:
-                screen.take_news()
+                screen.show_observations()
 
         # `wake` runs in the proxy's thread, possibly before the screen exists. The screen takes all earlier
         # observations when it opens.
         def wake() -> None:
             # A RuntimeError means that the app has ended.
             with suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._stage.call_later, take_news)
+                loop.call_soon_threadsafe(self._stage.call_later, show_observations)
 
         live = LiveRecording(upstream_at(wanted.upstream), self._program.secrets, wake)
         try:
@@ -95,7 +93,7 @@ class Observer:
         line = environment_line(live.address, provider if url == live.upstream else None, live.upstream)
         maker = CaseMaker(self._stage, self._selection, self._stage.part(NewSuites), self._program.secrets)
         shown.append(LiveScreen(self._stage, live, line, self._program.secrets, maker.make))
-        self._stage.show(shown[0], lambda _: self._selection.show_again())
+        self._stage.show(shown[0], lambda _: self._selection.notify_all())
 
 
 def _imported() -> None:

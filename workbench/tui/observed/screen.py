@@ -21,23 +21,23 @@ from workbench.tui.kit.rows import ListState
 from workbench.tui.kit.side_screen import ActionOverride
 from workbench.tui.kit.stage import Announce
 from workbench.tui.observed.dialogs import EndScreen
-from workbench.tui.observed.live import LiveRecording, Seen, State
+from workbench.tui.observed.live import LiveRecording, SeenConversation, State
 from workbench.tui.trajectory.run_lines import RunLines
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-class Conversations(ListState[Seen]):
+class Conversations(ListState[SeenConversation]):
     """The recorded conversations in the order they began."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._seen: dict[int, Seen] = {}
+        self._seen: dict[int, SeenConversation] = {}
         self.made: dict[int, str] = {}
         """The place of the case made of a conversation, by the number of the conversation."""
 
-    def take(self, news: Sequence[Seen]) -> None:
+    def take(self, news: Sequence[SeenConversation]) -> None:
         """Add new conversations, and update known conversations."""
         for seen in news:
             self._seen[seen.number] = seen
@@ -60,15 +60,15 @@ class Conversations(ListState[Seen]):
         """The number of conversations that could become cases but did not."""
         return sum(not seen.why_no_case and number not in self.made for number, seen in self._seen.items())
 
-    def _key(self, row: Seen) -> int:
+    def _key(self, row: SeenConversation) -> int:
         return row.number
 
-    def _found(self) -> list[Seen]:
+    def _found(self) -> list[SeenConversation]:
         # The filter searches requests, model, called tools and state.
         return [seen for number, seen in self._seen.items() if self._fits(number, partial(_text, seen))]
 
 
-def _text(seen: Seen) -> str:
+def _text(seen: SeenConversation) -> str:
     words = []
     for message in seen.conversation.messages:
         if message.role == "user":
@@ -117,7 +117,7 @@ def list_message(state: Conversations, live: LiveRecording) -> Message:
     return (("No conversation yet: each appears with its first request.", "muted"),)
 
 
-def row_line(seen: Seen, made: bool, width: int) -> Line:
+def row_line(seen: SeenConversation, made: bool, width: int) -> Line:
     """Return the row of a conversation: its state, request, calls and model."""
     sign, role, _ = _SIGNS[seen.state]
     head: Line = (Span(f" {sign} ", role), Span(one_line(seen.request[:width]) or "(no request of a user)"))
@@ -147,7 +147,7 @@ class _Steps(LazyLines):
         return self._lines.line(index)
 
 
-def detail_lines(seen: Seen, where: str | None, secrets: Secrets, width: int) -> Sequence[Line]:
+def detail_lines(seen: SeenConversation, where: str | None, secrets: Secrets, width: int) -> Sequence[Line]:
     """Return the details of a conversation: state and steps. `where` names the case made of it, if any."""
     sign, role, words = _SIGNS[seen.state]
     text = f"{words}: {seen.problem}" if seen.problem else words
@@ -158,7 +158,7 @@ def detail_lines(seen: Seen, where: str | None, secrets: Secrets, width: int) ->
     return JoinedLines([head, _Steps(map(secrets.redacted, seen.events()), width)])
 
 
-MakeCase = Callable[[Seen, Announce], Awaitable[str | None]]
+MakeCase = Callable[[SeenConversation, Announce], Awaitable[str | None]]
 """Makes a case of a conversation. Returns the place of the case, `None` if the user declined."""
 
 
@@ -195,18 +195,18 @@ class LiveScreen(ListScreen[None, Conversations]):
         """Whether observations arrived while this screen was covered."""
 
     def on_mount(self) -> None:
-        self.take_news()
+        self.show_observations()
 
     def on_unmount(self) -> None:
         self._live.stop()
 
-    def take_news(self) -> None:
+    def show_observations(self) -> None:
         """Show new observations of the recording."""
         if not self.is_mounted:
             return
         # Observations are conversations, or sentences about errors outside of conversations.
         news = self._live.take()
-        self.state.take([each for each in news if isinstance(each, Seen)])
+        self.state.take([each for each in news if isinstance(each, SeenConversation)])
         said = [each for each in news if isinstance(each, str)]
         if said:
             # A notice replaces the previous notice, so only the last sentence is announced.

@@ -10,17 +10,15 @@ if TYPE_CHECKING:
     from workbench.tui.quick_add.adder import QuickAdder
 
 
-def _at(*states: str, otherwise: str) -> Condition:
-    """Return the condition of an action that needs the line in one of the given states."""
-
+def _needs_state(*states: str, otherwise: str) -> Condition:
     def why_not(now: MainSituation) -> str | None:
         return None if now.line in states else otherwise
 
     return why_not
 
 
-_CHECKED = _at("check", otherwise="no result is shown to be accepted")
-_RUNNING = _at("run", otherwise="no request is running")
+_CHECKED = _needs_state("check", otherwise="no result is shown to be accepted")
+_RUNNING = _needs_state("run", otherwise="no request is running")
 
 
 class QuickAddActions(MainActions):

@@ -35,7 +35,7 @@ from workbench.suite.suite_file import SuiteFile
 from workbench.suite.suite_text import SpliceError
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.actions import Action, key_for, key_name
-from workbench.tui.kit.memory import Place, SavedRequestLine, project_of
+from workbench.tui.kit.memory import ProjectPosition, SavedRequestLine, project_of
 from workbench.tui.kit.questions import ANSWER_DELAY_S
 from workbench.tui.quick_add.proposal_lines import call_lines, row_in_call, unseen_calls
 from workbench.tui.run_book.record import RunRecord
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from workbench.tui.kit.actions import Pane
     from workbench.tui.shell.workbench import Workbench
 
-KEEP_S = 1.0
+STORE_DELAY_S = 1.0
 """The time in seconds from the last key until the typed text is stored."""
 
 WAITING: Final = "Enter on the empty line"
@@ -67,7 +67,7 @@ class QuickAdder:
         self._from: Pane = "suites"
         self._is_settled = True
         """Whether the question was visible long enough to be answered."""
-        self._settling: Timer | None = None
+        self._answer_timer: Timer | None = None
         self._keeping: Timer | None = None
         self._lets_ask = False
         """Whether the user lets a run ask for permission. The question takes the keyboard."""
@@ -81,19 +81,18 @@ class QuickAdder:
         self._saving: set[Path] = set()
         self._ungraded: list[tuple[str, Path]] = []
         """The batches of added cases without grades in the history, with their suites."""
-        app.services.runs_delivered.append(self.update_runs)
-        self._take_kept()
+        app.services.run_update_callbacks.append(self.update_runs)
+        self._restore_line()
 
     @property
     def _project(self) -> str:
         return project_of(self._open_suites.workspace)
 
-    def _take_kept(self) -> None:
-        """Restore the line of the last session."""
-        state, kept = self.state, self._app.memory.read().projects.get(self._project, Place()).line
+    def _restore_line(self) -> None:
+        state, kept = self.state, self._app.memory.read().projects.get(self._project, ProjectPosition()).line
         state.text, state.recent = kept.text, list(kept.recent)
         state.kind = next((kind for kind in KINDS if kind == kept.kind), state.kind)
-        self._put(state.text)
+        self._set_text(state.text)
 
     # The line
 
@@ -121,23 +120,23 @@ class QuickAdder:
         self._annotate()
         self.show()
         if self.state.ended():
-            self._asked()
+            self._show_question()
 
     def to_panes(self) -> None:
         """Focus the run pane. The line stays open."""
-        self._keep()
+        self._store_line()
         self._main.go_to("run")
 
     def close(self) -> None:
         """Close the line. Its text and requests are kept."""
-        self._keep()
+        self._store_line()
         self._line.remove_class("open")
         self._shows = False
         self._notice = ()
         self._annotate()
         self._main.go_to(self._from)
         self._main.show_run()
-        self._app.services.look()
+        self._app.services.show_pending()
 
     def typed(self, text: str) -> None:
         """Follow a change of the text in the field."""
@@ -154,23 +153,21 @@ class QuickAdder:
             self._annotate()
         if self._keeping is not None:
             self._keeping.stop()
-        self._keeping = self._main.set_timer(KEEP_S, self._keep)
+        self._keeping = self._main.set_timer(STORE_DELAY_S, self._store_line)
         self.show()
 
-    def _put(self, text: str) -> None:
-        """Show a text in the field."""
+    def _set_text(self, text: str) -> None:
         field = self._line.field
         if field.value != text:
             with field.prevent(field.Changed):
                 field.value = text
         field.cursor_position = len(text)
 
-    def _keep(self) -> None:
-        """Store the line for the next session."""
+    def _store_line(self) -> None:
         if self._keeping is not None:
             self._keeping.stop()
             self._keeping = None
-        self._app.memory.change(lambda known: known.with_line(self._project, self.kept))
+        self._app.memory.change(lambda known: known.with_request_line(self._project, self.kept))
 
     @property
     def kept(self) -> SavedRequestLine:
@@ -192,17 +189,17 @@ class QuickAdder:
             self._submit()
         elif self._is_asked_by_run and not state.is_open:
             self._lets_ask = True
-            self._app.services.look()
+            self._app.services.show_pending()
         elif not state.is_open:
             if state.open():
-                self._asked()
+                self._show_question()
             elif state.state == "ask":
                 self._say("Type what a user asks", "warned")
         elif not self._is_settled:
             return
         elif state.state == "failed":
             state.again()
-            self._next()
+            self._start_next()
             self.show()
         else:
             self._accept()
@@ -223,7 +220,7 @@ class QuickAdder:
         state = self.state
         if state.question is not None and not state.text and state.changing is None:
             # The user has seen the question.
-            self._settle()
+            self._accept_answers()
             state.has_keyboard = True
             state.replace_question(state.question.moved(step))
             self._annotate()
@@ -232,10 +229,10 @@ class QuickAdder:
             assert failed is not None
             self._forget(failed)
             state.type(failed.text)
-            self._put(state.text)
-            self._next()
+            self._set_text(state.text)
+            self._start_next()
         elif state.changing is None and state.recall(-step):
-            self._put(state.text)
+            self._set_text(state.text)
         self.show()
 
     def sideways(self, step: int) -> None:
@@ -247,7 +244,7 @@ class QuickAdder:
             else:
                 field.action_cursor_left()
             return
-        self._settle()
+        self._accept_answers()
         state.has_keyboard = True
         state.replace_question(state.question.with_other_check(step))
         self._annotate()
@@ -262,7 +259,7 @@ class QuickAdder:
             self._line.field.suggester = SuggestFromList([tool.name for tool in self._tools()])
         state.changing = state.question.to_change
         state.has_keyboard = False
-        self._put(state.changing)
+        self._set_text(state.changing)
         self._line.field.select_all()
         self.show()
 
@@ -283,7 +280,7 @@ class QuickAdder:
         self._line.field.suggester = None
         self.state.changing = None
         self.state.has_keyboard = True
-        self._put(self.state.text)
+        self._set_text(self.state.text)
         self._annotate()
         self.show()
 
@@ -319,7 +316,7 @@ class QuickAdder:
         from workbench.tui.models.chooser import ModelChooser
 
         self.state.has_keyboard = False
-        ModelChooser(self._app).choose(self._selection.show_again)
+        ModelChooser(self._app).choose(self._selection.notify_all)
 
     def show_log(self) -> None:
         """Show the log of the suite's servers."""
@@ -334,7 +331,7 @@ class QuickAdder:
             return
         text = self._app.editor.changed(self._line.field.value, "request.txt", 1)
         if text is not None:
-            self._put(text.strip("\n"))
+            self._set_text(text.strip("\n"))
             self.typed(self._line.field.value)
 
     def scroll(self, step: int) -> None:
@@ -385,10 +382,10 @@ class QuickAdder:
                 state.requests.remove(request)
         else:
             state.add(request)
-        self._put(state.text)
+        self._set_text(state.text)
         self._notice = self._notice if request.kind == "empty" else ()
-        self._keep()
-        self._next()
+        self._store_line()
+        self._start_next()
         self.show()
 
     def _editable(self, path: Path | None) -> OpenSuite:
@@ -402,8 +399,7 @@ class QuickAdder:
             raise NotEditableError(f"{path.name} is not TOML: correct its text first")
         return suite
 
-    def _next(self) -> None:
-        """Start the first waiting request if no request is running."""
+    def _start_next(self) -> None:
         if self.state.running is not None:
             return
         for request in self.state.requests:
@@ -415,7 +411,7 @@ class QuickAdder:
     async def _run(self, request: Request) -> None:
         request.run_ids = ()
         try:
-            started = await self._app.services.starter.run_beside(
+            started = await self._app.services.starter.run_unsaved_case(
                 self._editable(request.suite), lambda suite: suite_to_run(suite, request.table), request.case_id
             )
         except (NotEditableError, HistoryError) as error:
@@ -431,7 +427,7 @@ class QuickAdder:
 
     def _fail(self, request: Request, why: str) -> None:
         request.state, request.why = "failed", why
-        self._over()
+        self._show_next_result()
 
     def update_runs(self) -> None:
         """Take the result of the running request once all its runs have ended."""
@@ -466,28 +462,28 @@ class QuickAdder:
         if why:
             question = replace(question, note=f"one model gave no result: {why}")
         request.state, request.question = "answered", question
-        self._over()
+        self._show_next_result()
 
-    def _over(self) -> None:
+    def _show_next_result(self) -> None:
         """Show the result of the first request, unless the user types, and start the next request."""
         if self._line.typing and not self._line.field.value and self.state.ended():
-            self._asked()
-        self._next()
+            self._show_question()
+        self._start_next()
         self.show()
 
-    def _asked(self) -> None:
+    def _show_question(self) -> None:
         """Begin to show a question. Enter answers the question only after a moment."""
         self._is_settled = False
-        if self._settling is not None:
-            self._settling.stop()
-        self._settling = self._main.set_timer(ANSWER_DELAY_S, self._settle)
+        if self._answer_timer is not None:
+            self._answer_timer.stop()
+        self._answer_timer = self._main.set_timer(ANSWER_DELAY_S, self._accept_answers)
         self._notice = ()
         self._shows = True
         self._main.show_run()
         self._annotate()
         self.show()
 
-    def _settle(self) -> None:
+    def _accept_answers(self) -> None:
         self._is_settled = True
 
     def _runs_of(self, request: Request) -> list[RunRecord]:
@@ -520,11 +516,11 @@ class QuickAdder:
 
     def _after_answer(self) -> None:
         self._annotate()
-        self._next()
+        self._start_next()
         self._main.show_run()
         if self.state.ended():
             notice = self._notice
-            self._asked()
+            self._show_question()
             self._notice = notice
         self.show()
 
@@ -653,13 +649,12 @@ class QuickAdder:
             self._shows = False
 
     @property
-    def lets_ask(self) -> bool:
+    def allows_questions(self) -> bool:
         """Whether a run may ask its question now. While the user types, Enter must allow it first."""
         return not self._line.typing or self._lets_ask
 
     @property
     def _is_asked_by_run(self) -> bool:
-        """Whether a run asks for permission, or a batch asks about its cost limit."""
         return bool(self._main.book.questions or self._main.book.limits_reached)
 
     def _tools(self) -> tuple[ToolDefinition, ...]:
@@ -686,7 +681,7 @@ class QuickAdder:
             placeholder = one_line(head.text)
         if field.placeholder != placeholder:
             field.placeholder = placeholder
-        self._line.say(*self._title())
+        self._line.show_title(*self._title())
         self._main.refresh_bars()
 
     def _title(self) -> tuple[str, Role]:
@@ -773,7 +768,6 @@ class QuickAdder:
         return self._notice if state.state in ("ask", "run") else (), offered
 
     def _annotate(self) -> None:
-        """Show the checks of the question at the calls of the run. Without a question, show none."""
         run_list, question = self._main.run_pane.run_list, self.state.question
         if question is None or not self._shows or not self._line.is_open:
             run_list.annotate(None)

@@ -16,7 +16,7 @@ from workbench.tui.kit.actions import actions_at, actions_of, bindings_for
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.strips import Bar, keymap_of
 from workbench.tui.quick_add.actions import QuickAddActions
-from workbench.tui.terminal.key_queue import taken
+from workbench.tui.terminal.key_queue import mark_handled
 
 
 class RequestField(SafeInput):
@@ -55,7 +55,7 @@ class RequestField(SafeInput):
             self.post_message(self.Unused(event.key))
 
     def on_paste(self, event: events.Paste) -> None:
-        taken(event)
+        mark_handled(event)
         if not self.has_commands:
             # A request may have several lines. Signs show the line breaks.
             self.replace(event.text.strip("\n"), *sorted(self.selection))
@@ -91,7 +91,7 @@ class RequestLine(Vertical):
             yield self.field
 
     def on_mount(self) -> None:
-        self._sign.say(lambda _: (Span(" > ", "accent"),))
+        self._sign.set_line(lambda _: (Span(" > ", "accent"),))
 
     @property
     def is_open(self) -> bool:
@@ -101,11 +101,11 @@ class RequestLine(Vertical):
     def typing(self) -> bool:
         return self.is_open and self.screen.focused is self.field
 
-    def say(self, title: str, role: Role = "strong") -> None:
+    def show_title(self, title: str, role: Role = "strong") -> None:
         """Show the title within a rule."""
 
         def line(width: int) -> Line:
             start: Line = (Span(f" {GLYPHS.rest * 2} ", "muted"), Span(title, role), Span(" "))
             return cut_line((*start, Span(GLYPHS.rest * max(width - cells(start) - 1, 0), "muted")), width)
 
-        self._title.say(line)
+        self._title.set_line(line)

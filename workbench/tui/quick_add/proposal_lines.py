@@ -68,7 +68,6 @@ def _lines(question: Question, number: int) -> list[Line]:
 
 
 def _mark(question: Question, row: tuple[int, int | None]) -> Line:
-    """Return the cells before a row, with the mark of the focus."""
     indent = 3 if row[1] is None else 6
     if question.focus != row:
         return (Span(" " * indent),)

@@ -33,12 +33,12 @@ from workbench.grading.status import Status
 from workbench.show.views.progress import Progress as BatchProgress
 from workbench.suite.variants import variant_name_of
 from workbench.trajectory.events import Event
-from workbench.tui.run_book.forks import in_place_of, origin_name, root_of, with_branches
+from workbench.tui.run_book.forks import origin_name, root_of, with_branches, with_replaced
 from workbench.tui.run_book.record import (
-    RUN_AGAIN,
+    RERUN_STATUSES,
     Question,
     RecentRuns,
-    RunKind,
+    RunIdentity,
     RunRecord,
     Spend,
     Stopwatch,
@@ -76,7 +76,7 @@ class Progress:
     done: int
     total: int
     elapsed_s: float
-    under_way: bool
+    is_active: bool
     running: int = 0
     left_s: float | None = None
     """The estimated seconds left, `None` without enough data."""
@@ -115,7 +115,7 @@ class RunBook:
         self._runs: dict[str, RunRecord] = {}
         self._running: dict[str, RunRecord] = {}
         """The active runs with events."""
-        self._latest: dict[CaseKey, dict[RunKind, RunRecord]] = {}
+        self._latest: dict[CaseKey, dict[RunIdentity, RunRecord]] = {}
         self.by_model = RunsByModel()
         self._batches: dict[str, _Batch] = {}
         self._last_batch: str | None = None
@@ -150,18 +150,18 @@ class RunBook:
                     if not record.started_at:
                         record.started_at = self._now().isoformat(timespec="milliseconds")
                     # The summary of the case is out of date only if these facts or the stage changed.
-                    before = record.paused, record.put_off_until
+                    before = record.paused, record.delayed_until
                     record.add(happened)
                     if record.stage == "waiting" and record.batch in self._batches:
                         self._batches[record.batch].counted.began(record.run_id, record.model, self._clock())
-                    if record.stage == "waiting" or (record.paused, record.put_off_until) != before:
+                    if record.stage == "waiting" or (record.paused, record.delayed_until) != before:
                         record.stage = "running"
                         self._running[record.run_id] = record
-                        self._touch(record)
+                        self._clear_caches(record)
                         self._follow_clock()
                     # A run that continues has its answer.
                     if record.paused is None:
-                        self._withdraw(record.run_id)
+                        self._withdraw_question(record.run_id)
                     return record.case_key
             case PermissionRequested(question=question):
                 record = self._runs.get(question.run_id)
@@ -173,13 +173,13 @@ class RunBook:
             case RequestDelayed(run_id=run_id, wait_s=wait_s):
                 record = self._runs.get(run_id)
                 if record is not None:
-                    record.put_off(self._now() + timedelta(seconds=wait_s))
-                    self._touch(record)
+                    record.delay_until(self._now() + timedelta(seconds=wait_s))
+                    self._clear_caches(record)
                     return record.case_key
             case RequestHeld(run_id=run_id, request=request):
                 record = self._runs.get(run_id)
                 if record is not None:
-                    record.put_request(request)
+                    record.set_request(request)
                     return record.case_key
             case StartUp(number=number, took_ms=took_ms):
                 if took_ms is None:
@@ -212,23 +212,23 @@ class RunBook:
         events: Sequence[Event],
         result: RunResult,
         *,
-        unwritten: bool = False,
+        is_unsaved: bool = False,
     ) -> None:
         """Add a recorded run. The run counts until its case is run again.
 
-        `unwritten` is true for a run recorded by this program that is in no file.
+        `is_unsaved` is true for a run recorded by this program that is in no file.
         """
         latest = self._latest.setdefault((planned.file.path, planned.case.id), {})
-        kind = RunKind(planned.model, planned.repeat, True)
+        kind = RunIdentity(planned.model, planned.repeat, True)
         # Each reading of the workspace delivers all recordings again. A known recording keeps its record.
         if kind not in latest:
             latest[kind] = record = recalled(planned, started_at, events, result)
             record.recent = self._recent
-            if unwritten:
+            if is_unsaved:
                 # No code has removed the secrets of such a run yet.
-                record.unwritten, record.parts = True, self._parts
+                record.is_unsaved, record.parts = True, self._parts
             self.by_model.recall(record)
-            self._touch(record)
+            self._clear_caches(record)
 
     def branch(self, run_id: str, origin: RunRecord) -> None:
         """Register the origin of a starting fork."""
@@ -304,16 +304,16 @@ class RunBook:
 
         Recorded runs come next, then the runs that count in place of stopped runs.
         """
-        runs = (*self._latest.get(case, {}).values(), *self.runs_that_count(case))
+        runs = (*self._latest.get(case, {}).values(), *self.counting_runs(case))
         return with_branches(distinct(runs))
 
-    def runs_that_count(self, case: CaseKey) -> list[RunRecord]:
+    def counting_runs(self, case: CaseKey) -> list[RunRecord]:
         """Return the runs that count for a case, without forks. Recorded runs count only without other runs.
 
         If the runs of a model were stopped early, the model's earlier runs count instead.
         """
         runs = counting(self._latest.get(case, {}))
-        spared = self.by_model.spared(case)
+        spared = self.by_model.earlier_runs(case)
         if not spared:
             return runs
         others: list[RunRecord] = []
@@ -325,26 +325,26 @@ class RunBook:
                 others.append(run)
         return [*others, *chain.from_iterable(earlier.values())]
 
-    def is_to_run_again(self, case: CaseKey) -> bool:
+    def needs_rerun(self, case: CaseKey) -> bool:
         """Return whether a case failed or broke off, or any of its latest runs was stopped."""
         # Earlier runs count in place of stopped runs. The summary may therefore hide that the latest runs were stopped.
         stopped = any(run.status == Status.STOPPED for run in counting(self._latest.get(case, {})))
-        return stopped or self.summary(case).status in RUN_AGAIN
+        return stopped or self.summary(case).status in RERUN_STATUSES
 
     def summary(self, case: CaseKey) -> CaseSummary:
         """Return the summary of a case for the tree."""
         if case not in self._latest:
             return NEVER_RUN
         if case not in self._summaries:
-            counted = self.runs_that_count(case)
-            self._summaries[case] = summarised(counted, self._beside(case, counted))
+            counted = self.counting_runs(case)
+            self._summaries[case] = summarised(counted, self._other_active(case, counted))
         return self._summaries[case]
 
-    def _beside(self, case: CaseKey, counted: Sequence[RunRecord]) -> list[RunRecord]:
+    def _other_active(self, case: CaseKey, counted: Sequence[RunRecord]) -> list[RunRecord]:
         """Return the active runs of a case that do not count for the case: forks, and runs of variants."""
         known = set(map(id, counted))
         beside: list[RunRecord] = []
-        for run in self.under_way(case):
+        for run in self.active_runs(case):
             is_other = run.is_fork or variant_name_of(run.model) is not None
             if is_other and id(run) not in known:
                 beside.append(run)
@@ -369,7 +369,7 @@ class RunBook:
         if going := self._going.get(case):
             return step_under_way(going, number)
         if case not in self._steps:
-            self._steps[case] = summarised_steps(self.runs_that_count(case))
+            self._steps[case] = summarised_steps(self.counting_runs(case))
         steps = self._steps[case]
         if number <= len(steps):
             return steps[number - 1]
@@ -416,7 +416,7 @@ class RunBook:
     @property
     def any_failed(self) -> bool:
         """Whether the latest run of any case failed, broke off or was stopped."""
-        return not RUN_AGAIN.isdisjoint(self.endings)
+        return not RERUN_STATUSES.isdisjoint(self.endings)
 
     @property
     def endings(self) -> frozenset[Status]:
@@ -432,10 +432,10 @@ class RunBook:
     def _count(self) -> None:
         """Update the counts of changed cases. Thousands of other cases may be unchanged."""
         for case in self._uncounted:
-            counted = self.runs_that_count(case)
+            counted = self.counting_runs(case)
             latest = distinct((*self._latest[case].values(), *counted))
             names: list[str] = []
-            for run in (*counted, *self._beside(case, counted)):
+            for run in (*counted, *self._other_active(case, counted)):
                 name = run.status or run.stage
                 if name != "done":
                     names.append(name)
@@ -479,7 +479,7 @@ class RunBook:
             done=done,
             total=total,
             elapsed_s=now_s - min(batch.started_s for batch in batches),
-            under_way=True,
+            is_active=True,
             running=running,
             left_s=left_s,
             statuses=statuses,
@@ -497,13 +497,13 @@ class RunBook:
         now_s = self._clock()
         return tuple(f"{name} … {int(now_s - began_s)} s" for name, began_s in self._starting.values())
 
-    def under_way(self, case: CaseKey | None = None) -> list[RunRecord]:
+    def active_runs(self, case: CaseKey | None = None) -> list[RunRecord]:
         """Return the waiting and running runs of one case or of all cases."""
         if case is None:
             return list(self._runs.values())
         return list(self._going.get(case, ()))
 
-    def any_under_way(self, cases: Iterable[CaseKey]) -> bool:
+    def any_active(self, cases: Iterable[CaseKey]) -> bool:
         """Return whether any of the cases has an active run."""
         return any(self._going.get(case) for case in cases)
 
@@ -518,7 +518,7 @@ class RunBook:
         batch = self._batches[event.batch] = _Batch(self._clock())
         batch.counted.plan(run.model for run in event.runs)
         self._last_batch = event.batch
-        fresh: dict[CaseKey, dict[RunKind, RunRecord]] = {}
+        fresh: dict[CaseKey, dict[RunIdentity, RunRecord]] = {}
         for planned in event.runs:
             left, holds = self._stepped_back.pop(planned.run_id, (None, ()))
             origin = left.origin if left is not None else self._origins.pop(planned.run_id, None)
@@ -532,12 +532,12 @@ class RunBook:
                 record.origin_name = origin_name(named, of_several=of_several)
             self._going.setdefault(case_key, []).append(record)
             if left is not None:
-                self._latest[case_key] = in_place_of(left, record, self._latest.get(case_key, {}))
+                self._latest[case_key] = with_replaced(left, record, self._latest.get(case_key, {}))
                 self.by_model.drop(left)
             # A fork does not replace the runs of its case. A new run does.
             of_case = self._latest if record.is_fork else fresh
             of_case.setdefault(case_key, {})[record.kind] = record
-            self._touch(record)
+            self._clear_caches(record)
         for case, runs in fresh.items():
             self.by_model.start(runs.values())
             # Recorded runs and their forks stay, after the new runs.
@@ -549,8 +549,8 @@ class RunBook:
     def _finish(self, record: RunRecord, done: RunDone) -> None:
         result = done.result
         record.finish(result, done.began_ms, done.ended_ms)
-        self._withdraw(record.run_id)
-        self._touch(record)
+        self._withdraw_question(record.run_id)
+        self._clear_caches(record)
         self._running.pop(record.run_id, None)
         self._follow_clock()
         case = record.case_key
@@ -559,8 +559,7 @@ class RunBook:
         if batch is not None:
             batch.counted.ended(record.run_id, record.model, result.status, result.cost_usd, result.user_cost_usd)
 
-    def _touch(self, record: RunRecord) -> None:
-        """Clear the caches for the record's case."""
+    def _clear_caches(self, record: RunRecord) -> None:
         case = record.case_key
         self._forget(case)
         self._uncounted.add(case)
@@ -570,6 +569,6 @@ class RunBook:
         self._summaries.pop(case, None)
         self._steps.pop(case, None)
 
-    def _withdraw(self, run_id: str) -> None:
+    def _withdraw_question(self, run_id: str) -> None:
         if self._questions:
             self._questions = [question for question in self._questions if question.run.run_id != run_id]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import model_label
-from workbench.tui.run_book.record import RunKind, RunRecord
+from workbench.tui.run_book.record import RunIdentity, RunRecord
 
 if TYPE_CHECKING:
     from workbench.engine.fork import Fork
@@ -39,13 +39,15 @@ def with_branches(runs: Sequence[RunRecord]) -> list[RunRecord]:
     return ordered
 
 
-def in_place_of(run: RunRecord, fork: RunRecord, runs: Mapping[RunKind, RunRecord]) -> dict[RunKind, RunRecord]:
+def with_replaced(
+    run: RunRecord, fork: RunRecord, runs: Mapping[RunIdentity, RunRecord]
+) -> dict[RunIdentity, RunRecord]:
     """Return the runs of a case with `fork` in place of `run`. Forks of `run` become forks of the run's origin."""
     for other in runs.values():
         if other.origin is run:
             other.origin = run.origin
     # A new dictionary gives the fork the position of the run instead of the last position.
-    replaced: dict[RunKind, RunRecord] = {}
+    replaced: dict[RunIdentity, RunRecord] = {}
     for kind, other in runs.items():
         if other is run:
             replaced[fork.kind] = fork

@@ -43,47 +43,47 @@ if TYPE_CHECKING:
     from workbench.providers.model import HttpRequest
 
 
-WHOLE_RUNS = 256
+MAX_UNPACKED_RUNS = 256
 """The number of finished runs that stay unpacked. The most recently viewed runs stay."""
 
 
 @dataclass
-class Content:
+class RunContent:
     """The large parts of a run: the events and, after its end, the result."""
 
     events: list[Event] = field(default_factory=list)
     result: RunResult | None = None
 
 
-def packed(content: Content) -> bytes:
+def pack_content(content: RunContent) -> bytes:
     # Runs are packed while the user scrolls through a list, so the fastest level is used.
     return zlib.compress(fast_pickle((content.events, content.result)), 1)
 
 
-def unpacked(data: bytes) -> Content:
+def unpack_content(data: bytes) -> RunContent:
     """Return the content, equal to the original.
 
     Pickle is safe here, because this process packed the data.
     """
-    return Content(*pickle.loads(zlib.decompress(data)))
+    return RunContent(*pickle.loads(zlib.decompress(data)))
 
 
 class RecentRuns:
     """Packs finished runs, least recently viewed first, while more than `limit` are unpacked."""
 
-    def __init__(self, limit: int = WHOLE_RUNS) -> None:
+    def __init__(self, limit: int = MAX_UNPACKED_RUNS) -> None:
         self._limit = limit
-        self._whole: dict[int, Callable[[], None]] = {}
+        self._unpacked: dict[int, Callable[[], None]] = {}
 
-    def use(self, key: int, pack: Callable[[], None]) -> None:
+    def mark_viewed(self, key: int, pack: Callable[[], None]) -> None:
         """Record that a run is viewed.
 
         `key` identifies the run while the run exists. `pack` packs the run.
         """
-        if self._whole.pop(key, None) is None and len(self._whole) >= self._limit:
-            oldest = next(iter(self._whole))
-            self._whole.pop(oldest)()
-        self._whole[key] = pack
+        if self._unpacked.pop(key, None) is None and len(self._unpacked) >= self._limit:
+            oldest = next(iter(self._unpacked))
+            self._unpacked.pop(oldest)()
+        self._unpacked[key] = pack
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class Tally(Generic[_Key]):
         return +self._totals
 
 
-class RunKind(NamedTuple):
+class RunIdentity(NamedTuple):
     """The identity of a run within its case. The case shows the latest run of each kind.
 
     A fork has its own kind, identified by its run id.
@@ -187,7 +187,7 @@ class RunKind(NamedTuple):
 
 Stage = Literal["waiting", "running", "done"]
 
-RUN_AGAIN = frozenset({Status.FAILED, Status.ERROR, Status.STOPPED})
+RERUN_STATUSES = frozenset({Status.FAILED, Status.ERROR, Status.STOPPED})
 """The statuses of runs that users may want to repeat."""
 
 
@@ -214,7 +214,7 @@ class RunRecord:
     """The event at which the run waits for the user, if the run waits."""
     request: HttpRequest | str | None = None
     """The next request if the run is held before a request, or the reason why the request cannot be sent, if known."""
-    put_off_until: datetime | None = None
+    delayed_until: datetime | None = None
     """The earliest time of the next request, if the endpoint asked another run to wait."""
     retry: RetryScheduled | None = None
     """The event of a failed request that the run will repeat."""
@@ -223,7 +223,7 @@ class RunRecord:
     step: int = 0
     """The current step of a chain (from 1)."""
     saved_in: Path | None = None
-    unwritten: bool = False
+    is_unsaved: bool = False
     """Whether the run was recorded by this program and is not saved yet."""
     original: tuple[PlannedRun, RunResult] | None = None
     """The original plan and result of a regraded run."""
@@ -239,7 +239,7 @@ class RunRecord:
     _redaction: EventRedaction | None = field(default=None, repr=False)
     """Removes secrets from the events of the view, including secrets split between two events."""
     _shown_result: tuple[RunResult, Finder, RunResult] | None = field(default=None, repr=False)
-    _content: Content | None = field(default_factory=Content, repr=False)
+    _content: RunContent | None = field(default_factory=RunContent, repr=False)
     _packed: bytes | None = field(default=None, repr=False)
     """The packed content of a finished run that was not viewed recently."""
     _view: RunView | None = field(default=None, repr=False)
@@ -280,12 +280,12 @@ class RunRecord:
     @property
     def events(self) -> Sequence[Event]:
         """The events so far."""
-        return self._whole.events
+        return self._unpacked.events
 
     @property
     def result(self) -> RunResult | None:
         """The result, once the run ended."""
-        return self._whole.result
+        return self._unpacked.result
 
     @property
     def broke_off(self) -> bool:
@@ -307,12 +307,12 @@ class RunRecord:
     @property
     def view(self) -> RunView:
         """The view of the run, created on first use."""
-        content = self._whole
+        content = self._unpacked
         if self._view is None:
             self._view = self._viewed(content)
         return self._view
 
-    def glance(self) -> Callable[[], RunResult | None]:
+    def result_reader(self) -> Callable[[], RunResult | None]:
         """Return a function that returns the current result without secrets. Callable in any thread.
 
         A packed run stays packed.
@@ -332,7 +332,7 @@ class RunRecord:
         assert small is not None
 
         def read() -> RunResult | None:
-            result = unpacked(small).result
+            result = unpack_content(small).result
             if result is None:
                 return None
             return shown_result(result, secrets)
@@ -340,48 +340,47 @@ class RunRecord:
         return read
 
     @property
-    def _whole(self) -> Content:
-        """The content, unpacked if necessary."""
+    def _unpacked(self) -> RunContent:
         if self._content is None:
             assert self._packed is not None
-            self._content = unpacked(self._packed)
+            self._content = unpack_content(self._packed)
             # A screen that still shows the run must keep the same view.
             if self._shown is not None:
                 self._view = self._shown()
         if self.recent is not None and self.stage == "done":
-            self.recent.use(id(self), self._pack)
+            self.recent.mark_viewed(id(self), self._pack)
         return self._content
 
     def _pack(self) -> None:
         if self._packed is None:
             # A run that was unpacked for viewing still has its packed form.
             assert self._content is not None
-            self._packed = packed(self._content)
+            self._packed = pack_content(self._content)
         self._shown = None
         if self._view is not None:
             # The view holds the whole run, so the reference is weak. A screen that shows the view keeps the view alive.
             self._shown = ref(self._view)
         self._content, self._view, self._shown_result = None, None, None
 
-    def _viewed(self, content: Content) -> RunView:
+    def _viewed(self, content: RunContent) -> RunView:
         view = RunView()
-        view.steps = len(self.made.case.steps)
+        view.steps = len(self.original_plan.case.steps)
         view.origin = self.origin_name
         self._redaction = EventRedaction(self.parts)
         for event in content.events:
-            self._pass_on(view, event)
+            self._add_to_view(view, event)
         if self.stage == "done":
             for shown in self._redaction.flush():
                 view.add(shown)
         if self.request is not None:
-            view.put_request(self.parts.secrets.redacted(self.request))
-        if self.put_off_until is not None:
-            view.put_off(self.put_off_until)
+            view.set_request(self.parts.secrets.redacted(self.request))
+        if self.delayed_until is not None:
+            view.delay_until(self.delayed_until)
         if content.result is not None:
             self._grade(view, content.result)
         return view
 
-    def _pass_on(self, view: RunView, event: Event) -> None:
+    def _add_to_view(self, view: RunView, event: Event) -> None:
         self._redaction = self._redaction or EventRedaction(self.parts)
         if view.began is None and self.started_at:
             # The view of a planned run is made before the run's start time is known.
@@ -432,18 +431,18 @@ class RunRecord:
         return self.paused is not None and self.paused.at == "permission"
 
     @property
-    def standing(self) -> Stage:
+    def displayed_stage(self) -> Stage:
         """The stage. It is "waiting" for a run that its endpoint's limit holds back."""
-        if self.put_off_until is not None:
+        if self.delayed_until is not None:
             return "waiting"
         return self.stage
 
     @property
     def wait(self) -> tuple[datetime, str] | None:
         """The time of the next request and the reason of the wait, `None` if the run does not wait."""
-        if self.put_off_until is not None:
-            at = f"{self.put_off_until.astimezone():%H:%M:%S}"
-            return self.put_off_until, f"waits until {at} at least: the endpoint asked another run to wait"
+        if self.delayed_until is not None:
+            at = f"{self.delayed_until.astimezone():%H:%M:%S}"
+            return self.delayed_until, f"waits until {at} at least: the endpoint asked another run to wait"
         if self.retry is not None and self.retry_at is not None:
             text = f"retry {self.retry.attempt} at {self.retry_at.astimezone():%H:%M:%S}: {self.retry.reason}"
             return self.retry_at, text
@@ -486,12 +485,12 @@ class RunRecord:
         return known[2]
 
     @property
-    def kind(self) -> RunKind:
+    def kind(self) -> RunIdentity:
         """The identity of the run within its case."""
         fork = None
         if self.is_fork:
             fork = self.run_id
-        return RunKind(self.model, self.repeat, self.recorded, fork)
+        return RunIdentity(self.model, self.repeat, self.recorded, fork)
 
     @property
     def is_fork(self) -> bool:
@@ -517,44 +516,44 @@ class RunRecord:
         return self._compared[1]
 
     @property
-    def made(self) -> PlannedRun:
+    def original_plan(self) -> PlannedRun:
         """The original plan of the run, even if a newer case regraded the run."""
         if self.original is None:
             return self.planned
         return self.original[0]
 
-    def is_of(self, suite: OpenSuite, case: CaseOutline | None) -> bool:
+    def matches_case(self, suite: OpenSuite, case: CaseOutline | None) -> bool:
         """Return whether a case still asks and expects the same as for this run."""
         now = None
         if case is not None:
             now = read_now(suite, case)
         if now is None:
             return suite.file.standalone.hash == self.planned.file.hash
-        if not sends_same_requests(self.made, now.suite, now.case) or not graded_alike(
+        if not sends_same_requests(self.original_plan, now.suite, now.case) or not graded_alike(
             self.planned, now.suite, now.case
         ):
             return False
         return self.result is None or stops_alike(now.case, self.result)
 
     @property
-    def to_save(self) -> tuple[PlannedRun, RunResult | None]:
+    def plan_to_save(self) -> tuple[PlannedRun, RunResult | None]:
         """The plan and result to save.
 
         The originals are saved if the case now asks something else, otherwise the current ones.
         """
-        if self.original is None or sends_same_requests(self.made, self.planned.suite, self.planned.case):
+        if self.original is None or sends_same_requests(self.original_plan, self.planned.suite, self.planned.case):
             return self.planned, self.result
         return self.original
 
     def add(self, event: Event) -> None:
         """Add an event."""
-        self._whole.events.append(event)
+        self._unpacked.events.append(event)
         if isinstance(event.payload, StepStarted):
             self.step = event.payload.step
         if self._view is not None:
-            self._pass_on(self._view, event)
+            self._add_to_view(self._view, event)
         # Any wait has ended before this event.
-        self.saved_in = self.put_off_until = self.retry = self.retry_at = None
+        self.saved_in = self.delayed_until = self.retry = self.retry_at = None
         if isinstance(event.payload, Paused):
             self.paused = event.payload
         elif isinstance(event.payload, Resumed):
@@ -563,23 +562,23 @@ class RunRecord:
             wait = timedelta(milliseconds=event.time_ms + event.payload.wait_ms)
             self.retry, self.retry_at = event.payload, datetime.fromisoformat(self.started_at) + wait
 
-    def put_request(self, request: HttpRequest | str) -> None:
+    def set_request(self, request: HttpRequest | str) -> None:
         """Store the request before which the run is held, or the reason why the request cannot be sent."""
         self.request = request
         if self._view is not None:
-            self._view.put_request(self.parts.secrets.redacted(request))
+            self._view.set_request(self.parts.secrets.redacted(request))
 
-    def put_off(self, until: datetime) -> None:
-        self.put_off_until = until
+    def delay_until(self, until: datetime) -> None:
+        self.delayed_until = until
         if self._view is not None:
-            self._view.put_off(until)
+            self._view.delay_until(until)
 
     def finish(self, result: RunResult, began_ms: float | None = None, ended_ms: float | None = None) -> None:
         """Finish the run.
 
         `began_ms` and `ended_ms` are milliseconds since 1970, if known.
         """
-        self.stage, self.paused, self.saved_in, self.put_off_until = "done", None, None, None
+        self.stage, self.paused, self.saved_in, self.delayed_until = "done", None, None, None
         self.request = None
         self.retry = self.retry_at = None
         self.spent = Spend()
@@ -604,7 +603,7 @@ class RunRecord:
     def _take(self, result: RunResult, began_ms: float | None, ended_ms: float | None) -> None:
         self.figures = summary_of(self._shown_of(result), began_ms=began_ms, ended_ms=ended_ms)
         self.graders_disagree = disagree(result.grades)
-        self._whole.result, self._packed = result, None
+        self._unpacked.result, self._packed = result, None
         if self._view is not None:
             self._grade(self._view, result)
 
@@ -660,7 +659,6 @@ def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequenc
 
 
 def _is_needed(run: RunRecord, starting: str) -> bool:
-    """Return whether a run waits for a starting server of its suite or for a starting model."""
     # A starting server or model is reported as "starting model NAME" or "downloading server NAME". `RunBook.starting`
     # appends the seconds.
     _, _, what = starting.partition(" ")

@@ -23,18 +23,18 @@ from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
 
-AT_ONCE_RUNS = 8
+MAX_IMMEDIATE_RUNS = 8
 """The maximum number of runs to grade before the next key is handled. A run takes about a millisecond."""
 
-AT_ONCE_CALLS = 10
+MAX_IMMEDIATE_CALLS = 10
 """The maximum number of calls of a run that is graded at once."""
 
-Pace = Literal["at once", "in background", "with Python"]
+GradingMode = Literal["at once", "in background", "with Python"]
 """How to grade a run: before the next key is handled, in the background, or by the suite's Python code."""
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueRun:
     """A finished run to regrade, with its plan by the current case (`now`).
 
     `figures` and `result` are those of the current grade. `known` is the new result if the current case is the case of
@@ -48,23 +48,23 @@ class Due:
     known: RunResult | None
 
     @property
-    def pace(self) -> Pace:
+    def mode(self) -> GradingMode:
         """How the run is graded: at once, in the background, or by the suite's Python code."""
         if self.known is not None:
             return "at once"
-        return _pace(self.now.case, self.result.trajectory)
+        return _grading_mode(self.now.case, self.result.trajectory)
 
 
 @dataclass(frozen=True, slots=True)
 class DueCase:
     """The runs of one case to regrade. May be empty.
 
-    `stands_for` identifies the version of the case.
+    `case_version` identifies the version of the case.
     """
 
     key: CaseKey
-    runs: tuple[Due, ...]
-    stands_for: tuple[SuiteFile, Case]
+    runs: tuple[DueRun, ...]
+    case_version: tuple[SuiteFile, Case]
 
 
 class Regrading:
@@ -94,11 +94,11 @@ class Regrading:
         file, before = suite.file, self._followed.get(suite.path)
         if file.suite is None:
             if selected is not None and (now := read_now(suite, selected)) is not None:
-                self._look_at(now.file, now.case)
+                self._check_case(now.file, now.case)
         elif file.suite is not before:
             self._followed[suite.path] = file.suite
-            for case in _changed(before, file.suite):
-                self._look_at(file, case)
+            for case in _regradable_cases(before, file.suite):
+                self._check_case(file, case)
 
     def forget_others(self, suites: Collection[OpenSuite]) -> None:
         """Forget suites that are no longer open."""
@@ -117,7 +117,7 @@ class Regrading:
             return
         for written in now.cases:
             if written.id == case[1]:
-                self._look_at(suite.file, written)
+                self._check_case(suite.file, written)
                 break
 
     def due(self, most: int) -> list[DueCase]:
@@ -142,7 +142,7 @@ class Regrading:
                 if result is not None and due.run.figures is due.figures and any(run is due.run for run in current):
                     self._moved.setdefault(id(due.run), (due.run, due.figures))
                     self._book.regrade(due.run, due.now, result)
-            if self._due.get(case.key) is case.stands_for:
+            if self._due.get(case.key) is case.case_version:
                 del self._due[case.key]
 
     def take_summary(self) -> str:
@@ -157,7 +157,7 @@ class Regrading:
             return ""
         return f"{text}, no model call"
 
-    def _look_at(self, file: SuiteFile, case: Case) -> None:
+    def _check_case(self, file: SuiteFile, case: Case) -> None:
         key = (file.path, case.id)
         if not self._is_graded_by(file, key):
             self._due[key] = (file, case)
@@ -165,7 +165,7 @@ class Regrading:
     def _is_graded_by(self, file: SuiteFile, case: CaseKey) -> bool:
         return all((run.planned.file.written or run.planned.file) is file for run in self._book.finished(case))
 
-    def _of_case(self, key: CaseKey, file: SuiteFile, case: Case) -> Iterator[Due]:
+    def _of_case(self, key: CaseKey, file: SuiteFile, case: Case) -> Iterator[DueRun]:
         for run in self._book.finished(key):
             if file.suite is None or graded_alike(run.planned, file.suite, case):
                 continue
@@ -175,32 +175,31 @@ class Regrading:
             figures, result = run.figures, run.result
             assert figures is not None and result is not None
             if run.original is not None and graded_alike(run.original[0], file.suite, case):
-                yield Due(run, figures, result, *run.original)
+                yield DueRun(run, figures, result, *run.original)
             else:
-                yield Due(run, figures, result, replace(run.planned, file=file, written=case), None)
+                yield DueRun(run, figures, result, replace(run.planned, file=file, written=case), None)
 
 
-def _changed(before: Suite | None, now: Suite) -> Iterable[Case]:
+def _regradable_cases(before: Suite | None, now: Suite) -> Iterable[Case]:
     """Return the cases of a suite whose grades may have changed. An unchanged case is the same object."""
-    if before is None or _by_suite(before) != _by_suite(now):
+    if before is None or _grading_settings(before) != _grading_settings(now):
         return now.cases
     # Reading an edited suite keeps the objects of its unchanged cases.
     known = set(map(id, before.cases))
     return [case for case in now.cases if id(case) not in known]
 
 
-def _by_suite(suite: Suite) -> tuple[object, ...]:
-    """Return the settings of a suite that affect the grades of all cases."""
+def _grading_settings(suite: Suite) -> tuple[object, ...]:
     return suite.grading, suite.limits, suite.variants, suite.gate.endpoint_faults
 
 
-def _pace(case: Case, trajectory: Trajectory) -> Pace:
-    pace: Pace = "at once"
-    if len(trajectory.calls) > AT_ONCE_CALLS:
-        pace = "in background"
+def _grading_mode(case: Case, trajectory: Trajectory) -> GradingMode:
+    mode: GradingMode = "at once"
+    if len(trajectory.calls) > MAX_IMMEDIATE_CALLS:
+        mode = "in background"
     for check in case.written_checks():
         if check.outside == "python":
             return "with Python"
         if check.cost == "unbounded":
-            pace = "in background"
-    return pace
+            mode = "in background"
+    return mode

@@ -27,16 +27,16 @@ MAX_RUNS_OF_CASE = 1_000
 
 
 @dataclass(frozen=True)
-class ReadBatches:
+class LoadedBatches:
     """The latest batches, newest first, including damaged batches.
 
-    `regraded` is the number of regrades by batch. `going` are the batches with active runs, in this program or another.
-    `older` is the number of older batches, and `older_forks` the number of forks among these.
+    `regraded` is the number of regrades by batch. `active` are the batches with active runs, in this program or
+    another. `older` is the number of older batches, and `older_forks` the number of forks among these.
     """
 
     batches: tuple[BatchRow, ...] = ()
     regraded: Mapping[int, int] = field(default_factory=dict)
-    going: frozenset[int] = frozenset()
+    active: frozenset[int] = frozenset()
     older: int = 0
     older_forks: int = 0
 
@@ -49,10 +49,10 @@ RUNS_UNTIL_SEARCHED = 4_000
 
 
 @dataclass(frozen=True)
-class ReadBatch:
+class LoadedBatch:
     """A batch and its runs.
 
-    The grades are those of the regrade `grading`, or else the original grades. `is_going` is true while runs are
+    The grades are those of the regrade `grading`, or else the original grades. `is_active` is true while runs are
     active, in this program or another. For a large batch, `runs` has only the first cases, or the first cases with all
     of `words`. `is_all` is false if more cases match.
     """
@@ -60,7 +60,7 @@ class ReadBatch:
     batch: BatchRow
     runs: Sequence[RunRow]
     grading: Regrade | None = None
-    is_going: bool = False
+    is_active: bool = False
     gates: Mapping[str, Gate] = field(default_factory=dict)
     """The gate of each suite with a readable text, by the suite's key. Empty if runs are omitted."""
     words: str = ""
@@ -81,7 +81,7 @@ def opened(file: Path) -> Iterator[History]:
         yield history
 
 
-def read_batches(file: Path, most: int | None = None) -> ReadBatches:
+def read_batches(file: Path, most: int | None = None) -> LoadedBatches:
     """Return the newest batches, at most `most`. Without a limit, return all."""
     with opened(file) as history:
         batches = tuple(islice(history.each_batch(), most))
@@ -90,7 +90,7 @@ def read_batches(file: Path, most: int | None = None) -> ReadBatches:
         older_forks = 0
         if older:
             older_forks = max(forks - sum(batch.kind != "runs" for batch in batches), 0)
-        return ReadBatches(batches, history.regraded(), _going(file, batches), older, older_forks)
+        return LoadedBatches(batches, history.regraded(), _active(file, batches), older, older_forks)
 
 
 def read_trends(file: Path, batch: BatchRow) -> dict[TrendKey, list[tuple[int, float]]]:
@@ -101,11 +101,11 @@ def read_trends(file: Path, batch: BatchRow) -> dict[TrendKey, list[tuple[int, f
         return stored_trends(history, ((part.suite.key, part.model) for part in batch.parts), batch.number)
 
 
-def read_going(file: Path, numbers: Iterable[int]) -> tuple[list[BatchRow], frozenset[int]]:
+def read_active(file: Path, numbers: Iterable[int]) -> tuple[list[BatchRow], frozenset[int]]:
     """Return some batches by number, and the numbers of the batches with active runs."""
     with opened(file) as history:
         batches = [history.batch(f"#{number}") for number in numbers]
-        return batches, _going(file, batches)
+        return batches, _active(file, batches)
 
 
 class OutdatedError(Exception):
@@ -118,7 +118,7 @@ def read_cases(
     grading: int | None = None,
     words: str = "",
     is_wanted: Callable[[], bool] = lambda: True,
-) -> ReadBatch:
+) -> LoadedBatch:
     """Return one batch. From a large batch, read only the first cases whose `case_text` has all of `words`.
 
     `grading` is the id of a regrade. Raises OutdatedError as soon as `is_wanted` returns false.
@@ -133,7 +133,9 @@ def case_text(suite: str, name: str, case_id: str, tags: Iterable[str], ended: I
     return " ".join((suite, name, case_id, *tags, *statuses)).casefold()
 
 
-def read_two(file: Path, before: tuple[int, int | None], after: tuple[int, int | None]) -> tuple[ReadBatch, ReadBatch]:
+def read_two(
+    file: Path, before: tuple[int, int | None], after: tuple[int, int | None]
+) -> tuple[LoadedBatch, LoadedBatch]:
     """Return two batches, each with the id of a regrade."""
     with opened(file) as history:
         return _batch(history, file, *before), _batch(history, file, *after)
@@ -160,15 +162,15 @@ def read_case(
         return runs, history.names(), history.regraded(), damaged
 
 
-def _going(file: Path, batches: Iterable[BatchRow]) -> frozenset[int]:
+def _active(file: Path, batches: Iterable[BatchRow]) -> frozenset[int]:
     from workbench.history.claims import is_claimed
 
-    going: set[int] = set()
+    active: set[int] = set()
     for batch in batches:
         # The process of an unfinished batch may have been killed. Then no process claims the batch.
         if batch.ended_at is None and batch.damage is None and is_claimed(file, batch.number):
-            going.add(batch.number)
-    return frozenset(going)
+            active.add(batch.number)
+    return frozenset(active)
 
 
 def _batch(
@@ -179,7 +181,7 @@ def _batch(
     words: str = "",
     most: int | None = None,
     is_wanted: Callable[[], bool] = lambda: True,
-) -> ReadBatch:
+) -> LoadedBatch:
     from workbench.history.claims import is_claimed
 
     # The claim is checked first. If the batch is no longer claimed, all of it is written.
@@ -193,14 +195,14 @@ def _batch(
             chosen = each
     if most is None or batch.planned <= most:
         gates = history.gates(batch, lambda _: None)
-        return ReadBatch(batch, history.runs(number, chosen), chosen, is_going, gates)
+        return LoadedBatch(batch, history.runs(number, chosen), chosen, is_going, gates)
     if not words.split():
         most = min(most, RUNS_UNTIL_SEARCHED)
-    runs, is_all = _first_that_fit(history, number, chosen, words, most, is_wanted)
-    return ReadBatch(batch, runs, chosen, is_going, words=words, is_all=is_all)
+    runs, is_all = _first_matching(history, number, chosen, words, most, is_wanted)
+    return LoadedBatch(batch, runs, chosen, is_going, words=words, is_all=is_all)
 
 
-def _first_that_fit(
+def _first_matching(
     history: History, number: int, grading: Regrade | None, words: str, most: int, is_wanted: Callable[[], bool]
 ) -> tuple[Sequence[RunRow], bool]:
     """Return the runs of the first cases with all words, and whether no other case matches."""

@@ -15,7 +15,7 @@ from workbench.grading.repeats import joined
 from workbench.grading.run_summary import RunSummary, finished_summaries
 from workbench.grading.status import WORST_FIRST, Status, worst_of
 from workbench.suite.variants import variant_name_of
-from workbench.tui.run_book.record import RunKind, RunRecord, Stage, without
+from workbench.tui.run_book.record import RunIdentity, RunRecord, Stage, without
 
 
 class RunsByModel:
@@ -69,28 +69,28 @@ class RunsByModel:
             self._put(case, run.model, left)
         else:
             del of_case[run.model]
-            self._tell(case)
+            self._note_change(case)
 
     def regrade(self, case: CaseKey) -> None:
         """Record that finished runs of a case have new grades."""
-        self._tell(case)
+        self._note_change(case)
 
     def of(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
         """Return the counting runs of a case by model. The runs of each model are sorted by repeat."""
-        latest, spared = self._runs.get(case, {}), self.spared(case)
+        latest, spared = self._runs.get(case, {}), self.earlier_runs(case)
         if not spared:
             return latest
         return {**latest, **spared}
 
-    def spared(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
+    def earlier_runs(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
         """Return, by model, the earlier runs that count for a case because the last runs were stopped."""
         latest = self._runs.get(case, {})
-        spared: dict[str, list[RunRecord]] = {}
+        earlier_runs: dict[str, list[RunRecord]] = {}
         for model, runs in self._before.get(case, {}).items():
             is_over = all(run.figures is not None for run in latest[model])
             if is_over and _fewer_ended(latest[model], runs):
-                spared[model] = runs
-        return spared
+                earlier_runs[model] = runs
+        return earlier_runs
 
     def before(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
         """Return, by model, the runs that counted when a case's last runs began.
@@ -103,7 +103,7 @@ class RunsByModel:
         """Return the models that cases of a suite ran on, in the order of their first run."""
         return self._models.get(suite, ())
 
-    def begun_since(self, seen: int) -> tuple[list[CaseKey], int]:
+    def changed_since(self, seen: int) -> tuple[list[CaseKey], int]:
         """Return the cases with new runs or grades, latest first, and the value of `seen` for the next call.
 
         `seen` is 0 in the first call.
@@ -117,19 +117,18 @@ class RunsByModel:
         return found, self._puts
 
     def _put(self, case: CaseKey, model: str, runs: list[RunRecord]) -> None:
-        self._tell(case)
+        self._note_change(case)
         self._runs.setdefault(case, {})[model] = runs
         self._models.setdefault(case[0], {})[model] = None
 
-    def _tell(self, case: CaseKey) -> None:
+    def _note_change(self, case: CaseKey) -> None:
         self._puts += 1
-        # Removing and setting the case again moves it to the end of the dictionary, where `begun_since` begins.
+        # Removing and setting the case again moves it to the end of the dictionary, where `changed_since` begins.
         self._begun.pop(case, None)
         self._begun[case] = self._puts
 
 
 def _fewer_ended(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> bool:
-    """Return whether runs are incomplete, with fewer results than earlier runs."""
     over = _verdicts(runs)
     return over < len(runs) and over < _verdicts(before)
 
@@ -235,7 +234,6 @@ def deciding_run(runs: Sequence[RunRecord]) -> int:
 
 
 def _deciding_runs(runs: Sequence[RunRecord]) -> Iterator[int]:
-    """Yield the index of the deciding run for every model."""
     of_models: dict[tuple[str, bool, str | None], list[int]] = {}
     for index, run in enumerate(runs):
         of_models.setdefault((run.model, run.recorded, run.kind.fork), []).append(index)
@@ -249,7 +247,7 @@ def _deciding_runs(runs: Sequence[RunRecord]) -> Iterator[int]:
         yield (deciding or of_model)[-1]
 
 
-def counting(runs: Mapping[RunKind, RunRecord]) -> list[RunRecord]:
+def counting(runs: Mapping[RunIdentity, RunRecord]) -> list[RunRecord]:
     """Return the counting runs of a case, without forks.
 
     Recorded runs and runs of variants count only without other runs.
@@ -265,7 +263,7 @@ def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> Ca
     stages: set[Stage] = set()
     asks = held = disagree = False
     for run in going:
-        stages.add(run.standing)
+        stages.add(run.displayed_stage)
         asks = asks or run.asks
         held = held or run.held
     stage: Stage = "done"

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PairNow(Situation):
+class PairSituation(Situation):
     """The situation of the screen. `differ` is whether the runs differ."""
 
     differ: bool = False
 
 
-def _differ(now: PairNow) -> str | None:
+def _differ(now: PairSituation) -> str | None:
     if now.differ:
         return None
     return "both runs say and do the same"
@@ -161,7 +161,6 @@ class PairList(LineView):
 
     @property
     def _reach(self) -> int:
-        """The number of lines to lay out beyond the visible lines."""
         return 2 * max(self.size.height, 1)
 
 
@@ -186,7 +185,7 @@ class PairScreen(SearchedScreen[None]):
     def __init__(self, stage: Workbench, state: PairState) -> None:
         super().__init__(stage)
         self.state = state
-        self._going = state.going
+        self._going = state.active
 
     def compose(self) -> ComposeResult:
         yield Bar("pair-title")
@@ -211,14 +210,13 @@ class PairScreen(SearchedScreen[None]):
         self._follow()
 
     def _follow(self) -> None:
-        """Compare again if a run ended since the last comparison."""
         if under_way(*self.state.runs) != self._going:
             self._going = under_way(*self.state.runs)
             self.run_worker(self._compare_again(), group="pair", exclusive=True)
 
     async def _compare_again(self) -> None:
         self.state = await compare_runs(*self.state.runs)
-        self._going = self.state.going
+        self._going = self.state.active
         self._list.show(self.state)
         self._show_bars()
 
@@ -235,14 +233,14 @@ class PairScreen(SearchedScreen[None]):
         role: Role = "muted"
         if state.differences:
             right, role = (Span(f"{counted(len(state.differences), 'difference')} ", "warned"),), "warned"
-        self.query_one("#pair-title", Bar).say(lambda width: title_line(left, (right,), width))
+        self.query_one("#pair-title", Bar).set_line(lambda width: title_line(left, (right,), width))
         sentence = wrap_line((Span(f" {one_line(state.sentence)}", role),), width, 1)
         self.query_one(PairHead).show([*sentence[:_SAID_ROWS], *header_lines(state, width, stacked=self._list.stacked)])
         super()._show_bars()
 
     @property
-    def situation(self) -> PairNow:
-        return PairNow(has_text=True, differ=bool(self.state.differences))
+    def situation(self) -> PairSituation:
+        return PairSituation(has_text=True, differ=bool(self.state.differences))
 
     @action("]", "Next difference", label="next", needs=_differ)
     def do_next(self) -> None:

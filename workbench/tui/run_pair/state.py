@@ -61,7 +61,7 @@ class Snapshot(NamedTuple):
     """The trajectories of two runs at one moment. Active runs keep changing."""
 
     trajectories: tuple[Trajectory, Trajectory]
-    going: int
+    active: int
     """The number of active runs at the time of the snapshot."""
 
     @classmethod
@@ -77,7 +77,7 @@ class PairState:
         self.runs = (left, right)
         self.batches: tuple[str, ...] = ()
         """The name of each batch, for runs from a history."""
-        trajectories, self.going = snapshot or Snapshot.of(left, right)
+        trajectories, self.active = snapshot or Snapshot.of(left, right)
         self.rows = align(*trajectories)
         found = first_difference(*trajectories)
         self.differences = [index for index in range(len(self.rows)) if self._is_difference(index)]
@@ -119,7 +119,6 @@ class PairState:
         return "both do the same after a different message"
 
     def _folded(self) -> list[Entry]:
-        """Return the entries of the view. Equal rounds are folded, neighbouring rounds into one fold."""
         starts = [index for index, row in enumerate(self.rows) if row.part.kind in ("round", "end")]
         entries: list[Entry] = []
         for first, end in zip([0, *starts], [*starts, len(self.rows)], strict=True):

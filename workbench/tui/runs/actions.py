@@ -95,7 +95,7 @@ class RunActions(MainActions):
         words="execute start test",
     )
     def run_suite(self) -> None:
-        whole = self.app.selection.tree.whole
+        whole = self.app.selection.tree.suite_or_folder
         if whole is not None:
             self._run(whole)
 
@@ -122,8 +122,8 @@ class RunActions(MainActions):
     def run_failed(self) -> None:
         selection, remembered = self.app.selection, self.app.selection.tree.remembered
         failed: list[tuple[OpenSuite, tuple[str, ...]]] = []
-        for suite, keys in selection.runnable_below(selection.tree.whole):
-            own = tuple(key for key in keys if remembered.is_to_run_again((suite.path, key), selection.book))
+        for suite, keys in selection.runnable_below(selection.tree.suite_or_folder):
+            own = tuple(key for key in keys if remembered.needs_rerun((suite.path, key), selection.book))
             if own:
                 failed.append((suite, own))
         self._run_all(failed, "no case here failed, ended in an error or was stopped")
@@ -154,7 +154,7 @@ class RunActions(MainActions):
         cases, below = selection.cases_around()
         failed: list[int] = []
         for at, (suite, key) in enumerate(cases):
-            if selection.tree.remembered.is_to_run_again((suite.path, key), selection.book):
+            if selection.tree.remembered.needs_rerun((suite.path, key), selection.book):
                 failed.append(at)
         if step < 0:
             ahead = [at for at in failed if at < below.start]
@@ -171,7 +171,7 @@ class RunActions(MainActions):
         if main.pane == "case":
             main.go_to("run")
         else:
-            main.bring("run")
+            main.show_pane("run")
         main.run_pane.run_list.go_to_failure()
 
     @action(
@@ -210,7 +210,7 @@ class RunActions(MainActions):
         words="cancel abort interrupt kill halt",
     )
     def stop(self) -> None:
-        under_way = self.app.selection.book.under_way(self.app.selection.case)
+        under_way = self.app.selection.book.active_runs(self.app.selection.case)
         self.app.services.runner.stop([run.run_id for run in under_way])
 
     @action(

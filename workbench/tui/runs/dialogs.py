@@ -152,7 +152,7 @@ def _labelled(label: str, text: str, room: int, role: Role) -> list[Line]:
     return behind((Span(f"  {label:<{_LABEL_WIDTH}}", "muted"),), text, role, room)
 
 
-_USUAL = "3"
+_DEFAULT_REPEATS = "3"
 
 
 class RepeatsScreen(Dialog[int]):
@@ -170,10 +170,10 @@ class RepeatsScreen(Dialog[int]):
 
     def body(self) -> ComposeResult:
         yield Bar("asked")
-        yield SafeInput(_USUAL, widget_id="times", whole_number=True, max_length=4)
+        yield SafeInput(_DEFAULT_REPEATS, widget_id="times", whole_number=True, max_length=4)
 
     def on_mount(self) -> None:
-        self.query_one("#asked", Bar).say(
+        self.query_one("#asked", Bar).set_line(
             lambda _: (Span(f" How often to run {one_line(self._subject)}, on each model?"),)
         )
         self.set_focus(self.query_one("#times"))
@@ -226,7 +226,6 @@ class TrustScreen(QuestionScreen[TrustAnswer]):
 
 
 def _title(needs: SuiteNeeds) -> str:
-    """Return the title of the question. It names the most serious need of a suite."""
     if needs.commands or needs.modules or needs.python:
         return "This suite wants to start something"
     if needs.urls:

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-_Tool: TypeAlias = tuple[str, Path, str | None, str]
+_ToolKey: TypeAlias = tuple[str, Path, str | None, str]
 """The batch, the suite, the server and the name of a tool."""
 
 
-def _tool(question: Question) -> _Tool:
+def _tool(question: Question) -> _ToolKey:
     run, tool = question.run, question.asked.tool
     return run.batch, run.path, tool.server, tool.name
 
@@ -48,7 +48,7 @@ class Questions:
         self._may_ask = may_ask
         """Returns whether a question may appear now. A key for a dialog or an input must not answer the question."""
         self._put_off = 0
-        self._allowed: set[_Tool] = set()
+        self._allowed: set[_ToolKey] = set()
         """Tools allowed by the user for all runs of a batch."""
 
     @contextmanager
@@ -59,9 +59,9 @@ class Questions:
             yield
         finally:
             self._put_off -= 1
-        self.look()
+        self.show_pending()
 
-    def look(self) -> None:
+    def show_pending(self) -> None:
         """Show the next question, or withdraw the displayed question."""
         if not self._book.questions and not self._book.limits_reached and self._stage.shows_main:
             return
@@ -130,7 +130,8 @@ class Questions:
             self._runner.stop([run.run_id])
             self._stage.announce(f"Stopping {run.case_name}; what is finished is kept", "text", GLYPHS.stopped)
             return
-        # The engine has no permission for a whole batch. `look` answers the questions of the batch's other runs.
+        # The engine has no permission for a whole batch. `show_pending` answers the questions of the batch's other
+        # runs.
         leave: PermissionAnswer = "run"
         if answer != "batch":
             leave = answer
@@ -139,7 +140,7 @@ class Questions:
         if answer == "batch":
             self._allowed.add(_tool(question))
             self._stage.announce(f"{tool} is executed in all runs of this batch of {one_line(run.path.name)}")
-            self.look()
+            self.show_pending()
         else:
             text = {"call": "is executed this once", "run": "is executed", "no": "is not executed"}[leave]
             self._stage.announce(f"{tool} {text} in {run.case_name}")

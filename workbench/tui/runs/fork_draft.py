@@ -230,7 +230,6 @@ def _point(origin: Trajectory, place: RunPlace | None) -> ForkPoint:
 
 
 def _system(run: RunRecord, origin: Trajectory, at: ForkPoint, now: CaseNow) -> str:
-    """Return the system prompt of the fork's first request."""
     suite, case = now.suite, now.case
     if has_variant_of(suite, run.model):
         variant = variant_of(suite, run.model)
@@ -261,7 +260,6 @@ def _inherited_system(run: RunRecord) -> str | None:
 
 
 def _result(origin: Trajectory, at: ForkPoint) -> ResultReceived | None:
-    """Return the result directly before a point, `None` without one."""
     if not at.answered or at.round > len(origin.rounds):
         return None
     calls = origin.rounds[at.round - 1].calls[: at.answered]

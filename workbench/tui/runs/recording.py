@@ -40,7 +40,7 @@ class RunSaver:
                 await self._save_new(run, announce)
 
     async def _save_new(self, run: RunRecord, announce: Announce) -> None:
-        planned, result = run.to_save
+        planned, result = run.plan_to_save
         events = tuple(run.events)
         folder = recordings_folder(run.path, of_samples=self._is_bundled(run.path))
         secrets, began = self._secrets, run.started_at

@@ -16,7 +16,7 @@ from workbench.config.program import Program
 from workbench.grading.grade import unjudged_error
 from workbench.numerals import counted, of_text
 from workbench.suite.suite_file import SuiteFile
-from workbench.tui.run_book.regrades import AT_ONCE_RUNS, Due, DueCase, Regrading
+from workbench.tui.run_book.regrades import MAX_IMMEDIATE_RUNS, DueCase, DueRun, Regrading
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 ANSWER_DELAY_S = 0.15
 """The time in seconds without changes before many runs are regraded."""
 
-PIECE_RUNS = 25
+RUNS_PER_CHECK = 25
 """The number of runs to regrade between checks for cancellation."""
 
-LONG_S = 1.0
+PROGRESS_DELAY_S = 1.0
 """The time in seconds before the progress is shown."""
 
 
@@ -87,56 +87,56 @@ class Regrader:
     def _grade(self) -> str:
         """Regrade a few runs at once, and schedule the rest. Describe how grades changed."""
         # One run above the limit shows whether there are too many runs.
-        first = self._state.due(AT_ONCE_RUNS + 1)
-        if sum(len(case.runs) for case in first) > AT_ONCE_RUNS or self._state.waiting > len(first):
+        first = self._state.due(MAX_IMMEDIATE_RUNS + 1)
+        if sum(len(case.runs) for case in first) > MAX_IMMEDIATE_RUNS or self._state.waiting > len(first):
             self._begin()
             return ""
         quick: list[DueCase] = []
         results: dict[int, RunResult] = {}
         for case in first:
-            if any(due.pace != "at once" for due in case.runs):
+            if any(due.mode != "at once" for due in case.runs):
                 continue
             quick.append(case)
             for due in case.runs:
-                results[id(due.run)] = self._graded(due)
+                results[id(due.run)] = self._regrade_run(due)
         self._state.done(quick, results)
         # The caller updates the main screen.
         regraded = {case.key for case in quick if case.runs}
-        self._stage.services.over_main(regraded)
+        self._stage.services.update_grades_above_main(regraded)
         if len(quick) < len(first):
             self._begin()
         return self._state.take_summary()
 
     def _begin(self) -> None:
         """Start regrading the due runs. An earlier start is cancelled, and its remaining runs stay due."""
-        self._worker = self._stage.work(self._grade_waiting, group="regrade", exclusive=True)
+        self._worker = self._stage.work(self._regrade_waiting, group="regrade", exclusive=True)
 
-    async def _grade_waiting(self) -> None:
+    async def _regrade_waiting(self) -> None:
         state = self._state
         # Another edit within this time cancels the work before it has cost anything.
         await asyncio.sleep(ANSWER_DELAY_S)
         total, began_s, shown_s = state.waiting, self._clock(), 0.0
         refused: dict[Path, str] = {}
         not_regraded: Counter[str] = Counter()
-        while piece := state.due(PIECE_RUNS):
-            due: list[Due] = []
+        while piece := state.due(RUNS_PER_CHECK):
+            due: list[DueRun] = []
             for case in piece:
                 due += case.runs
-            state.done(piece, await self._graded_in_background(due, refused, not_regraded))
+            state.done(piece, await self._regrade_in_thread(due, refused, not_regraded))
             if due:
-                self._stage.services.everywhere({case.key for case in piece})
-            if self._clock() - max(began_s, shown_s) > LONG_S:
+                self._stage.services.update_grades_everywhere({case.key for case in piece})
+            if self._clock() - max(began_s, shown_s) > PROGRESS_DELAY_S:
                 shown_s = self._clock()
                 self._stage.announce(f"Regrading: {of_text(max(total - state.waiting, 0), total)} cases", gently=True)
         parts = [state.take_summary()]
         for why, runs in not_regraded.items():
             parts.append(f"{counted(runs, 'run')} not regraded ({why}): r runs them again")
-        self._stage.services.all_graded()
+        self._stage.services.update_all_grades()
         if any(parts) or shown_s:
             self._stage.announce("; ".join(filter(None, parts)) or "Regraded: no grade changed", gently=True)
 
-    async def _graded_in_background(
-        self, due: Sequence[Due], refused: dict[Path, str], not_regraded: Counter[str]
+    async def _regrade_in_thread(
+        self, due: Sequence[DueRun], refused: dict[Path, str], not_regraded: Counter[str]
     ) -> dict[int, RunResult]:
         """Regrade runs in a thread, and return the results by the identity of the records.
 
@@ -145,13 +145,13 @@ class Regrader:
         """
         results: dict[int, RunResult] = {}
         codes: dict[Path, HashedCode] = {}
-        quick = [each for each in due if each.pace in ("at once", "in background")]
+        quick = [each for each in due if each.mode in ("at once", "in background")]
         if quick:
-            graded = await asyncio.to_thread(lambda: list(map(self._graded, quick)))
+            graded = await asyncio.to_thread(lambda: list(map(self._regrade_run, quick)))
             results = {id(each.run): result for each, result in zip(quick, graded, strict=True)}
         for each in due:
             path = each.now.file.path
-            if each.pace == "with Python":
+            if each.mode == "with Python":
                 if path not in refused and path not in codes:
                     found = await asyncio.to_thread(self._trusted_code, each.now.file)
                     if found is None:
@@ -160,7 +160,7 @@ class Regrader:
                         codes[path] = found
                 result = None
                 if path not in refused:
-                    result = await self._graded_with_python(each, codes[path])
+                    result = await self._regrade_with_python(each, codes[path])
                 # A check did not end. The code of the suite is not called again, because each call would block as long.
                 if result is not None:
                     results[id(each.run)] = result
@@ -168,7 +168,7 @@ class Regrader:
                     not_regraded[refused.setdefault(path, "a Python check that does not end")] += 1
         return results
 
-    async def _graded_with_python(self, due: Due, code: HashedCode) -> RunResult | None:
+    async def _regrade_with_python(self, due: DueRun, code: HashedCode) -> RunResult | None:
         """Return the result of a run, `None` if its Python code takes too long."""
         from workbench.engine.planned_run import GRADING_TIMEOUT_S
         from workbench.tools.python_code import PythonFunctions, in_thread
@@ -176,11 +176,11 @@ class Regrader:
         functions = self._functions.setdefault(code, PythonFunctions(code))
         try:
             async with asyncio.timeout(GRADING_TIMEOUT_S):
-                return await in_thread(lambda: self._graded(due, functions))
+                return await in_thread(lambda: self._regrade_run(due, functions))
         except TimeoutError:
             return None
 
-    def _graded(self, due: Due, functions: PythonFunctions | None = None) -> RunResult:
+    def _regrade_run(self, due: DueRun, functions: PythonFunctions | None = None) -> RunResult:
         if due.known is not None:
             return due.known
         # Lazy import: the import takes a while and runs need it anyway.
@@ -196,7 +196,7 @@ class Regrader:
         judgements = tuple(dict.fromkeys((*result.judgements, *judge.judgements)))
         return replace(result, judgements=judgements)
 
-    def _judge_of(self, due: Due) -> RunJudge:
+    def _judge_of(self, due: DueRun) -> RunJudge:
         from workbench.engine.judges import JudgementCache, RunJudge
         from workbench.evaluation.judges import judge_for
 

@@ -224,7 +224,7 @@ class Runner:
     def _flush(self) -> None:
         assert self._loop is not None
         self._last_flush_s = self._loop.time()
-        batches_before = self.book.progress().under_way
+        batches_before = self.book.progress().is_active
         cases: set[CaseKey] = set()
         began = False
         listed: list[ToolsListed] = []
@@ -244,4 +244,4 @@ class Runner:
                 cases.add(case)
         if listed:
             self.on_listing(listed)
-        self.on_delivery(cases, began or batches_before != self.book.progress().under_way)
+        self.on_delivery(cases, began or batches_before != self.book.progress().is_active)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 """The keys of cases, by suite."""
 
-RunOf = tuple[Path, str, str]
+RunTarget = tuple[Path, str, str]
 """A run of a case on a model: the path of the suite, the id of the case, and the model."""
 
 
@@ -121,7 +121,7 @@ class Starter:
         """Start cases in the background, like `run`."""
         self._stage.work(self.run(cases, repeats, until, variants=variants), "start")
 
-    def run_on_soon(self, wanted: Sequence[RunOf], repeats: int | None, announce: Announce) -> None:
+    def run_on_soon(self, wanted: Sequence[RunTarget], repeats: int | None, announce: Announce) -> None:
         """Start cases on given models in the background, like `run_on`. Announce why some are not run."""
 
         async def run() -> None:
@@ -160,20 +160,20 @@ class Starter:
             return
         self._beginning |= beginning
         try:
-            async with self._alone():
+            async with self._exclusive_start():
                 await self._run(fresh, repeats, until, begin, variants or self._selection.variants)
         finally:
             self._beginning -= beginning
 
     @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
+    async def _exclusive_start(self) -> AsyncIterator[None]:
         """Allow one start at a time, and suspend questions of runs during the start."""
         with self._put_off():
             async with self._busy:
                 yield
 
     def _is_free(self, case: CaseKey) -> bool:
-        return case not in self._beginning and not self._book.under_way(case)
+        return case not in self._beginning and not self._book.active_runs(case)
 
     async def _run(
         self, cases: Cases, repeats: int | None, until: StepTarget, begin: AppStart | None, variants: Variants
@@ -188,7 +188,7 @@ class Starter:
             if self._open_suites.at(suite.path) is not suite:
                 continue
             # Unsaved edits count. Cases with errors do not prevent other cases from running.
-            file = self._with_added(suite.runnable(case_ids) or suite.file)
+            file = self._with_added_variants(suite.runnable(case_ids) or suite.file)
             if isinstance(file, str):
                 refused = refused or file
                 continue
@@ -202,20 +202,20 @@ class Starter:
         options = None
         if begin is not None:
             options = begin.options
-        limited = await self._limited(self.plan(runs, options), options)
+        limited = await self._with_cost_limit(self.plan(runs, options), options)
         if isinstance(limited, str):
             self._stage.announce(f"Nothing was run: {limited}", "warned", GLYPHS.warned)
             return
-        plan, approval, _ = await self._approved(limited)
+        plan, approval, _ = await self._approve_plan(limited)
         if plan.runs:
             models = len({run.model for run in plan.runs})
             if until != "end":
-                plan = replace(plan, runs=(self._to_step(plan.runs),))
+                plan = replace(plan, runs=(self._run_to_step(plan.runs),))
                 if plan.runs[0].is_out_of_reach:
                     self._stage.announce(SUBJECT_NOT_STEPPED, "warned", GLYPHS.warned)
                     return
             if until == "end":
-                self._panes.bring("run")
+                self._panes.show_pane("run")
             else:
                 self._panes.go_to("run")
             await self._runner.start(plan, approval, until)
@@ -231,7 +231,7 @@ class Starter:
                     f"Step by step on {model}, {which} of {counted(models, 'model')}; m chooses another"
                 )
             return
-        why = refused or await asyncio.to_thread(self._why_none, wanted)
+        why = refused or await asyncio.to_thread(self._why_nothing_ran, wanted)
         if why is None and lost is not None:
             why = f"the cases to run are no longer in {lost.name}"
         text = "Nothing was run"
@@ -239,7 +239,7 @@ class Starter:
             text += f": {why}"
         self._stage.announce(text, "warned", GLYPHS.warned)
 
-    def _to_step(self, runs: Sequence[PlannedRun]) -> PlannedRun:
+    def _run_to_step(self, runs: Sequence[PlannedRun]) -> PlannedRun:
         """Return the run to step through: with the variant of the displayed run, or else the first run."""
         shown = self._selection.run
         if shown is None or variant_name_of(shown.model) is None:
@@ -249,7 +249,7 @@ class Starter:
                 return run
         return runs[0]
 
-    def _with_added(self, file: SuiteFile) -> SuiteFile | str:
+    def _with_added_variants(self, file: SuiteFile) -> SuiteFile | str:
         """Return a suite with the variants of the command line, or why they cannot be added."""
         from workbench.suite.added_variants import AddedVariantError, with_variants
 
@@ -262,15 +262,15 @@ class Starter:
             return str(error)
         return file
 
-    async def run_on(self, wanted: Sequence[RunOf], repeats: int | None) -> str | None:
+    async def run_on(self, wanted: Sequence[RunTarget], repeats: int | None) -> str | None:
         """Run cases on given models, `repeats` times if given. Return why some are not run, or `None`.
 
         Active runs are omitted.
         """
-        async with self._alone():
+        async with self._exclusive_start():
             # A case can run on several models at once, so the model is part of a run's identity.
-            busy = {(run.path, run.case_id, run.model) for run in self._book.under_way()}
-            of_suites: dict[Path, dict[RunOf, None]] = {}
+            busy = {(run.path, run.case_id, run.model) for run in self._book.active_runs()}
+            of_suites: dict[Path, dict[RunTarget, None]] = {}
             for each in wanted:
                 if each not in busy:
                     of_suites.setdefault(each[0], {})[each] = None
@@ -285,22 +285,22 @@ class Starter:
                     why = why or planned
                 else:
                     runs += planned
-            limited = await self._limited(self.plan(runs))
+            limited = await self._with_cost_limit(self.plan(runs))
             if isinstance(limited, str):
                 return limited
-            plan, approval, untrusted = await self._approved(limited)
+            plan, approval, untrusted = await self._approve_plan(limited)
             if plan.runs:
                 await self._runner.start(plan, approval)
             return why or untrusted
 
     async def _planned_of(
-        self, path: Path, wanted: Collection[RunOf], repeats: int | None
+        self, path: Path, wanted: Collection[RunTarget], repeats: int | None
     ) -> tuple[PlannedRun, ...] | str:
         """Return the planned runs of one suite, or why the runs are impossible."""
         suite, lost = self._open_suites.at(path), None
         if suite is not None:
             case_ids = tuple(dict.fromkeys(case_id for _, case_id, _ in wanted))
-            file = self._with_added(suite.runnable(case_ids) or suite.file)
+            file = self._with_added_variants(suite.runnable(case_ids) or suite.file)
             if isinstance(file, str):
                 return file
             # Planning thousands of cells takes too long for the event loop.
@@ -308,13 +308,15 @@ class Starter:
             if planned:
                 return self._refusal(file) or planned
             lost = _lost_variants(file, wanted)
-        why = await asyncio.to_thread(self._why_none, [path])
+        why = await asyncio.to_thread(self._why_nothing_ran, [path])
         return why or lost or f"the cases to run are no longer in {path.name}"
 
-    def _planned_on(self, file: SuiteFile, wanted: Collection[RunOf], repeats: int | None) -> tuple[PlannedRun, ...]:
+    def _planned_on(
+        self, file: SuiteFile, wanted: Collection[RunTarget], repeats: int | None
+    ) -> tuple[PlannedRun, ...]:
         every = Variants(all_of_them=True)
         usual = self._planned(file, [case_id for _, case_id, _ in wanted], repeats, None, every)
-        planned: set[RunOf] = set()
+        planned: set[RunTarget] = set()
         runs: list[PlannedRun] = []
         for run in usual:
             on_model = (file.path, run.case.id, run.model)
@@ -332,26 +334,26 @@ class Starter:
             runs += [run for run in of_model if run.model == model]
         return tuple(runs)
 
-    async def run_beside(
+    async def run_unsaved_case(
         self, suite: OpenSuite, written: Callable[[OpenSuite], SuiteFile | str], case_id: str
     ) -> Sequence[PlannedRun] | str:
         """Run a case that no open suite contains, once on each model. Return its runs, or why there are none.
 
         `written` adds the case to the current file of the open suite."""
-        async with self._alone():
+        async with self._exclusive_start():
             await self._catch_up([suite])
             if self._open_suites.at(suite.path) is not suite:
                 return f"{suite.path.name} is no longer open"
             file = written(suite)
             if not isinstance(file, str):
-                file = self._with_added(file)
+                file = self._with_added_variants(file)
             if isinstance(file, str):
                 return file
             runs = self._planned(file, [case_id], 1, None, self._selection.variants)
-            limited = await self._limited(self.plan(runs))
+            limited = await self._with_cost_limit(self.plan(runs))
             if isinstance(limited, str):
                 return limited
-            plan, approval, untrusted = await self._approved(limited)
+            plan, approval, untrusted = await self._approve_plan(limited)
             if not plan.runs:
                 return untrusted or "no model was chosen"
             await self._runner.start(plan, approval)
@@ -372,22 +374,24 @@ class Starter:
     async def _fork(
         self, draft: ForkDraft | StepBack, register: Callable[[str, RunRecord], object], until: StepTarget = "end"
     ) -> str | None:
-        async with self._alone():
+        async with self._exclusive_start():
             path = draft.run.path
             await self._catch_up([suite for suite in self._open_suites.suites if suite.path == path])
             now = self._open_suites.case_now((path, draft.run.case_id))
             if now is None:
-                return await asyncio.to_thread(self._why_none, [path]) or "its case no longer exists, or has errors"
+                return (
+                    await asyncio.to_thread(self._why_nothing_ran, [path]) or "its case no longer exists, or has errors"
+                )
             why = draft.why_not(now) or self._refusal(now.file)
             if why is not None:
                 return why
             planned = draft.planned(now, self._selection.models)
             if planned.subject is not None:
                 return AGENT_NOT_FORKED if planned.subject.is_agent else SUBJECT_NOT_STEPPED
-            limited = await self._limited(self.plan([planned]))
+            limited = await self._with_cost_limit(self.plan([planned]))
             if isinstance(limited, str):
                 return limited
-            plan, approval, untrusted = await self._approved(limited)
+            plan, approval, untrusted = await self._approve_plan(limited)
             if not plan.runs:
                 return untrusted
             why = draft.why_not(now)
@@ -403,15 +407,15 @@ class Starter:
 
         `origins` are the origins by the ids of the forks.
         """
-        async with self._alone():
+        async with self._exclusive_start():
             for file in plan.files:
                 refusal = self._refusal(file)
                 if refusal is not None:
                     return refusal
-            limited = await self._limited(plan)
+            limited = await self._with_cost_limit(plan)
             if isinstance(limited, str):
                 return limited
-            approved, approval, untrusted = await self._approved(limited)
+            approved, approval, untrusted = await self._approve_plan(limited)
             if approved.runs:
                 for run in approved.runs:
                     self._book.branch(run.run_id, origins[run.run_id])
@@ -423,12 +427,12 @@ class Starter:
         from workbench.evaluation.cost_limit import CostLimitError
         from workbench.evaluation.resume import plan_of
 
-        async with self._alone():
+        async with self._exclusive_start():
             try:
                 plan = await asyncio.to_thread(plan_of, resumption, self._program, self._trust.store.is_exempt)
             except (CostLimitError, HistoryError) as error:
                 return str(error)
-            approved, approval, untrusted = await self._approved(plan)
+            approved, approval, untrusted = await self._approve_plan(plan)
             if untrusted is not None:
                 return untrusted
             try:
@@ -439,8 +443,8 @@ class Starter:
 
     async def approval_to_run(self, plan: Plan) -> Approval | str:
         """Ask for trust in the suites of a plan that runs elsewhere. Return the approval, or why there is none."""
-        async with self._alone():
-            return await self._approval(await asyncio.to_thread(needs, plan, self._typed()), "ask no model")
+        async with self._exclusive_start():
+            return await self._approval(await asyncio.to_thread(needs, plan, self._typed_servers()), "ask no model")
 
     async def approval_to_grade(self, cases: Sequence[tuple[SuiteFile, Case]]) -> Approval | str:
         """Ask for trust in the suites of the cases to grade. Return the approval, or why there is none."""
@@ -462,7 +466,6 @@ class Starter:
         return None
 
     async def _catch_up(self, suites: Sequence[OpenSuite]) -> None:
-        """Reload all suites if a given suite changed on disk."""
         files = [suite.disk for suite in suites if not suite.is_new]
         if await asyncio.to_thread(lambda: any(map(is_stale, files))):
             await self._read_again()
@@ -479,7 +482,7 @@ class Starter:
             concurrency = options.concurrency
         return Plan.of(runs, self._program, execution=execution, concurrency=concurrency, compares=self._compares)
 
-    async def _limited(self, plan: Plan, options: RunOptions | None = None) -> Plan | str:
+    async def _with_cost_limit(self, plan: Plan, options: RunOptions | None = None) -> Plan | str:
         """Return a plan with its cost limit, or why the limit cannot be kept. Announce the estimated cost."""
         from workbench.evaluation.planner import limit_usd
 
@@ -499,34 +502,34 @@ class Starter:
         self._stage.announce(limit.notice(plan.runs))
         return replace(plan, cost_limit=limit)
 
-    async def _approved(self, plan: Plan) -> tuple[Plan, Approval, str | None]:
+    async def _approve_plan(self, plan: Plan) -> tuple[Plan, Approval, str | None]:
         """Ask for trust in the suites of a plan.
 
         Returns the plan without untrusted suites, its approval, and a notice. The notice names the first untrusted
         suite. It is `None` if all suites are trusted.
         """
         # A thread collects the needs of thousands of runs.
-        decision = await self._decided(await asyncio.to_thread(needs, plan, self._typed()), "do not run this suite")
+        decision = await self._ask_for_trust(
+            await asyncio.to_thread(needs, plan, self._typed_servers()), "do not run this suite"
+        )
         if not decision.refused:
             return plan, decision.approval(), None
         trusted = plan.only({file.path for file in plan.files}.difference(decision.refused))
         return trusted, decision.approval(), f"{decision.refused[0].name} is not trusted"
 
     async def _approval(self, needs: Needs, refusing: str) -> Approval | str:
-        """Ask for trust in untrusted needs. Return the approval, or why there is none."""
-        decision = await self._decided(needs, refusing)
+        decision = await self._ask_for_trust(needs, refusing)
         if decision.refused:
             return f"{decision.refused[0].name} is not trusted"
         return decision.approval()
 
-    def _typed(self) -> TypedServers:
-        """Return the servers that the user typed, by suite."""
+    def _typed_servers(self) -> TypedServers:
         return {suite.path: typed for suite in self._open_suites.suites if (typed := suite.typed_servers)}
 
-    async def _decided(self, needs: Needs, refusing: str) -> PendingApproval:
+    async def _ask_for_trust(self, needs: Needs, refusing: str) -> PendingApproval:
         from workbench.tui.runs.dialogs import TrustScreen
 
-        typed = self._typed()
+        typed = self._typed_servers()
         for problem in await asyncio.to_thread(self._trust.grant_typed, needs):
             self._stage.announce(f"{problem}; it holds until you quit", "warned", GLYPHS.warned)
         decision = PendingApproval(needs, self._trust)
@@ -561,7 +564,7 @@ class Starter:
         refusal = self._refusal(file)
         if refusal is not None:
             return refusal
-        of_user = all_typed(file) if typed else self._typed()
+        of_user = all_typed(file) if typed else self._typed_servers()
         proposal = await asyncio.to_thread(Needs.of_servers, [file], program or self._program, typed=of_user)
         approval = await self._approval(proposal, "start nothing")
         if isinstance(approval, str):
@@ -617,15 +620,14 @@ class Starter:
                 return f"Recorded on {model}, which is not named here: runs on {model_label(run.model)}; m chooses"
         return None
 
-    def _why_none(self, paths: Sequence[Path]) -> str | None:
+    def _why_nothing_ran(self, paths: Sequence[Path]) -> str | None:
         for path in paths:
             if (why := trouble(self._open_suites.workspace, path)) is not None:
                 return why
         return None
 
 
-def _lost_variants(file: SuiteFile, wanted: Collection[RunOf]) -> str | None:
-    """Return a message if a wanted run needs a variant that the suite no longer has."""
+def _lost_variants(file: SuiteFile, wanted: Collection[RunTarget]) -> str | None:
     if file.suite is None:
         return None
     for _, _, model in wanted:

@@ -49,7 +49,7 @@ class RunTicker:
         counts = book.counts()
         # While all runs wait for the user, the clock is stopped, and nothing is drawn.
         waits = 0 < counts.running == counts.held + counts.asking
-        going = bool(book.starting) or (book.progress().under_way and not waits)
+        going = bool(book.starting) or (book.progress().is_active and not waits)
         if going and self._timer is None:
             self._timer = self._start(1.0, self._moved)
         elif not going and self._timer is not None:
@@ -83,7 +83,7 @@ def status_line(
     bar = SHORT_BAR_CELLS
     if width >= NARROW_CELLS:
         bar = BAR_CELLS
-    for needed, words in _LESS_AND_LESS:
+    for needed, words in _SHORTENINGS:
         parts = _parts(cases, counts, spend, progress, bar, words=words)
         fitting = tuple(chain.from_iterable(spans for rank, spans in parts if rank <= needed))
         kept = left[:1]
@@ -103,7 +103,7 @@ _MIN_MODELS_CELLS = 8
 _COUNTS, _LEFT, _TIME, _BAR, _TIME_LEFT, _MODELS, _TOKENS, _COST = range(8)
 """The rank of each part. The part with the highest rank is omitted first."""
 
-_LESS_AND_LESS = (
+_SHORTENINGS = (
     (_COST, True),
     (_TOKENS, True),
     (_MODELS, True),
@@ -119,7 +119,6 @@ _LESS_AND_LESS = (
 
 
 def _count_spans(counts: Counts, *, words: bool) -> Line:
-    """Return the number of runs by status, followed by running and waiting runs."""
     spans: list[Span] = []
     for status in Status:
         count, sign = counts.ended.get(status), status.sign
@@ -150,18 +149,17 @@ def _count_spans(counts: Counts, *, words: bool) -> Line:
 def _parts(
     cases: int, counts: Counts, spend: Spend, progress: Progress, bar: int, *, words: bool
 ) -> list[tuple[int, Line]]:
-    """Return the parts at the right end of the line with their ranks."""
     parts: list[tuple[int, Line]] = []
-    if progress.under_way and progress.elapsed_s >= BAR_AFTER_S and progress.total:
+    if progress.is_active and progress.elapsed_s >= BAR_AFTER_S and progress.total:
         parts.append((_BAR, progress_bar(progress, bar)))
     spans = _count_spans(counts, words=words)
-    if not spans and not progress.under_way:
+    if not spans and not progress.is_active:
         if cases:
             return [(_COUNTS, (Span(f"{counted(cases, 'case')} ", "muted"),))]
         return []
     parts.append((_COUNTS, spans))
-    if progress.under_way:
-        left, time_left = _left(progress)
+    if progress.is_active:
+        left, time_left = _remaining_text(progress)
         parts += [(_LEFT, left), (_TIME_LEFT, time_left)]
         if left:
             parts.append((_LEFT, _GAP))
@@ -173,7 +171,7 @@ def _parts(
     # Recordings take no time.
     if progress.total:
         took = duration_text(progress.elapsed_s * 1000)
-        if progress.under_way:
+        if progress.is_active:
             took = clock(progress.elapsed_s)
         parts.append((_TIME, (Span(f"{took} ", "muted"),)))
     return parts
@@ -193,7 +191,7 @@ def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
 
     An end is the progress of batches, followed by `about` if there is room. Without batches, an end is only `about`.
     """
-    if not progress.under_way:
+    if not progress.is_active:
         return (about, EMPTY)
     statuses: list[Span] = []
     for status in Status:
@@ -204,7 +202,7 @@ def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
         sign = Span(f"{count_text(progress.running)} {GLYPHS.running}", "running")
         short_running = (sign, *_GAP)
         running = (sign, Span(f" running{waiting_text(progress.waiting)}  ", "running"), *running)
-    left, time_left = _left(progress)
+    left, time_left = _remaining_text(progress)
     bar, numbers = progress_bar(progress)[:2], progress_bar(progress)[2:]
     short_bar = progress_bar(progress, SHORT_BAR_CELLS)[:2]
     took = (Span(f"{clock(progress.elapsed_s)}  ", "muted"),)
@@ -228,14 +226,12 @@ _GAP: Line = (Span("  "),)
 
 
 def _starting(progress: Progress) -> Line:
-    """Return the starting servers awaited by runs."""
     if not progress.starting:
         return EMPTY
     return (Span(f"{starting_text(progress.starting)}  ", "running"),)
 
 
-def _left(progress: Progress) -> tuple[Line, Line]:
-    """Return the number of remaining runs and, if known, the estimated time."""
+def _remaining_text(progress: Progress) -> tuple[Line, Line]:
     left = progress.total - progress.done
     if not left:
         return EMPTY, EMPTY

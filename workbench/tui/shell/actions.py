@@ -224,7 +224,7 @@ class ProgramActions(MainActions):
         if os.name != "posix" or app.is_headless or os.getsid(0) == os.getpid():
             app.announce("There is no shell here to resume from", "warned", GLYPHS.warned)
             return
-        running = len(app.main.book.under_way())
+        running = len(app.main.book.active_runs())
         if running and not self._warned_of_clocks:
             self._warned_of_clocks = True
             text = f"{counted(running, 'run')} under way, whose time limits keep counting: choose Suspend again"
@@ -285,13 +285,13 @@ class SetupActions(MainActions):
     def choose_models(self) -> None:
         from workbench.tui.models.chooser import ModelChooser
 
-        ModelChooser(self.app).choose(self.app.selection.show_again)
+        ModelChooser(self.app).choose(self.app.selection.notify_all)
 
     @action("V", "Make a variant: try another system prompt", name="variant", needs=_make, changes=True)
     def make_variant(self) -> None:
         from workbench.tui.variants.maker import VariantMaker
 
-        self.app.part(VariantMaker).of_prompt()
+        self.app.part(VariantMaker).make_prompt_variant()
 
     @action("", "Run as written and as all variants", name="variant.run", needs=_run, changes=True)
     def run_variants(self) -> None:
@@ -449,12 +449,12 @@ class ScreenActions(MainActions):
 
         Shows the last batch in the history, or the runs of this session once a case has run."""
         from workbench.tui.comparison.screen import Comparison
-        from workbench.tui.history.stored_screens import look_on
+        from workbench.tui.history.stored_screens import observe_batch
 
         comparison = self.app.part(Comparison)
         number = comparison.last_batch
         if number is not None:
-            look_on(self.app, number)
+            observe_batch(self.app, number)
         else:
             comparison.open()
 
@@ -691,7 +691,6 @@ def _listed(group: type[MainActions]) -> list[Action]:
 
 
 def _actions_at(*places: Where) -> list[Action]:
-    """Return the actions of the main screen that are bound at any of some places."""
     return [action for action in MAIN_ACTIONS if action.where in places]
 
 

@@ -81,7 +81,7 @@ class MainBars:
 
     def show_titles(self) -> None:
         """Update the titles of the panes."""
-        screen, runs, shown = self._screen, self._runs(), self._screen.panes_in_sight
+        screen, runs, shown = self._screen, self._runs(), self._screen.visible_panes
         about = {"suites": "", "case": screen.selection.title, "run": ""}
         if screen.selection.tree.filter:
             about["suites"] = f"/{screen.selection.tree.filter}"
@@ -109,7 +109,7 @@ class MainBars:
         if is_read_only():
             place += " (read-only)"
         status = screen.query_one("#status", Bar)
-        status.say(
+        status.set_line(
             lambda width: status_line(
                 place, models_label(models, max(width // 3, 40)) + variants, cases, counts, spend, progress, width
             )
@@ -139,18 +139,17 @@ class MainBars:
     def _keys(self) -> KeyBar:
         return self._screen.query_one("#keys", KeyBar)
 
-    def _of_line(self) -> Sequence[RunRecord] | None:
+    def _request_runs(self) -> Sequence[RunRecord] | None:
         """Return the runs that the line for new cases displays in the run pane, `None` without such runs."""
         if self._screen.adder is None or (shown := self._screen.adder.runs_shown) is None:
             return None
         return shown[0]
 
     def _runs(self) -> Sequence[RunRecord]:
-        of_line = self._of_line()
+        of_line = self._request_runs()
         return self._screen.selection.runs if of_line is None else of_line
 
     def _views(self) -> Line:
-        """Return the names of the two views of a case. The current view is marked."""
         if self._screen.selection.suite is None:
             return EMPTY
         if self._screen.case_pane.view == "form":
@@ -163,10 +162,10 @@ class MainBars:
         if unseen:
             return (Span(f"{unseen} new {GLYPHS.down} End", "running"),)
         run, row = screen.selection.run, screen.selection.row
-        if (of_line := self._of_line()) is not None:
+        if (of_line := self._request_runs()) is not None:
             # A request of the line has no case yet.
             run, row = next(iter(of_line), None), None
-        if run is not None and row is not None and row.open is not None and not run.is_of(row.open, row.case):
+        if run is not None and row is not None and row.open is not None and not run.matches_case(row.open, row.case):
             return (Span("changed since", "warned"),)
         if run is None:
             return EMPTY
@@ -179,7 +178,6 @@ class MainBars:
         return verdict(run)
 
     def _suite_models(self) -> tuple[str, ...]:
-        """Return the models named by the open suites. For recordings, return the recorded models."""
         open_suites = self._screen.selection.open_suites
         # A recorded case runs on its recorded model, even if its suite names other models.
         recorded = {}
@@ -206,14 +204,14 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     for action in _LABELLED:
         if action.where in places:
             taken.update((*action.keys, action.label))
-            if _is_of_now(action, now):
+            if _is_relevant(action, now):
                 own.append(action)
     rest: list[Action] = []
     for action in _LABELLED:
         if action.where != "everywhere" or (action.id in _STOPS and not now.running):
             continue
         # An action of the pane hides an action of the whole screen with the same key or label.
-        if taken.isdisjoint((*action.keys, action.label)) and _is_of_now(action, now):
+        if taken.isdisjoint((*action.keys, action.label)) and _is_relevant(action, now):
             rest.append(action)
     offered = {action.id: action for action in (*own, *rest)}
     if now.has_stored_runs and "run.expand" in offered:
@@ -221,7 +219,7 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     if now.shown_failed and now.pane != "case":
         offered["edit"] = OF_FAILED_RUN
     others = sorted(rest, key=lambda action: _rank(action, now))
-    ids = dict.fromkeys((*_asked_for(now), *(action.id for action in (*own, *others))))
+    ids = dict.fromkeys((*_wanted_actions(now), *(action.id for action in (*own, *others))))
     able: list[Action] = []
     unable: list[Action] = []
     for action in (offered[name] for name in ids if name in offered):
@@ -237,8 +235,7 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     return sorted(shown, key=lambda each: each[0].id in _OF_THE_PROGRAM)
 
 
-def _asked_for(now: MainSituation) -> tuple[str, ...]:
-    """Return the ids of the most wanted actions, by the focus and the latest event."""
+def _wanted_actions(now: MainSituation) -> tuple[str, ...]:
     if now.held is not None:
         return _HELD
     first: tuple[str, ...] = ()
@@ -262,7 +259,6 @@ def _asked_for(now: MainSituation) -> tuple[str, ...]:
 
 
 def _typing_keys(typing: Typing) -> list[Action]:
-    """Return the actions of the active keys while the user types."""
     if typing == "a filter":
         return list(FILTERING)
     if typing == "toml":
@@ -292,8 +288,7 @@ _OF_THE_PROGRAM = _ids_of(ProgramActions)
 _OF_RUNS = _ids_of(ShownRunActions, ViewActions)
 
 
-def _is_of_now(action: Action, now: MainSituation) -> bool:
-    """Return whether the key bar should show an action in a situation, available or not."""
+def _is_relevant(action: Action, now: MainSituation) -> bool:
     # Actions on held runs are shown while the displayed run is held. The key to go to held runs is shown while another
     # run is held.
     if action.id == "step.held":
@@ -308,11 +303,10 @@ def _is_of_now(action: Action, now: MainSituation) -> bool:
 
 
 def _rank(action: Action, now: MainSituation) -> int:
-    """Return the rank of an action at the end of the key bar."""
     # Actions on a run without the focus come after the ways to other screens. Actions of the program come last.
     if action.id in _OF_THE_PROGRAM:
         return 2
-    # With unsaved changes, `_asked_for` moves saving further to the front.
+    # With unsaved changes, `_wanted_actions` moves saving further to the front.
     if action.id in ("break.here", "save", "reload", "edit.view"):
         return 1
     return int(now.pane != "run" and action.id in _OF_RUNS)

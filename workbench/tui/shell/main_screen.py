@@ -30,7 +30,7 @@ from workbench.tui.trajectory.pane import RunChoice, RunPane
 from workbench.tui.trajectory.view import RunList
 from workbench.tui.tree.background_audit import Auditor
 from workbench.tui.tree.lines import tree_message
-from workbench.tui.tree.selection import Selection, SelectionNews
+from workbench.tui.tree.selection import Selection, SelectionChange
 from workbench.tui.tree.view import FilterBox, SuiteTree
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from workbench.tui.kit.memory import SavedRequestLine
     from workbench.tui.shell.workbench import Workbench
 
-REST_S = 0.06
+CURSOR_REST_S = 0.06
 """The rest of the tree's cursor, in seconds, before the other panes follow. A held key moves only the tree."""
 
 
@@ -48,10 +48,10 @@ class MainScreen(PanesScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(a for a in MAIN_ACTIONS if a.where == "everywhere")
     AUTO_FOCUS = "#suites"
 
-    class Free(Message):
+    class FocusReturned(Message):
         """Posted when dialogs and the filter have returned the focus. A run may then ask its question."""
 
-    class SuiteShown(Message):
+    class SuiteSelected(Message):
         """Posted when a suite or folder is selected. The run pane then shows a summary of its last runs."""
 
     def __init__(
@@ -108,7 +108,7 @@ class MainScreen(PanesScreen):
             self.suite_tree.repaint()
             self.show_run()
         self.refresh_bars()
-        self.post_message(self.Free())
+        self.post_message(self.FocusReturned())
 
     def follow(self, change: SuitesChanged) -> None:
         """Show a change of the open suites. Called after their journal was written."""
@@ -127,7 +127,7 @@ class MainScreen(PanesScreen):
         if change.first and change.workspace.recorded:
             self.call_after_refresh(self._begin_on_run, only=len(change.workspace.files) == 1)
 
-    def _selection_changed(self, news: SelectionNews) -> None:
+    def _selection_changed(self, news: SelectionChange) -> None:
         if news == "row":
             self.suite_tree.move_cursor(self.selection.tree.cursor)
             self.show_selected()
@@ -135,9 +135,8 @@ class MainScreen(PanesScreen):
             self.show_run()
 
     def _begin_on_run(self, *, only: bool) -> None:
-        """Show the run pane at the start, because a recording was opened. If it is the `only` file, focus the pane."""
         if only:
-            self.bring("run")
+            self.show_pane("run")
         else:
             self.right = "run"
             self.place_panes()
@@ -145,7 +144,7 @@ class MainScreen(PanesScreen):
 
     def show_selected(self) -> None:
         """Show the selected row of the tree in the other panes."""
-        self._stop_resting()
+        self._stop_rest_timer()
         self.auditor.look_soon()
         if self.adder is not None:
             self.adder.leave_run()
@@ -166,7 +165,7 @@ class MainScreen(PanesScreen):
         message = run_message(self.selection.tree, self.selection.models, self.book)
         row = self.selection.row
         if row is not None and row.case is None:
-            self.post_message(self.SuiteShown())
+            self.post_message(self.SuiteSelected())
         chosen = self.selection.chosen_run if run is not None else 0
         self.run_pane.show(runs, chosen, message, self.book.held_runs, self.book.starting, self.selection.models)
         self.refresh_bars()
@@ -217,7 +216,7 @@ class MainScreen(PanesScreen):
         self.adder.open(suite)
 
     @property
-    def line_to_keep(self) -> SavedRequestLine | None:
+    def saved_request_line(self) -> SavedRequestLine | None:
         """The stored part of the line for new cases, `None` if the line was never opened."""
         if self.adder is None:
             return None
@@ -232,15 +231,15 @@ class MainScreen(PanesScreen):
     def _line_turned(self) -> None:
         self.refresh_bars()
         if not self.request_line.typing:
-            self.post_message(self.Free())
+            self.post_message(self.FocusReturned())
 
     @on(RequestField.Unused)
     def _letter_unused(self, event: RequestField.Unused) -> None:
         if self.adder is not None:
             self.adder.unused(event.key)
 
-    @on(PaneTitle.RightChosen)
-    def _view_chosen(self, event: PaneTitle.RightChosen) -> None:
+    @on(PaneTitle.RightEndClicked)
+    def _view_chosen(self, event: PaneTitle.RightEndClicked) -> None:
         if event.pane == "case":
             self.action_do("edit.view")
 
@@ -270,10 +269,10 @@ class MainScreen(PanesScreen):
             # The key of undo has priority over the keys of the line, so the line's own undo is called here.
             action_id = "quick.undo"
         self._bars.end_notice()
-        self._settle()
+        self._catch_up()
         why = None
         # A field in the run pane handles some keys, such as the key to save, in any situation.
-        if not self.run_pane.takes(action_id):
+        if not self.run_pane.is_for_typed_text(action_id):
             now = situation_of(self)
             # The run of a request has no case yet, and replaces the run of the selected case in the run pane.
             why = now.refusals.get(action_id) or why_unavailable(main_action(action_id)[1], now)
@@ -284,8 +283,8 @@ class MainScreen(PanesScreen):
 
     @on(SuiteTree.Moved)
     def _tree_moved(self) -> None:
-        self._stop_resting()
-        self._resting = self.set_timer(REST_S, self.show_selected)
+        self._stop_rest_timer()
+        self._resting = self.set_timer(CURSOR_REST_S, self.show_selected)
 
     @on(SuiteTree.Blocked)
     def _tree_blocked(self) -> None:
@@ -293,7 +292,7 @@ class MainScreen(PanesScreen):
 
     @on(FilterBox.Ended)
     def _filter_ended(self) -> None:
-        self.post_message(self.Free())
+        self.post_message(self.FocusReturned())
 
     @on(SuiteTree.Opened)
     def _tree_opened(self) -> None:
@@ -311,12 +310,12 @@ class MainScreen(PanesScreen):
     def _run_typed(self) -> None:
         self.action_do("save")
 
-    @on(RunList.Wanted)
-    def _held_wanted(self, event: RunList.Wanted) -> None:
+    @on(RunList.ActionClicked)
+    def _held_action_clicked(self, event: RunList.ActionClicked) -> None:
         self.action_do(event.action)
 
-    @on(RunList.News)
-    def _run_news(self) -> None:
+    @on(RunList.Changed)
+    def _run_changed(self) -> None:
         self.show_titles()
 
     @property
@@ -324,12 +323,11 @@ class MainScreen(PanesScreen):
         """Whether the other panes do not yet show the row at the tree's cursor."""
         return self._resting is not None
 
-    def _settle(self) -> None:
-        """Update the other panes before an action on the selected row."""
+    def _catch_up(self) -> None:
         if self.is_catching_up:
             self.show_selected()
 
-    def _stop_resting(self) -> None:
+    def _stop_rest_timer(self) -> None:
         if self._resting is not None:
             self._resting.stop()
             self._resting = None

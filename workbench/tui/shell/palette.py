@@ -62,7 +62,7 @@ class Entry:
     action: Action
     why: str | None = None
     matched: frozenset[int] = NO_QUERY.positions
-    also: str = ""
+    other_words: str = ""
     """Other words for the action that match the query."""
 
 
@@ -127,7 +127,6 @@ def _actions_in(groups: Groups) -> list[Action]:
 
 
 def _other_word(typed: str, action: Action) -> str | None:
-    """Return the first other word for an action that begins with the typed text. Return `None` without one."""
     if len(typed) < _MIN_TYPED:
         return None
     for word in action.words.split():
@@ -151,7 +150,6 @@ def _by_area(groups: Groups, recent: Sequence[str], why_not: Callable[[Action], 
 
 
 def _with_unavailable_last(titled: Iterable[tuple[str, Sequence[Entry]]]) -> list[Section]:
-    """Return entries as sections. All unavailable entries are in one section."""
     sections: list[Section] = []
     unavailable: list[Entry] = []
     for title, entries in titled:
@@ -201,8 +199,8 @@ def _entry_lines(entry: Entry, keys: str, room: int, width: int) -> list[Line]:
     if entry.why is not None:
         plain, matched, key = "muted", "strong", "muted"
     title = tuple(marked_spans(entry.action.title, entry.matched, 0, plain, matched))
-    if entry.also:
-        title += (Span(f"  {entry.also}", "muted"),)
+    if entry.other_words:
+        title += (Span(f"  {entry.other_words}", "muted"),)
     first, *others = wrap_line(title, max(room, 1))
     lines: list[Line] = [(Span(" " * _INDENT), *first, Span(" " * max(room - cells(first) + _GAP, 0)), Span(keys, key))]
     lines += [(Span(" " * _INDENT), *row) for row in others]
@@ -211,7 +209,7 @@ def _entry_lines(entry: Entry, keys: str, room: int, width: int) -> list[Line]:
     return lines
 
 
-_ROWS_AROUND = 7
+_OTHER_ROWS = 7
 """The rows of border, title, field and keys, and of the margins above and below."""
 
 _MAX_ROWS = 20
@@ -287,7 +285,7 @@ class PaletteList(LineView, can_focus=False):
     def line_at(self, index: int) -> Line:
         return self._rows[index].line
 
-    def first_of(self, index: int) -> int:
+    def group_start(self, index: int) -> int:
         entry = self._rows[index].entry
         return index if entry is None else self._places[entry]
 
@@ -309,7 +307,6 @@ class PaletteList(LineView, can_focus=False):
         self.top = max(min(max(self.top, end - height), first, count - 1), 0)
 
     def _end(self, place: int) -> int:
-        """Return the index of the line after an action. `place` is the first line of the action."""
         entry, end = self._rows[place].entry, place
         while end < len(self._rows) and self._rows[end].entry == entry:
             end += 1
@@ -378,14 +375,14 @@ class Palette(Dialog[str]):
 
     def _make_room(self, height: int) -> None:
         """Set the height of the list. The height stays fixed during a search, so nothing around the list is redrawn."""
-        self._list.styles.height = max(min(height - _ROWS_AROUND, _MAX_ROWS), 1)
+        self._list.styles.height = max(min(height - _OTHER_ROWS, _MAX_ROWS), 1)
 
     @on(Input.Changed)
     def _query_changed(self, event: Input.Changed) -> None:
         self._list.search(event.value)
         count = f"{len(self._list.entries)} of {self._all} " if event.value.strip() else ""
         head: Line = (Span(f" {self.TITLE_LINE}", "heading"),)
-        self.query_one("#title", Bar).say(lambda width: spread(head, (Span(count, "muted"),), width))
+        self.query_one("#title", Bar).set_line(lambda width: spread(head, (Span(count, "muted"),), width))
 
     @on(Input.Submitted)
     def _submitted(self) -> None:
@@ -407,7 +404,7 @@ def open_palette(app: Workbench, main: MainScreen, memory: Memory) -> None:
     situation: Situation = side.situation if side is not None else situation_of(main)
 
     def why_not(action: Action) -> str | None:
-        if screen is main and main.run_pane.takes(action.id):
+        if screen is main and main.run_pane.is_for_typed_text(action.id):
             return None
         why = why_unavailable(action, situation)
         if why is None:

@@ -27,10 +27,10 @@ from workbench.tui.quick_add.line import RequestLine
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.status_line import models_label
 from workbench.tui.trajectory.pane import RunPane
-from workbench.tui.tree.remembered import last_result_message
 from workbench.tui.tree.rows import Row
 from workbench.tui.tree.selection import Selection, can_run
 from workbench.tui.tree.state import TreeState
+from workbench.tui.tree.stored_results import last_result_message
 from workbench.tui.tree.view import FilterBox, SuiteTree
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def move_border(borders: Sequence[int], index: int, column: int, panes: Sequence
         found[left] = min(found[left], found[left + 1] - 1 - MIN_PANE_CELLS[panes[left + 1]])
     for right in range(index + 1, len(found)):
         found[right] = max(found[right], found[right - 1] + 1 + MIN_PANE_CELLS[panes[right]])
-    return _fitted(found, panes, width)
+    return _within_limits(found, panes, width)
 
 
 def borders_at(shares: Sequence[float], panes: Sequence[Pane], width: int) -> tuple[int, ...]:
@@ -81,8 +81,7 @@ def borders_at(shares: Sequence[float], panes: Sequence[Pane], width: int) -> tu
     return move_border(found, 0, found[0], panes, width)
 
 
-def _fitted(borders: Sequence[int], panes: Sequence[Pane], width: int) -> tuple[int, ...]:
-    """Return borders in ascending order with the minimum widths on both sides of each."""
+def _within_limits(borders: Sequence[int], panes: Sequence[Pane], width: int) -> tuple[int, ...]:
     least = [MIN_PANE_CELLS[pane] for pane in panes]
     fitted: list[int] = []
     for at, column in enumerate(borders):
@@ -148,7 +147,7 @@ WIDE_CELLS = 120
 NARROW_CELLS = 80
 
 
-def panes_shown(width: int, focused: Pane, right: Pane, zoomed: bool) -> tuple[Pane, ...]:
+def panes_that_fit(width: int, focused: Pane, right: Pane, zoomed: bool) -> tuple[Pane, ...]:
     """Return the panes that fit into a width. The focused pane is always included.
 
     From 120 cells, all three panes fit. From 80 cells, the tree and one other pane fit: the focused pane or, if the
@@ -206,7 +205,6 @@ def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Mess
 
 
 def _runs_case(row: Row, case: CaseOutline, models: tuple[str, ...]) -> Message:
-    """Return the lines that name the keys to run a case, and the models to run it on."""
     if is_read_only():
         return ()
     if not models and row.file is not None and row.file.suite is not None:
@@ -278,7 +276,7 @@ class PanesScreen(Screen[None]):
         return any(not screen.is_modal for screen in self.app.screen_stack[1:])
 
     @property
-    def panes_in_sight(self) -> tuple[Pane, ...]:
+    def visible_panes(self) -> tuple[Pane, ...]:
         return self._shown
 
     def go_to(self, pane: Pane) -> None:
@@ -292,9 +290,9 @@ class PanesScreen(Screen[None]):
         self.set_focus(targets.get(pane) or self.query_one(f"#{pane}"))
         self.refresh_bars()
 
-    def bring(self, pane: Pane) -> None:
+    def show_pane(self, pane: Pane) -> None:
         """Show a pane. Move the focus to it only if both panes do not fit."""
-        if not {pane, self.pane} <= {*panes_shown(self.app.size.width, self.pane, pane, self.zoomed)}:
+        if not {pane, self.pane} <= {*panes_that_fit(self.app.size.width, self.pane, pane, self.zoomed)}:
             self.go_to(pane)
         else:
             self.right = pane
@@ -310,7 +308,7 @@ class PanesScreen(Screen[None]):
 
     def place_panes(self) -> None:
         """Show the panes that fit, with the widths set by the user."""
-        self._shown = shown = panes_shown(self.app.size.width, self.pane, self.right, self.zoomed)
+        self._shown = shown = panes_that_fit(self.app.size.width, self.pane, self.right, self.zoomed)
         starts = (-1, *self.borders)
         widths = {}
         for pane, (start, end) in zip(shown, pairwise(starts), strict=False):

@@ -24,13 +24,13 @@ from workbench.tui.runs.runner import OpenRuntime, Runner
 from workbench.tui.runs.start import Starter
 from workbench.tui.runs.status_line import RunTicker
 from workbench.tui.shell.main_screen import MainScreen
-from workbench.tui.storage.drafts import Drafting
-from workbench.tui.storage.reload import Reader, Searches
+from workbench.tui.storage.drafts import DraftKeeper
+from workbench.tui.storage.reload import Searches, SuiteReader
 from workbench.tui.storage.saver import Saver
 from workbench.tui.storage.watch import Watch
 from workbench.tui.terminal.environment import TerminalEnvironment
 from workbench.tui.tools.server_offers import ServerOffers
-from workbench.tui.tree.remembered import HistoryReader
+from workbench.tui.tree.stored_results import HistoryReader
 
 if TYPE_CHECKING:
     from workbench.evaluation.options import AppStart
@@ -77,10 +77,10 @@ class Services:
             def open_recordings() -> Recordings:
                 return Recordings(folder, recording_lines(program.secrets))
 
-        self.runner = Runner(app, book, open_runtime, self._delivered, terminal.paint_interval_s, open_recordings)
-        self.runs_delivered: list[Callable[[], object]] = []
+        self.runner = Runner(app, book, open_runtime, self._update_runs, terminal.paint_interval_s, open_recordings)
+        self.run_update_callbacks: list[Callable[[], object]] = []
         """Callbacks after each delivery of events, for parts of the app that wait for runs."""
-        self.runner.on_listing = self._tools_listed
+        self.runner.on_listing = self._note_listed_tools
         self.runner.on_endpoint = lambda text: app.announce(one_line(text), gently=True)
         self.breakpoints = ProjectBreakpoints(
             app, open_suites, self.known_tools, program, begin.breakpoints if begin is not None else None
@@ -91,11 +91,11 @@ class Services:
         )
         self._questions = Questions(app, book, self.runner, program.secrets, self._may_ask)
         self._ticker = RunTicker(book, main.set_interval, self._update_times)
-        self.drafting = Drafting(app, open_suites, selection, program.folders.drafts)
+        self.drafting = DraftKeeper(app, open_suites, selection, program.folders.drafts)
         self.saver = Saver(app, open_suites, selection, self.drafting, store.is_bundled)
         self.run_saver = RunSaver(app, store.is_bundled, program.secrets)
         self.searches = Searches(app)
-        self.reader = Reader(app, selection, self.saver, program.models, self.searches, lambda: app.is_typing)
+        self.reader = SuiteReader(app, selection, self.saver, program.models, self.searches, lambda: app.is_typing)
         self.watch = Watch(app, selection, self.reader, self.saver)
         self.trust = Trust(store, all_of_them=trust)
         self.starter = Starter(
@@ -124,7 +124,7 @@ class Services:
         )
         # Followers are called in this order: the journal, the recorded runs, the tree, the grades, and the screen. Each
         # follower uses the state of the previous followers.
-        open_suites.follow(self._keep_own)
+        open_suites.follow(self._keep_secrets)
         open_suites.follow(self.drafting.follow, book.follow, selection.tree.follow, self.regrader.follow, main.follow)
         open_suites.follow(self.history_reader.follow, self.server_offers.follow)
         selection.follow(lambda _news: self.server_offers.look_soon())
@@ -148,10 +148,10 @@ class Services:
             )
         return self.begun_batch_work
 
-    def look(self) -> None:
+    def show_pending(self) -> None:
         """If the screen is free, show the question of a run and announce held runs."""
-        self._questions.look()
-        self._held_notices.look()
+        self._questions.show_pending()
+        self._held_notices.show_pending()
 
     def stop_all(self) -> None:
         """Stop every run and withdraw the questions of runs."""
@@ -159,7 +159,7 @@ class Services:
         self._questions.withdraw()
         self._app.announce("Stopping everything; what is finished is kept", "text", GLYPHS.stopped)
 
-    def _keep_own(self, changed: SuitesChanged) -> None:
+    def _keep_secrets(self, changed: SuitesChanged) -> None:
         """Register the tokens in a suite as secrets before the suite's text is shown."""
         for suite in changed.suites:
             self.program.secrets.exempt(suite.text)
@@ -169,31 +169,30 @@ class Services:
         self.known_tools.forget()
         self._main.auditor.forget()
 
-    def _tools_listed(self, listed: Sequence[ToolsListed]) -> None:
-        """Update completion, audit and form after servers listed tools. Announce changes of running servers."""
+    def _note_listed_tools(self, listed: Sequence[ToolsListed]) -> None:
         self.tools_changed()
-        self.selection.show_again()
+        self.selection.notify_all()
         for listing in listed:
             if listing.change is not None:
                 text = f"{listing.server} lists different tools now: {listing.change}"
                 self._app.announce(one_line(text), gently=True)
 
-    def _delivered(self, cases: set[CaseKey], batches: bool) -> None:
+    def _update_runs(self, cases: set[CaseKey], batches: bool) -> None:
         # A run that began before an edit was graded by the case from before the edit.
         self.regrader.finish(cases)
         if batches:
             # The servers of a batch may have listed their tools, so the known tools are cleared.
             self.known_tools.forget()
         self._main.update_runs(cases, batches)
-        self._tell_side_screens(cases, batches)
+        self._update_side_screens(cases, batches)
         self._ticker.follow()
-        self.look()
-        for delivered in self.runs_delivered:
+        self.show_pending()
+        for delivered in self.run_update_callbacks:
             delivered()
         for problem in self.runner.problems():
             self._app.announce(problem[:1].upper() + problem[1:], "error", GLYPHS.error)
 
-    def _tell_side_screens(self, cases: set[CaseKey], batches: bool) -> None:
+    def _update_side_screens(self, cases: set[CaseKey], batches: bool) -> None:
         for screen in self._app.side_screens():
             screen.update_runs(cases, batches)
 
@@ -204,27 +203,26 @@ class Services:
                 screen.update_times()
                 return
         self._main.show_status()
-        self._main.run_pane.run_list.pass_time(self.book.now())
+        self._main.run_pane.run_list.update_answer_time(self.book.now())
         if self.book.starting or self._main.shows_summary:
             self._main.show_run()
 
     def _may_ask(self) -> bool:
-        """Return whether a run may ask its question. Nothing else must need the focus."""
         if self._app.shows_main:
             adder = self._main.adder
-            return not self._main.filter_box.typing and (adder is None or adder.lets_ask)
+            return not self._main.filter_box.typing and (adder is None or adder.allows_questions)
         return getattr(self._app.shown, "takes_questions", False)
 
-    def over_main(self, cases: set[CaseKey]) -> None:
+    def update_grades_above_main(self, cases: set[CaseKey]) -> None:
         """Show new grades of these cases on the screens above the main screen."""
-        self._tell_side_screens(cases, False)
+        self._update_side_screens(cases, False)
 
-    def everywhere(self, cases: set[CaseKey]) -> None:
+    def update_grades_everywhere(self, cases: set[CaseKey]) -> None:
         """Show new grades of these cases on every screen."""
         self._main.update_runs(cases, False)
-        self._tell_side_screens(cases, False)
+        self._update_side_screens(cases, False)
 
-    def all_graded(self) -> None:
+    def update_all_grades(self) -> None:
         """Update all screens after a regrade."""
         self._main.update_grades()
         for screen in self._app.side_screens():

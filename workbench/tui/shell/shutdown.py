@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 
 
 class SignalWatch:
@@ -51,7 +51,7 @@ class SignalWatch:
         self._reading, self._writing = os.pipe()
         os.set_blocking(self._writing, False)
         signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
-        for number in ENDING:
+        for number in ENDING_SIGNALS:
             # Without a handler, Python writes nothing into the pipe.
             signal.signal(number, lambda number, _: None)
         Thread(target=self._watch, name="signals", daemon=True).start()
@@ -59,7 +59,7 @@ class SignalWatch:
     def close(self) -> None:
         """Restore the default handling of signals."""
         signal.set_wakeup_fd(-1)
-        for number in ENDING:
+        for number in ENDING_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         os.close(self._writing)
 
@@ -69,7 +69,7 @@ class SignalWatch:
             # loop. Until the next key, the terminal would stay blank after SIGCONT, and SIGWINCH would have no effect.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(_wake)
-            for number in set(numbers).intersection(ENDING):
+            for number in set(numbers).intersection(ENDING_SIGNALS):
                 self._at_once(signal.Signals(number))
                 # When the program ends, the loop may already be closed.
                 with suppress(RuntimeError):
@@ -89,17 +89,17 @@ SIGNAL_CODE = 128
 MAX_ENDING_SECONDS = 17.0
 """The time in seconds after a signal in which the program ends. Runs, servers and the history must close in time."""
 
-ANSWER_S = 3.0
+SIGNAL_TIMEOUT_S = 3.0
 """The time in seconds without progress after which an event loop counts as hanging if it has not handled a signal."""
 
-ENDING_S = 8.0
+ENDING_TIMEOUT_S = 8.0
 """The time in seconds without progress after which an ending app counts as hanging."""
 
-LAST_WORDS_S = 2.0
+HANG_REPORT_S = 2.0
 """The time in seconds to restore the terminal and to log the reason before the program is ended by force."""
 
 
-class Leaving:
+class Shutdown:
     """The end of the app: closes runs, servers and the history, then exits.
 
     Leaving begins once, by a key, a signal, the loss of the terminal, or an internal error. If leaving hangs, a thread
@@ -143,14 +143,14 @@ class Leaving:
         """Leave the app on signals that end a program."""
         if sys.platform != "win32" and not self._app.is_headless:
             self._loop = asyncio.get_running_loop()
-            self._signals = SignalWatch(self._leave_for, self._leave_soon)
+            self._signals = SignalWatch(self._leave_for, self._prepare_end)
 
-    def _leave_soon(self, number: signal.Signals) -> None:
+    def _prepare_end(self, number: signal.Signals) -> None:
         """Prepare for the end. Called in the thread that receives signals, before the event loop handles the signal."""
         self.is_urgent = True
         self._watch_end(SIGNAL_CODE + number)
 
-    def closed(self) -> None:
+    def clean_up(self) -> None:
         """Clean up after the app has ended."""
         wait((self._begin_closing(),), MAX_ENDING_SECONDS)
         # A run may have opened the runtime again meanwhile.
@@ -183,30 +183,30 @@ class Leaving:
         """Start the thread that ends the program with `code` if the program hangs. Callable from any thread."""
         if self._signals is not None and not self._is_watched:
             self._is_watched = True
-            Thread(target=self._wait_for_end, args=(code,), name="end", daemon=True).start()
+            Thread(target=self._end_if_hanging, args=(code,), name="end", daemon=True).start()
 
-    def _wait_for_end(self, code: int) -> None:
+    def _end_if_hanging(self, code: int) -> None:
         deadline_s = time.monotonic() + MAX_ENDING_SECONDS
         closing = self._begin_closing()
         # The app hangs if no message was handled for a while, everything is closed, and no operation on the history is
         # unfinished.
         while (left_s := deadline_s - time.monotonic()) > 0:
             handled = self._handled()
-            patience_s = ENDING_S if self._leaving or self.has_broken else ANSWER_S
+            patience_s = ENDING_TIMEOUT_S if self._leaving or self.has_broken else SIGNAL_TIMEOUT_S
             if self._has_ended.wait(min(patience_s, left_s)):
                 return
-            if self._handled() == handled and closing.done() and self._finishing is None:
+            if self._handled() == handled and closing.done() and self._unfinished_operation is None:
                 break
-        last_words = Thread(target=self._last_words, args=(closing.done(),), daemon=True)
+        last_words = Thread(target=self._report_hang, args=(closing.done(),), daemon=True)
         # The hanging part may hold a lock, such as the lock of the log. The last words therefore run in a thread.
         last_words.start()
-        last_words.join(LAST_WORDS_S)
+        last_words.join(HANG_REPORT_S)
         os._exit(code)
 
-    def _last_words(self, is_closed: bool) -> None:
+    def _report_hang(self, is_closed: bool) -> None:
         """Restore the terminal, and log which part hangs. Unsaved changes are safe in the journals."""
         if (driver := self._app.staged_driver) is not None:
-            driver.give_back()
+            driver.restore_terminal()
         log = one_line(str(self._services.program.folders.log / LOG_NAME))
         # The terminal may be gone.
         with suppress(OSError):
@@ -216,12 +216,11 @@ class Leaving:
         elif not is_closed:
             why = "runs, servers or the history do not close"
         else:
-            why = f"{self._finishing or 'the app'} does not end"
-        _log.critical("ended by force: %s; at\n%s", why, _stacks(self._loop))
+            why = f"{self._unfinished_operation or 'the app'} does not end"
+        _log.critical("ended by force: %s; at\n%s", why, _thread_stacks(self._loop))
 
     @property
-    def _finishing(self) -> str | None:
-        """The name of the operation on the history that must finish before the app exits, if any."""
+    def _unfinished_operation(self) -> str | None:
         batch_work = self._services.begun_batch_work
         if batch_work is not None:
             return batch_work.doing
@@ -237,7 +236,7 @@ class Leaving:
 
         app = self._app
         under_way: list[str] = []
-        if running := len(self._services.book.under_way()):
+        if running := len(self._services.book.active_runs()):
             under_way.append(counted(running, "run"))
         batch_work = self._services.begun_batch_work
         if batch_work is not None and batch_work.stoppable:
@@ -248,7 +247,7 @@ class Leaving:
                 without.append(suite)
         invalid_texts = tuple(chain.from_iterable(suite.invalid_texts.values() for suite in without))
         text = None
-        if under_way and not self._asked_just_now:
+        if under_way and not self._was_just_requested:
             self._refused_at_s = asyncio.get_running_loop().time()
             names = " and ".join(under_way)
             text = f"{names[:1].upper()}{names[1:]} still under way: q again stops and quits"
@@ -270,18 +269,18 @@ class Leaving:
         else:
             self._leave(0)
 
-    def something_else(self) -> None:
+    def withdraw_request(self) -> None:
         """Record another action of the user. Quitting is then refused once more."""
         self._refused_at_s = None
 
     @property
-    def _asked_just_now(self) -> bool:
+    def _was_just_requested(self) -> bool:
         at_s = self._refused_at_s
         return at_s is not None and asyncio.get_running_loop().time() - at_s < NOTICE_S
 
     async def _leave_if_saved(self) -> None:
         await self._services.saver.settled()
-        if await self._services.drafting.may_leave(self._services.saver.save):
+        if await self._services.drafting.ask_before_leaving(self._services.saver.save):
             self._leave(0)
 
     def terminal_gone(self) -> None:
@@ -305,19 +304,19 @@ class Leaving:
         if batch_work is not None:
             batch_work.stop()
         try:
-            if self._services.book.under_way():
+            if self._services.book.active_runs():
                 self._announce("Stopping runs and servers …")
             await asyncio.wrap_future(self._begin_closing())
             # An operation on the history is never interrupted, so a notice names the awaited operation.
-            while batch_work is not None and self._finishing is not None:
-                self._announce(f"Quitting as soon as this is finished: {self._finishing}")
+            while batch_work is not None and self._unfinished_operation is not None:
+                self._announce(f"Quitting as soon as this is finished: {self._unfinished_operation}")
                 await batch_work.settled()
             self._watch_end(code)
             self._remember()
         finally:
             app.exit(code, return_code=code)
 
-    def broke(self, error: Exception) -> None:
+    def leave_after_error(self, error: Exception) -> None:
         """Leave after an internal error. The message explains how to recover unsaved changes."""
         self.has_broken = True
         self._watch_end(1)
@@ -329,7 +328,7 @@ class Leaving:
         unsaved = self._services.open_suites.dirty
         drafts = ""
         if unsaved:
-            command = shlex.join(["workbench", *(_as_typed(suite.path) for suite in unsaved)])
+            command = shlex.join(["workbench", *(_path_to_type(suite.path) for suite in unsaved)])
             drafts = f"; '{one_line(command)}' offers your unsaved changes again"
         app._return_code = 1
         app.panic(Text(f"workbench failed: {type(error).__name__}: {why} (details in {log}){drafts}"))
@@ -337,8 +336,7 @@ class Leaving:
             self._services.drafting.keep(suite)
 
 
-def _stacks(loop: asyncio.AbstractEventLoop | None) -> str:
-    """Return the stacks of all other threads and of an event loop's tasks, as text for the log."""
+def _thread_stacks(loop: asyncio.AbstractEventLoop | None) -> str:
     frames = sys._current_frames()
     found = {}
     for thread in all_threads():
@@ -354,7 +352,7 @@ def _stacks(loop: asyncio.AbstractEventLoop | None) -> str:
     return "\n".join(f"{name}:\n{place}" for name, place in found.items())
 
 
-def _as_typed(path: Path) -> str:
+def _path_to_type(path: Path) -> str:
     """Return a path as a user types it in the current folder."""
     try:
         typed = str(path.absolute().relative_to(Path.cwd()))

@@ -41,11 +41,11 @@ def situation_of(screen: PanesScreen) -> MainSituation:
     # Each key needs the situation, so this code must not read files or walk through trajectories.
     now = MainSituation(
         pane=screen.pane,
-        runnable=int(tree.whole is not None and any_runnable_below(tree, tree.whole, book)),
+        runnable=int(tree.suite_or_folder is not None and any_runnable_below(tree, tree.suite_or_folder, book)),
         variants=any(map(_has_variants, selection.suites_below()[0])),
-        case_running=selection.case is not None and bool(book.under_way(selection.case)),
-        running=len(book.under_way()),
-        failures=book.any_failed or tree.remembered.any_to_run_again,
+        case_running=selection.case is not None and bool(book.active_runs(selection.case)),
+        running=len(book.active_runs()),
+        failures=book.any_failed or tree.remembered.has_reruns,
         failed="failed" in book.endings,
         cases=tree.case_count,
         has_stored_runs=selection.last_result is not None,
@@ -105,7 +105,6 @@ def _with_suite(now: MainSituation, suite: OpenSuite) -> MainSituation:
 
 
 def _with_run(now: MainSituation, screen: PanesScreen, run: RunRecord) -> MainSituation:
-    """Add the facts of the displayed run to a situation."""
     now = replace(
         now,
         shown=_shown_as(run),
@@ -125,7 +124,7 @@ def _with_run(now: MainSituation, screen: PanesScreen, run: RunRecord) -> MainSi
 
 
 def _shown_as(run: RunRecord) -> RunPaneContent:
-    if run.recorded and not run.unwritten:
+    if run.recorded and not run.is_unsaved:
         return "a recording"
     if run.result is not None:
         return "a finished run"
@@ -133,7 +132,6 @@ def _shown_as(run: RunRecord) -> RunPaneContent:
 
 
 def _has_text(screen: PanesScreen) -> bool:
-    """Return whether the cursor of the focused pane is on text that can be copied."""
     if screen.pane == "suites":
         return screen.selection.row is not None
     if screen.pane == "case":

@@ -20,13 +20,13 @@ from workbench.suite.project import Search
 from workbench.suite.variants import NO_VARIANTS, Variants
 from workbench.tui.breakpoints.project import Breakpoints
 from workbench.tui.kit.actions import unless_read_only
-from workbench.tui.kit.memory import NOTHING, Memory, MemoryContent, Place, project_of
+from workbench.tui.kit.memory import EMPTY_MEMORY, Memory, MemoryContent, ProjectPosition, project_of
 from workbench.tui.kit.stage import in_background
 from workbench.tui.tree.state import RowKey, RowKind
 
 if TYPE_CHECKING:
     from workbench.evaluation.options import AppStart
-    from workbench.tui.comparison.screen import Compared
+    from workbench.tui.comparison.screen import StartComparison
     from workbench.tui.shell.main_screen import MainScreen
     from workbench.tui.shell.workbench import Workbench
 
@@ -50,7 +50,7 @@ def last_models(memory: Memory, workspace: Workspace, book: ModelBook) -> tuple[
 
 def last_variants(memory: Memory, workspace: Workspace) -> Variants:
     """Return the last chosen variants of this project that still exist in a suite."""
-    place = memory.read().projects.get(project_of(workspace), Place())
+    place = memory.read().projects.get(project_of(workspace), ProjectPosition())
     if not place.variants:
         return NO_VARIANTS
     suites = [file.suite for file in workspace.files if file.suite is not None]
@@ -59,7 +59,6 @@ def last_variants(memory: Memory, workspace: Workspace) -> Variants:
 
 
 def _exists(book: ModelBook, model: str, folders: Collection[Path]) -> bool:
-    """Return whether a model exists for the suites in any of some folders."""
     if is_built_in(model):
         return True
     for folder in folders:
@@ -96,16 +95,16 @@ def current_position(remembered: MemoryContent, main: MainScreen) -> MemoryConte
     models = selection.models
     # Models of the command line are not remembered for the project.
     if selection.models_for_now:
-        models = remembered.projects.get(project, Place()).models
+        models = remembered.projects.get(project, ProjectPosition()).models
     variants = tuple(sorted(selection.variants.names))
     if selection.variants_for_now:
-        variants = remembered.projects.get(project, Place()).variants
+        variants = remembered.projects.get(project, ProjectPosition()).variants
     folded = sorted((key.kind, str(key.path)) for key in selection.tree.folded)
-    place = Place(folded=tuple(folded[:MAX_FOLDED]), models=models, variants=variants)
-    line = main.line_to_keep
+    place = ProjectPosition(folded=tuple(folded[:MAX_FOLDED]), models=models, variants=variants)
+    line = main.saved_request_line
     if line is None:
         # The line was not opened in this session, so the stored line is kept.
-        line = remembered.projects.get(project, Place()).line
+        line = remembered.projects.get(project, ProjectPosition()).line
     place = replace(place, line=line)
     if selection.suite is not None:
         place = replace(place, suite=str(selection.suite.path))
@@ -118,24 +117,24 @@ def current_position(remembered: MemoryContent, main: MainScreen) -> MemoryConte
         zoomed=main.zoomed,
         borders=MappingProxyType(dict(main.moved_borders)),
     )
-    return layout.with_place(project, place)
+    return layout.with_position(project, place)
 
 
 FIRST_PAINT_S = 0.25
 """The maximum wait for the suites, in seconds, before the first frame."""
 
-REST_BEFORE_LOADING_S = 2.0
+PRELOAD_DELAY_S = 2.0
 """The time in seconds from the first frame until modules of the first keys are imported."""
 
-LOADED_AT_REST = ("workbench.tui.kit.help", "workbench.evaluation.runtime")
+PRELOADED_MODULES = ("workbench.tui.kit.help", "workbench.evaluation.runtime")
 """The modules that `?` and the first run import, which takes an eighth of a second."""
 
 
-class Starting:
+class AppStart:
     """Starts the app on some `paths`.
 
-    `begin` are runs to start at once. `look_on` is the number of another process's batch to observe. `problems` are the
-    problems found so far in the user's own files."""
+    `begin` are runs to start at once. `shown_batch` is the number of another process's batch to observe. `problems`
+    are the problems found so far in the user's own files."""
 
     # Nothing is drawn until the suites are read or FIRST_PAINT_S has passed. Otherwise Textual would draw three or four
     # whole frames at the start.
@@ -146,23 +145,23 @@ class Starting:
         paths: Sequence[Path],
         *,
         begin: AppStart | None,
-        look_on: int | None,
+        shown_batch: int | None,
         problems: Sequence[str],
     ) -> None:
         self._app = app
         self._paths = tuple(paths)
         self._begin = begin
-        self._look_on = look_on
+        self._shown_batch = shown_batch
         self._problems = tuple(problems)
         self._new: tuple[Path, ...] = ()
         """The given paths that do not exist yet. Suites will be created there."""
         self._held_back = ExitStack()
         self.is_over = False
         """Whether the first frame was drawn."""
-        self.compared: Compared | None = None
+        self.compared: StartComparison | None = None
         """The comparison that starts with the app, if any."""
 
-    def hold_back(self) -> None:
+    def pause_drawing(self) -> None:
         """Draw nothing until `show_first`."""
         self._held_back.enter_context(self._app.batch_update())
 
@@ -180,11 +179,11 @@ class Starting:
         main.call_after_refresh(self._app.services.history_reader.begin)
         # An app without a terminal is driven by a program, which does not wait for keys.
         if not self._app.is_headless:
-            self._app.set_timer(REST_BEFORE_LOADING_S, self._load_at_rest)
+            self._app.set_timer(PRELOAD_DELAY_S, self._preload_modules)
 
-    def _load_at_rest(self) -> None:
+    def _preload_modules(self) -> None:
         # In a thread, so that a key is answered between two modules.
-        self._app.work(in_background(lambda: [import_module(name) for name in LOADED_AT_REST]), "loading")
+        self._app.work(in_background(lambda: [import_module(name) for name in PRELOADED_MODULES]), "loading")
 
     async def _open(self) -> None:
         search = Search()
@@ -220,12 +219,12 @@ class Starting:
         services.open_suites.read(workspace)
         services.watch.begin()
         # Without a memory, the screens keep their defaults, and no second layout is needed.
-        if (remembered := app.memory.read()) != NOTHING:
+        if (remembered := app.memory.read()) != EMPTY_MEMORY:
             restore_position(remembered, app.main)
         app.call_after_refresh(self.show_first)
         problems = [*self._problems, *app.appearance.problems_at_start]
         if problems:
-            app.say_problems(problems)
+            app.announce_problems(problems)
         elif (notice := _notice(search, workspace)) is not None:
             app.main.announce(notice)
         if self._new:
@@ -238,22 +237,21 @@ class Starting:
     async def _begin_runs(self) -> None:
         app, services = self._app, self._app.services
         await services.drafting.recover()
-        if self._look_on is not None:
-            from workbench.tui.history.stored_screens import look_on
+        if self._shown_batch is not None:
+            from workbench.tui.history.stored_screens import observe_batch
 
-            look_on(app, self._look_on)
+            observe_batch(app, self._shown_batch)
         if self._begin is None:
             return
         if self._begin.opens == "compare":
-            from workbench.tui.comparison.screen import Compared
+            from workbench.tui.comparison.screen import StartComparison
 
-            self.compared = Compared(app, self._begin)
+            self.compared = StartComparison(app, self._begin)
             self.compared.open()
         await services.starter.begin(self._begin)
 
 
 def _notice(search: Search, workspace: Workspace) -> str | None:
-    """Return a notice if a search found no suites or skipped folders, otherwise `None`."""
     if workspace.samples:
         why = "Search stopped before any suite" if search.is_stopped else "No suites here"
         if search.skipped:

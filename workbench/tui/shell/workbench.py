@@ -38,12 +38,12 @@ from workbench.tui.kit.actions import (
     key_name,
     why_unavailable,
 )
+from workbench.tui.kit.external_editor import ExternalEditor
 from workbench.tui.kit.fields import PasteChanged
 from workbench.tui.kit.keymap import FILE_NAME as KEYS_FILE
 from workbench.tui.kit.keymap import load_keymap
 from workbench.tui.kit.memory import Memory
-from workbench.tui.kit.outside_editor import OutsideEditing
-from workbench.tui.kit.stage import Announce, Answer, Take, Work
+from workbench.tui.kit.stage import Announce, Answer, AnswerCallback, BackgroundWork
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.runner import OpenRuntime
 from workbench.tui.shell.actions import (
@@ -58,14 +58,14 @@ from workbench.tui.shell.actions import (
 )
 from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.shell.services import Services
-from workbench.tui.shell.shutdown import Leaving
+from workbench.tui.shell.shutdown import Shutdown
 from workbench.tui.shell.situation import situation_of
-from workbench.tui.shell.start import Starting, current_position
+from workbench.tui.shell.start import AppStart, current_position
 from workbench.tui.terminal.containment import Containment
 from workbench.tui.terminal.driver import TolerantDriver
 from workbench.tui.terminal.environment import TerminalEnvironment
 from workbench.tui.terminal.key_queue import KeyHandled, PasteCleaned, PasteRefused
-from workbench.tui.terminal.output_filters import AsciiFilter, Guard, OutputFilter, SecretsFilter
+from workbench.tui.terminal.output_filters import AsciiFilter, ControlsFilter, OutputFilter, SecretsFilter
 from workbench.tui.terminal.staged_app import StagedApp
 from workbench.tui.themes.appearance import Appearance
 from workbench.tui.tree.selection import Selection
@@ -111,7 +111,7 @@ class Workbench(StagedApp):
         record: Path | None = None,
         history: Path | None = None,
         begin: AppStart | None = None,
-        look_on: int | None = None,
+        shown_batch: int | None = None,
     ) -> None:
         self._parts: dict[Callable[[Workbench], Any], Any] = {}
         self.terminal = terminal
@@ -123,7 +123,7 @@ class Workbench(StagedApp):
         self.appearance.register(self)
         self.theme = self.appearance.first
         # Secrets come first, because the other filters change characters, and a changed secret is no longer found.
-        filters: list[LineFilter] = [SecretsFilter(program.secrets), Guard()]
+        filters: list[LineFilter] = [SecretsFilter(program.secrets), ControlsFilter()]
         if terminal.ascii:
             filters.append(AsciiFilter(all_of_it=not terminal.utf8))
         self.filter_output(OutputFilter(*filters))
@@ -149,14 +149,14 @@ class Workbench(StagedApp):
             history=history,
             begin=begin,
         )
-        self.editor = OutsideEditing(
+        self.editor = ExternalEditor(
             self,
             terminal.editor,
             named=terminal.editor_is_named,
             missing=NO_EDITOR_IN_BROWSER if terminal.served else NO_EDITOR,
         )
-        self.starting = Starting(self, paths, begin=begin, look_on=look_on, problems=problems)
-        self.leaving = Leaving(
+        self.starting = AppStart(self, paths, begin=begin, shown_batch=shown_batch, problems=problems)
+        self.leaving = Shutdown(
             self,
             self.services,
             announce=self.announce,
@@ -164,22 +164,22 @@ class Workbench(StagedApp):
             handled=lambda: self.containment.handled,
         )
         self.containment = Containment(self)
-        self.open_suites.on_error = self.containment.happened
+        self.open_suites.on_error = self.containment.handle_error
 
     def get_default_screen(self) -> Screen[None]:
         return self.main
 
     def on_load(self) -> None:
-        self.starting.hold_back()
+        self.starting.pause_drawing()
 
     def on_mount(self) -> None:
-        asyncio.get_running_loop().set_exception_handler(self.containment.happened_in_loop)
+        asyncio.get_running_loop().set_exception_handler(self.containment.handle_loop_error)
         self.leaving.follow_signals()
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         self.theme_changed_signal.subscribe(self, lambda _: self.appearance.recolour(self))
         self.starting.begin()
 
-    def say_problems(self, problems: Sequence[str]) -> None:
+    def announce_problems(self, problems: Sequence[str]) -> None:
         """Announce the first problem with the user's own files, and log all of them."""
         for problem in problems:
             _log.warning(problem)
@@ -221,13 +221,13 @@ class Workbench(StagedApp):
         return await self.push_screen_wait(question)
 
     def show(
-        self, screen: Screen[Answer], take: Take[Answer] | None = None, *, over: Screen[Any] | None = None
+        self, screen: Screen[Answer], take: AnswerCallback[Answer] | None = None, *, over: Screen[Any] | None = None
     ) -> None:
         """Show a screen above all others. If `over` is given and no longer the top screen, do nothing."""
         if over is None or self.screen is over:
             self.push_screen(screen, take)
 
-    def work(self, work: Work, group: str, *, exclusive: bool = False) -> Worker[object]:
+    def work(self, work: BackgroundWork, group: str, *, exclusive: bool = False) -> Worker[object]:
         """Start background work in the event loop."""
         # Textual also awaits the result of a function, but Textual's types allow a function only for work in a thread.
         return self.run_worker(
@@ -268,9 +268,9 @@ class Workbench(StagedApp):
             self.pop_screen()
         self.main.call_after_refresh(self.ask_to_quit)
 
-    def acted(self) -> None:
+    def record_action(self) -> None:
         """Record an action of the user. Quitting then asks again."""
-        self.leaving.something_else()
+        self.leaving.withdraw_request()
 
     def part(self, kind: Callable[[Workbench], Part]) -> Part:
         """Return the app's single object of a class, such as a group of actions. The first use makes the object."""
@@ -288,7 +288,7 @@ class Workbench(StagedApp):
         """Perform an available action of the main screen."""
         # While the user types a text for a held run, some keys have another meaning, handled by `StepActions.take`.
         if not action_id.endswith("quit"):
-            self.leaving.something_else()
+            self.leaving.withdraw_request()
         if not self.part(StepActions).take(action_id):
             group, action = main_action(action_id)
             do: Callable[[], object] = getattr(self.part(group), action.method)
@@ -310,11 +310,11 @@ class Workbench(StagedApp):
 
         return [screen for screen in self.screen_stack if isinstance(screen, SideScreen) and screen.is_mounted]
 
-    @on(MainScreen.Free)
+    @on(MainScreen.FocusReturned)
     def _main_is_free(self) -> None:
-        self.services.look()
+        self.services.show_pending()
 
-    @on(MainScreen.SuiteShown)
+    @on(MainScreen.SuiteSelected)
     def _suite_shown(self) -> None:
         row = self.selection.row
         if row is not None and row.case is None:
@@ -331,12 +331,14 @@ class Workbench(StagedApp):
         """Announce the omitted parts of a paste."""
         if not event.behind:
             # Keys read before the paste would remove the notice, so the message goes through the queue of keys once.
-            (self.focused or self.screen).post_message(PasteCleaned(event.left_out, was_cut=event.was_cut, behind=True))
+            (self.focused or self.screen).post_message(
+                PasteCleaned(event.removed_controls, is_truncated=event.is_truncated, behind=True)
+            )
             return
         lost = []
-        if event.left_out:
-            lost.append(counted(event.left_out, "control character"))
-        if event.was_cut:
+        if event.removed_controls:
+            lost.append(counted(event.removed_controls, "control character"))
+        if event.is_truncated:
             lost.append("its end, since it is too long")
         text = f"Not pasted: {' and '.join(lost)}"
         if self.main.run_pane.typing is not None:
@@ -352,11 +354,11 @@ class Workbench(StagedApp):
     def on_app_focus(self) -> None:
         """Check the user's files for changes, because the terminal has regained the focus."""
         self.appearance.look_again(self)
-        self.services.watch.at_return()
+        self.services.watch.check_now()
 
-    def key_passed_on(self) -> None:
+    def after_key(self) -> None:
         """Check the selected file for changes after each key."""
-        self.services.watch.at_key()
+        self.services.watch.check_selected()
 
     async def on_key(self, event: events.Key) -> None:
         """Perform the binding of a key that no widget used, or announce that the key has no command here.
@@ -364,7 +366,7 @@ class Workbench(StagedApp):
         Dialogs show all their keys, so a dialog ignores a key without a binding."""
         # Textual's handler would only perform the binding.
         event.prevent_default()
-        if not await self.performs(event.key) and not self.is_typing and not self.screen.is_modal:
+        if not await self.perform_binding(event.key) and not self.is_typing and not self.screen.is_modal:
             key = one_line(key_name(event.key))
             others = f"{GLYPHS.dot} {key_for('help')} keys {GLYPHS.dot} {key_for('palette')} commands"
             text = f"No command on {key} here {others}"
@@ -444,7 +446,7 @@ class Workbench(StagedApp):
     @on(KeyHandled)
     def _key_handled(self, event: KeyHandled) -> None:
         if event.rounds == 1 and not event.of_screen:
-            self.containment.key_done()
+            self.containment.retry_undrawn()
 
 
 def _driver_class(terminal: TerminalEnvironment) -> type[Driver] | None:

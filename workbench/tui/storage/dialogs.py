@@ -25,8 +25,8 @@ ChangedAnswer = Literal["mine", "theirs", "name", "later"]
 _Choice = tuple[ChangedAnswer, Option]
 
 _MINE: _Choice = ("mine", Option("keep mine", "overwrite the file on disk", "over the disk's"))
-_MINE_ANEW: _Choice = ("mine", Option("keep mine", "write the file again"))
-_MINE_OF_IT: _Choice = ("mine", Option("keep mine", "your version of this part", "your version"))
+_MINE_AGAIN: _Choice = ("mine", Option("keep mine", "write the file again"))
+_MINE_FOR_PART: _Choice = ("mine", Option("keep mine", "your version of this part", "your version"))
 _THEIRS: _Choice = ("theirs", Option("take the disk's", "yours comes back with Ctrl+Z", "Ctrl+Z undoes"))
 _NAME: _Choice = ("name", Option("save mine elsewhere", "under another name", "a new name"))
 _LATER: _Choice = ("later", Option("later", "both stay as they are; saving asks again", "saving asks again"))
@@ -43,10 +43,10 @@ class ChangedScreen(QuestionScreen[ChangedAnswer]):
     def __init__(self, path: Path, found: Difference, *, gone: bool = False, part: str | None = None) -> None:
         if part is not None:
             text = f"{part}. Your version: {found}."
-            answers = [_MINE_OF_IT, _THEIRS, _NAME, _LATER]
+            answers = [_MINE_FOR_PART, _THEIRS, _NAME, _LATER]
         elif gone:
             text = "The file no longer exists on disk, and your changes are not saved."
-            answers = [_MINE_ANEW, _NAME, _LATER]
+            answers = [_MINE_AGAIN, _NAME, _LATER]
         else:
             text = f"The file changed on disk since it was opened. Your version: {found}."
             answers = [_MINE, _THEIRS, _NAME, _LATER]
@@ -84,10 +84,10 @@ def difference_lines(path: Path, texts: Sequence[tuple[str, Role]], found: Diffe
     return [*lines, EMPTY, *found.drawn(width), EMPTY]
 
 
-LeftAnswer = Literal["take", "away", "later"]
+EarlierDraftAnswer = Literal["take", "away", "later"]
 
 
-class LeftScreen(QuestionScreen[LeftAnswer]):
+class EarlierDraftScreen(QuestionScreen[EarlierDraftAnswer]):
     """Asks about unsaved changes of an earlier session. `when` is the time of the last change, as text."""
 
     TITLE_LINE = "Unsaved changes from an earlier session: take them?"

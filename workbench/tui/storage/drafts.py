@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-class Drafting:
+class DraftKeeper:
     """The drafts of this session and of earlier sessions."""
 
     def __init__(self, stage: Workbench, open_suites: OpenSuites, selection: Selection, folder: Path) -> None:
@@ -89,18 +89,18 @@ class Drafting:
 
     async def _offer(self, draft: RecoveredDraft) -> None:
         from workbench.show.difference import difference
-        from workbench.tui.storage.dialogs import LeftScreen
+        from workbench.tui.storage.dialogs import EarlierDraftScreen
 
         suite = self._open_suite_of(draft)
         when = datetime.fromtimestamp(draft.changed_at).strftime("on %Y-%m-%d at %H:%M")
         found = difference(draft.base_text, draft.text)
-        answer = await self._stage.ask(LeftScreen(draft.path, when, found, notice=_notice(draft, suite)))
+        answer = await self._stage.ask(EarlierDraftScreen(draft.path, when, found, notice=_notice(draft, suite)))
         if answer == "away":
             self._drafts.discard(draft)
             self._stage.announce(f"The unsaved changes of {draft.path.name} were thrown away", "text", GLYPHS.stopped)
         elif answer == "take":
             self._drafts.adopt(draft)
-            self._take_over(draft, suite)
+            self._restore_draft(draft, suite)
             self._stage.announce(
                 f"{draft.path.name} has its unsaved changes again; {key_for('save')} saves", "passed", GLYPHS.passed
             )
@@ -111,8 +111,7 @@ class Drafting:
                 return suite
         return None
 
-    def _take_over(self, draft: RecoveredDraft, suite: OpenSuite | None) -> None:
-        """Restore the text of an earlier session as unsaved changes."""
+    def _restore_draft(self, draft: RecoveredDraft, suite: OpenSuite | None) -> None:
         # The suite's text on disk is set to the base text of the draft. If the file differs, the next check of the disk
         # finds a change and merges both.
         if suite is None and draft.base_state is None:
@@ -136,7 +135,7 @@ class Drafting:
                     return root / known.relative_to(place)
         return path
 
-    async def may_leave(self, save: Callable[[Sequence[OpenSuite]], Awaitable[bool]]) -> bool:
+    async def ask_before_leaving(self, save: Callable[[Sequence[OpenSuite]], Awaitable[bool]]) -> bool:
         """Ask about unsaved changes. Return whether the program may end. `save` saves suites."""
         dirty = self._open_suites.dirty
         if not dirty:

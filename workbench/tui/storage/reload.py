@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-SHOWN_AFTER_S = 1.0
+ANNOUNCE_AFTER_S = 1.0
 """The time in seconds after which a search is announced with its progress."""
 
-_SHOWN_EVERY_S = 0.5
+_PROGRESS_INTERVAL_S = 0.5
 """The time in seconds between updates of a search's progress."""
 
 Found = TypeVar("Found")
@@ -68,23 +68,23 @@ class Searches:
         return True
 
     async def _show(self, search: Search) -> None:
-        await asyncio.sleep(SHOWN_AFTER_S)
+        await asyncio.sleep(ANNOUNCE_AFTER_S)
         self._shown = search
         try:
             while True:
                 if (message := search.progress_message) is not None:
                     self._notice = f"{key_for('back')} stops: {message}"
                     self._stage.announce(self._notice, "muted", gently=True)
-                await asyncio.sleep(_SHOWN_EVERY_S)
+                await asyncio.sleep(_PROGRESS_INTERVAL_S)
         finally:
             self._shown = None
 
 
-class StoppedError(Exception):
+class SearchStoppedError(Exception):
     """Raised when the user stopped the search for suites."""
 
 
-class Reader:
+class SuiteReader:
     """Reloads the open suites, in a thread."""
 
     def __init__(
@@ -130,7 +130,7 @@ class Reader:
             gone = await asyncio.to_thread(lost, open_suites.workspace)
             try:
                 conflicts = await self.read()
-            except StoppedError:
+            except SearchStoppedError:
                 self._stage.announce("The search for suites was stopped: nothing was reloaded", "warned", GLYPHS.warned)
                 return
             made = tuple(suite.path for suite in open_suites.suites if suite.is_new and suite.dirty)
@@ -161,7 +161,7 @@ class Reader:
             search = Search()
             found = await self._searches.run(search, partial(read_again, before, self._models, search))
             if search.is_stopped:
-                raise StoppedError
+                raise SearchStoppedError
             # If a suite was saved, deleted or opened during the reading, the result is outdated.
             if open_suites.workspace is before:
                 row = self._selection.row
@@ -188,7 +188,7 @@ class Reader:
         """Reload all suites. Ask about suites that changed both here and on disk.
 
         If the user stops the search for suites, the suites stay unchanged."""
-        with suppress(StoppedError):
+        with suppress(SearchStoppedError):
             await self._saver.settle(await self.read())
 
     def settle_soon(self, suites: Sequence[OpenSuite]) -> Worker[object] | None:

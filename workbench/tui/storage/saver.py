@@ -23,7 +23,7 @@ from workbench.suite.problems import message_with_line, quoted
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.suite.suite_text import SpliceError, SuiteText
 from workbench.tui.kit.actions import key_for
-from workbench.tui.storage.drafts import Drafting
+from workbench.tui.storage.drafts import DraftKeeper
 from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Saver:
         stage: Workbench,
         open_suites: OpenSuites,
         selection: Selection,
-        drafting: Drafting,
+        drafting: DraftKeeper,
         is_bundled: Callable[[Path], bool],
     ) -> None:
         self._stage = stage
@@ -117,7 +117,6 @@ class Saver:
         return await self._write(suite, document, text, suite.on_disk)
 
     async def _checked(self, suite: OpenSuite, document: Document) -> SuiteText | None:
-        """Return the text to write, parsed again as a whole. If it cannot be saved, announce why."""
         if not document.is_sound or document.parts is None:
             where, why = "its text", "is not TOML"
             # Only invalid TOML prevents saving. Other errors only prevent running.
@@ -235,7 +234,6 @@ class Saver:
         return False
 
     def _tell(self, suite: OpenSuite, theirs: SuiteFile) -> None:
-        """Announce that the suite cannot be merged because the file on disk is gone or not TOML."""
         self.put_off[suite.path] = theirs.hash
         kept = "your changes are kept"
         if not theirs.hash:
@@ -269,7 +267,7 @@ class Saver:
         for number, conflict in enumerate(merged.conflicts, 1):
             self.put_off[path] = theirs.hash
             found = await asyncio.to_thread(difference, conflict.theirs or "", conflict.mine or "")
-            part = _what_happened(conflict)
+            part = _conflict_text(conflict)
             if len(merged.conflicts) > 1:
                 part += f" ({number} of {len(merged.conflicts)})"
             answer = await self._stage.ask(ChangedScreen(path, found, part=part))
@@ -304,7 +302,7 @@ class Saver:
         if suite.file.suite is not None and suite.file.suite.servers:
             message += " Its servers are started in that folder: what they need there has to be copied too."
         proposed = free_path(place, (other.path for other in self._open_suites.suites if other is not suite))
-        refusal = partial(self._why_not_there, suite)
+        refusal = partial(self._why_not_savable, suite)
         path = await self._stage.ask(SaveAsScreen(proposed, message, refusal))
         if path is None:
             notice = f"{suite.path.name} was not saved; {self._drafting.drafts_text}"
@@ -322,7 +320,7 @@ class Saver:
             return False
         left, file = await asyncio.to_thread(lambda: (_parsed_for_editing(load_suite(suite.path)), load_suite(path)))
         newer = suite.document if suite.document is not document else None
-        self._release(suite, left, path)
+        self._reset_to_disk(suite, left, path)
         self._open_suites.read_one(file)
         self._selection.select(path)
         opened = self._open_suites.at(path)
@@ -331,7 +329,7 @@ class Saver:
         self._stage.announce(f"Saved in {path}", "passed", GLYPHS.passed)
         return True
 
-    def _release(self, suite: OpenSuite, disk: SuiteFile, path: Path) -> None:
+    def _reset_to_disk(self, suite: OpenSuite, disk: SuiteFile, path: Path) -> None:
         """Reset a suite to its file on disk, or close a suite without a file. Its changes were saved elsewhere."""
         if disk.hash and suite.path != path:
             suite.reloaded(disk, FileState(disk.hash))
@@ -341,8 +339,7 @@ class Saver:
             self._drafting.forget(suite)
             self._open_suites.close(suite)
 
-    def _why_not_there(self, suite: OpenSuite, path: Path) -> str | None:
-        """Return why a suite cannot be saved at a path, `None` if it can."""
+    def _why_not_savable(self, suite: OpenSuite, path: Path) -> str | None:
         other = self._open_suites.at(self._drafting.path_here(path))
         if path.exists():
             return f"{path.name} already exists"
@@ -353,14 +350,13 @@ class Saver:
         return f"there is no folder {path.parent}"
 
     def _follow(self, suite: OpenSuite) -> None:
-        """Report that a suite matches its file on disk again."""
         self.put_off.pop(suite.path, None)
         # The suite may have been deleted during writing.
         if self._open_suites.at(suite.path) is suite:
             self._open_suites.disk_changed(suite)
 
 
-def _what_happened(conflict: Conflict) -> str:
+def _conflict_text(conflict: Conflict) -> str:
     if conflict.mine is None:
         return f"{conflict.what} was deleted here and changed on disk"
     there = "changed" if conflict.theirs is not None else "deleted"

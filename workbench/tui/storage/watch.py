@@ -17,7 +17,7 @@ from workbench.dataclasses import dataclass
 from workbench.suite.files import FileState, state_of
 from workbench.suite.project import is_suite
 from workbench.suite.suite_file import SuiteFile
-from workbench.tui.storage.reload import Reader
+from workbench.tui.storage.reload import SuiteReader
 from workbench.tui.storage.saver import Saver
 from workbench.tui.tree.selection import Selection
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-LOOK_S = 1.0
+CHECK_INTERVAL_S = 1.0
 """The time in seconds between two checks of the files. Unlike events of the system, checks work on network file
 systems."""
 
-REST_SHARE = 200
+PAUSE_FACTOR = 200
 """The minimum pause between two checks, as a multiple of the last check's duration. Checks take at most 0.5 % of the
 time."""
 
@@ -39,7 +39,7 @@ several steps."""
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _CheckResult:
     """The result of a check: changed suites, states of their files, and suite files that are not open."""
 
     changed: tuple[OpenSuite, ...] = ()
@@ -50,7 +50,7 @@ class _Seen:
 class Watch:
     """Watches the files of open suites, and their folders for new suites. A check takes one `stat` per file."""
 
-    def __init__(self, stage: Workbench, selection: Selection, reader: Reader, saver: Saver) -> None:
+    def __init__(self, stage: Workbench, selection: Selection, reader: SuiteReader, saver: Saver) -> None:
         self._stage = stage
         self._selection = selection
         self._open_suites = selection.open_suites
@@ -66,32 +66,32 @@ class Watch:
 
     def begin(self) -> None:
         """Begin to check the files at intervals until the app ends."""
-        self._stage.work(self._keep_looking, group="watch")
+        self._stage.work(self._check_regularly, group="watch")
 
-    def at_key(self) -> None:
+    def check_selected(self) -> None:
         """Check the file of the selected suite, after a key."""
         suite = self._selection.suite
         if suite is not None and self._may_act and self._is_changed(suite):
-            self._found(_Seen((suite,)))
+            self._found(_CheckResult((suite,)))
 
-    def at_return(self) -> None:
+    def check_now(self) -> None:
         """Check all files now, because the terminal has regained the focus."""
-        self._stage.work(self._look_once, group="look")
+        self._stage.work(self._check_once, group="look")
 
-    async def _keep_looking(self) -> None:
+    async def _check_regularly(self) -> None:
         took_s = 0.0
         while True:
-            await asyncio.sleep(max(LOOK_S, took_s * REST_SHARE))
-            took_s = await self._look_once()
+            await asyncio.sleep(max(CHECK_INTERVAL_S, took_s * PAUSE_FACTOR))
+            took_s = await self._check_once()
 
-    async def _look_once(self) -> float:
+    async def _check_once(self) -> float:
         """Check the files once, and act on changes once they are stable. Return the seconds taken by the check."""
         began = time.perf_counter()
-        seen = await self._look()
+        seen = await self._check()
         took_s = time.perf_counter() - began
-        while seen != _Seen():
+        while seen != _CheckResult():
             await asyncio.sleep(STABLE_S)
-            before, seen = seen, await self._look()
+            before, seen = seen, await self._check()
             if seen == before:
                 if self._may_act:
                     self._found(seen)
@@ -103,18 +103,18 @@ class Watch:
         is_settling = self._settling is not None and not self._settling.is_finished
         return self._stage.shows_main and not is_settling
 
-    async def _look(self) -> _Seen:
+    async def _check(self) -> _CheckResult:
         if not self._may_act:
-            return _Seen()
+            return _CheckResult()
         suites, roots = self._open_suites.suites, self._open_suites.workspace.roots
         try:
-            return await asyncio.to_thread(self._all_seen, suites, roots)
+            return await asyncio.to_thread(self._check_all, suites, roots)
         except asyncio.CancelledError:
             # The end of the app waits for the thread.
             self._folders.stop()
             raise
 
-    def _all_seen(self, suites: Sequence[OpenSuite], roots: Sequence[Path]) -> _Seen:
+    def _check_all(self, suites: Sequence[OpenSuite], roots: Sequence[Path]) -> _CheckResult:
         changed = tuple(suite for suite in suites if self._is_changed(suite))
         files, known = self._folders.look(roots), {suite.path for suite in suites}
         # A file that was no suite may have become a suite, so it is checked again after a change.
@@ -128,9 +128,9 @@ class Watch:
             else:
                 self._passed[path] = stamp
         states = tuple(self._seen.get(suite.path) for suite in changed)
-        return _Seen(changed, states, tuple(come))
+        return _CheckResult(changed, states, tuple(come))
 
-    def _found(self, seen: _Seen) -> None:
+    def _found(self, seen: _CheckResult) -> None:
         """Reload unedited suites, and open new suites. If there are none, merge edited suites."""
         for suite in seen.changed:
             self._rows.pop(suite.path, None)
@@ -180,7 +180,6 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 
 def _notice(before: Sequence[tuple[OpenSuite, SuiteFile]], new: Sequence[Path]) -> str:
-    """Return the notice on reloaded suites (each with its earlier file) and on new suites."""
     others = len(before) + len(new) - 1
     more = f" and {others} more" if others else ""
     if not before:

@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from workbench.tui.terminal.colour_depth import in_256
 
-_UNSURE = ("M", "C")
+_UNCERTAIN_WIDTH = ("M", "C")
 """Unicode categories with widths that differ between terminals: marks, controls and unassigned characters."""
 
 _EMOJI_STYLE = "\ufe0f"
@@ -23,13 +23,13 @@ _EMOJI_STYLE = "\ufe0f"
 
 
 @lru_cache(maxsize=4096)
-def is_sure(cell: str) -> bool:
+def is_width_certain(cell: str) -> bool:
     """Return whether every terminal shows a text in exactly one cell."""
     return (
         len(cell) == 1
         and get_character_cell_size(cell) == 1
         and unicodedata.east_asian_width(cell) not in ("W", "F")
-        and not unicodedata.category(cell).startswith(_UNSURE)
+        and not unicodedata.category(cell).startswith(_UNCERTAIN_WIDTH)
     )
 
 
@@ -46,7 +46,7 @@ class Cells(NamedTuple):
 @lru_cache(maxsize=2048)
 def cells_of(text: str) -> Cells:
     """Return a text cut into cells, with Textual's widths of characters."""
-    if all(map(is_sure, text)):
+    if all(map(is_width_certain, text)):
         return Cells("", tuple(text), True)
     # The width of a character depends on the previous characters. Each beginning of the text is therefore measured.
     leading = ""

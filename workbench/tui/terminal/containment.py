@@ -6,7 +6,7 @@ screen above the main screen that cannot be drawn is closed. The third equal err
 
 # Textual ends the app at the first error in a handler. The wrappers at the end of this file surround the five methods
 # that run all handlers, layouts and drawings. Errors caught by Textual itself, in timers, workers and callbacks, arrive
-# in `Containment.caught`.
+# in `Containment.handle_caught_error`.
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-IN_A_ROW = 3
+MAX_EQUAL_ERRORS = 3
 """The number of equal errors in a row that end the app."""
 
-SHOWN_CHARACTERS = 60
+MAX_ERROR_CHARS = 60
 """The maximum length of an error in its announcement. The log has the whole error."""
 
 UNDRAWN_ROWS = 3
@@ -74,16 +74,16 @@ class Containment:
         """Whether a signal has asked the app to end at once."""
         return self._app.leaving.is_urgent
 
-    def happened(self, error: Exception, *, undrawn: Widget | None = None, ends: bool = False) -> None:
+    def handle_error(self, error: Exception, *, undrawn: Widget | None = None, ends: bool = False) -> None:
         """Log and announce an internal error.
 
-        Ends the app if the app cannot continue (`ends`), or after `IN_A_ROW` equal errors. `undrawn` is the widget that
-        could not be drawn or set up."""
+        Ends the app if the app cannot continue (`ends`), or after `MAX_EQUAL_ERRORS` equal errors. `undrawn` is the
+        widget that could not be drawn or set up."""
         cause = error
         if isinstance(error, WorkerFailed) and isinstance(error.error, Exception):
             cause = error.error
         app = self._app
-        if app.is_ending or self._is_closing(undrawn or _at_work()):
+        if app.is_ending or self._is_closing(undrawn or _current_widget()):
             _log.warning("while it closed", exc_info=cause)
             return
         kind = _kind(cause)
@@ -92,8 +92,8 @@ class Containment:
         self._last = kind
         self.recent.append(cause)
         _log.error("an error of the app, %d in a row", self._in_a_row, exc_info=cause)
-        if ends or self._in_a_row >= IN_A_ROW:
-            app.leaving.broke(cause)
+        if ends or self._in_a_row >= MAX_EQUAL_ERRORS:
+            app.leaving.leave_after_error(cause)
             return
         unusable = None
         if undrawn is not None:
@@ -103,12 +103,12 @@ class Containment:
             elif undrawn is not app.main:
                 self.undrawn.add(undrawn)
         # The reaction comes later, because the error may have happened during a layout or a drawing.
-        app.call_later(self._go_on, f"{type(cause).__name__}: {self._words(cause)}", unusable)
+        app.call_later(self._announce_or_close, f"{type(cause).__name__}: {self._error_text(cause)}", unusable)
 
-    def caught(self, error: Exception) -> None:
+    def handle_caught_error(self, error: Exception) -> None:
         """Handle an error that Textual caught in a timer, a worker, a callback or a layout."""
-        undrawn, main = _drawn_by(active_message_pump.get(None)), self._app.main
-        self.happened(error, undrawn=undrawn, ends=undrawn is main and not main.is_mounted)
+        undrawn, main = _undrawn_widget(active_message_pump.get(None)), self._app.main
+        self.handle_error(error, undrawn=undrawn, ends=undrawn is main and not main.is_mounted)
 
     def _is_closing(self, node: object) -> bool:
         """Return whether a node belongs to a closing screen. Errors there have no further effect."""
@@ -119,10 +119,10 @@ class Containment:
             return screen in self._closing
         return True
 
-    def _words(self, error: Exception) -> str:
-        return one_line(self._app.program.secrets.redact(str(error)))[:SHOWN_CHARACTERS]
+    def _error_text(self, error: Exception) -> str:
+        return one_line(self._app.program.secrets.redact(str(error)))[:MAX_ERROR_CHARS]
 
-    def _go_on(self, message: str, unusable: Screen[Any] | None) -> None:
+    def _announce_or_close(self, message: str, unusable: Screen[Any] | None) -> None:
         app = self._app
         if not app.starting.is_over:
             app.starting.show_first()
@@ -135,15 +135,15 @@ class Containment:
         log = one_line(str(app.program.folders.log / LOG_NAME))
         app.announce(f"Something failed, and the rest still works: {message} (details in {log})", "error", GLYPHS.error)
 
-    def happened_in_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def handle_loop_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Handle an error in a callback of the event loop. Textual does not see such errors."""
         error = context.get("exception")
         if isinstance(error, Exception):
-            self.happened(error)
+            self.handle_error(error)
         else:
             loop.default_exception_handler(context)
 
-    def key_done(self) -> None:
+    def retry_undrawn(self) -> None:
         """React to a handled key: try undrawn widgets again. A key without an error ends a series of errors."""
         if self._was_quiet:
             self._last = ()
@@ -174,7 +174,7 @@ _drawing: ContextVar[Screen[Any] | None] = ContextVar("drawing", default=None)
 """The screen that is being laid out or drawn."""
 
 
-def _at_work() -> object:
+def _current_widget() -> object:
     """Return the widget of the current worker. Outside of workers, return the widget of the current message."""
     try:
         return get_current_worker().node
@@ -182,7 +182,7 @@ def _at_work() -> object:
         return active_message_pump.get(None)
 
 
-def _drawn_by(pump: MessagePump | None) -> Widget | None:
+def _undrawn_widget(pump: MessagePump | None) -> Widget | None:
     """Return the screen being drawn or the widget being mounted when Textual caught an error."""
     screen = _drawing.get()
     if screen is not None:
@@ -227,7 +227,7 @@ async def _dispatch_contained(self: MessagePump, message: Message) -> None:
         begins = isinstance(message, events.Load | events.Compose | events.Mount)
         ends = begins and self in (self.app, self.app.main)  # type: ignore[attr-defined]  # of the app that contains
         undrawn = self if begins and isinstance(self, Widget) else None
-        containment.happened(error, undrawn=undrawn, ends=ends)
+        containment.handle_error(error, undrawn=undrawn, ends=ends)
         if ends:
             raise
 
@@ -240,7 +240,7 @@ def _render_lines_contained(self: Widget, crop: Region) -> list[Strip]:
         except Exception as error:
             if containment is None:
                 raise
-            containment.happened(error, undrawn=self)
+            containment.handle_error(error, undrawn=self)
     first = CANNOT_BE_DRAWN if crop.y == 0 else ""
     style = self.rich_style
     rows = [first, *[""] * (crop.height - 1)]
@@ -255,7 +255,7 @@ def _box_model_contained(self: Widget, container: Size, *args: Any, **kwargs: An
         except Exception as error:
             if containment is None:
                 raise
-            containment.happened(error, undrawn=self)
+            containment.handle_error(error, undrawn=self)
     return BoxModel(Fraction(container.width), Fraction(min(container.height, UNDRAWN_ROWS)), Spacing())
 
 
@@ -275,7 +275,7 @@ def _draw_contained(self: Screen[Any]) -> None:
         containment = _containment_of(self)
         if containment is None:
             raise
-        containment.happened(error, undrawn=self)
+        containment.handle_error(error, undrawn=self)
     finally:
         _drawing.reset(before)
 

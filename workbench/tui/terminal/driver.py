@@ -33,7 +33,7 @@ from workbench.limits import (
     MAX_TERMINAL_ROWS,
 )
 from workbench.tui.terminal.environment import ESCAPE_S, escape_delay_s
-from workbench.tui.terminal.key_queue import PasteCleaned, harmless, lost_in
+from workbench.tui.terminal.key_queue import PasteCleaned, control_count, without_controls
 from workbench.tui.terminal.output_stage import OutputStage, erasing
 
 if TYPE_CHECKING:
@@ -112,16 +112,16 @@ def _is_printed(code: int) -> bool:
 START, END = "\x1b[200~", "\x1b[201~"
 """The marks around a paste (bracketed paste mode)."""
 
-LATE_S = 0.1
+LATE_ESCAPE_S = 0.1
 """The time in seconds in which a lone Escape can still become a sequence after it was passed on."""
 
-REST_S = 1.0
+SEQUENCE_TIMEOUT_S = 1.0
 """The time in seconds to wait for the rest of a sequence."""
 
-PASTE_S = 3.0
+PASTE_TIMEOUT_S = 3.0
 """The time in seconds to wait for the rest of a paste."""
 
-BURST = 2_000
+MIN_PASTE_CHARS = 2_000
 """The minimum number of characters in one read that counts as a paste in a terminal without paste marks."""
 
 _ESC = "\x1b"
@@ -150,16 +150,16 @@ class Typed:
 
 
 @dataclass(frozen=True)
-class Pasted:
-    """Pasted text without control characters. `left_out` is the number of removed control characters."""
+class PastedText:
+    """Pasted text without control characters. `removed_controls` is the number of removed control characters."""
 
     text: str
-    left_out: int = 0
-    was_cut: bool = False
+    removed_controls: int = 0
+    is_truncated: bool = False
     """Whether the paste was longer than allowed."""
 
 
-Arrived = Typed | Pasted
+InputPart = Typed | PastedText
 
 
 class TerminalInput:
@@ -188,11 +188,11 @@ class TerminalInput:
         self._passed_on = ""
         """The lone Escape or key with Alt that was passed on at the last pause."""
 
-    def take(self, text: str, now_s: float) -> list[Arrived]:
+    def feed(self, text: str, now_s: float) -> list[InputPart]:
         """Return the input in a text that was read at `now_s`."""
         rest, self._held = self._held + text, ""
         # A connection may split a sequence. The late end is recognised, because no key sends it.
-        if now_s - self._read_s < LATE_S and _WHOLE.match(self._passed_on + rest):
+        if now_s - self._read_s < LATE_ESCAPE_S and _WHOLE.match(self._passed_on + rest):
             rest = self._passed_on + rest
         self._passed_on = ""
         self._read_s = now_s
@@ -201,12 +201,12 @@ class TerminalInput:
 
     def wait_s(self, now_s: float) -> float | None:
         """Return the time in seconds to wait for the rest of an incomplete sequence, `None` if there is none."""
-        patience_s = self._patience_s
+        patience_s = self._timeout_s
         if patience_s is None:
             return None
         return max(self._read_s + patience_s - now_s, 0.0)
 
-    def pause(self, now_s: float) -> Sequence[Arrived]:
+    def flush(self, now_s: float) -> Sequence[InputPart]:
         """Return the input that is complete after a pause without reads, such as a lone Escape."""
         self._is_burst = False
         if self.wait_s(now_s) != 0.0:
@@ -223,26 +223,26 @@ class TerminalInput:
         return ()
 
     @property
-    def _patience_s(self) -> float | None:
+    def _timeout_s(self) -> float | None:
         if self._pasted is not None:
-            return PASTE_S
+            return PASTE_TIMEOUT_S
         if self._opening or len(self._held) in (1, 2):
             return self._escape_s
         if self._held or self._left_out_until is not None:
-            return REST_S
+            return SEQUENCE_TIMEOUT_S
         return None
 
-    def _cut(self, rest: str) -> Iterator[Arrived]:
+    def _cut(self, rest: str) -> Iterator[InputPart]:
         if self._given_up and END in rest:
             # Text before a late end mark still belongs to the paste.
             late, _, rest = rest.partition(END)
             self._given_up = False
-            yield Pasted(harmless(late), lost_in(late))
+            yield PastedText(without_controls(late), control_count(late))
         while rest:
             if self._pasted is not None:
                 rest, arrived = self._in_paste(rest, self._pasted)
             elif self._left_out_until is not None:
-                rest, arrived = self._leave_out(rest, self._left_out_until), ()
+                rest, arrived = self._skip_until(rest, self._left_out_until), ()
             elif rest[0] == _ESC:
                 self._is_burst = False
                 rest, arrived = self._sequence(rest)
@@ -251,8 +251,7 @@ class TerminalInput:
                 rest, arrived = escape + behind, self._typed(typed)
             yield from arrived
 
-    def _sequence(self, rest: str) -> tuple[str, Sequence[Arrived]]:
-        """Return the text after a sequence, and the input for the sequence."""
+    def _sequence(self, rest: str) -> tuple[str, Sequence[InputPart]]:
         if (whole := _WHOLE.match(rest)) is not None:
             if whole[0] == START:
                 self._pasted, self._pasted_size, self._given_up = [], 0, False
@@ -276,7 +275,7 @@ class TerminalInput:
             self._held = rest
         return "", ()
 
-    def _leave_out(self, rest: str, until: re.Pattern[str]) -> str:
+    def _skip_until(self, rest: str, until: re.Pattern[str]) -> str:
         end = until.search(rest)
         if end is None:
             self._held = _ESC if rest.endswith(_ESC) else ""
@@ -284,18 +283,18 @@ class TerminalInput:
         self._left_out_until = None
         return rest[end.end() :]
 
-    def _typed(self, text: str) -> Sequence[Arrived]:
+    def _typed(self, text: str) -> Sequence[InputPart]:
         text = _NO_INPUT.sub("", text)
         is_text = _NOT_PASTED.search(text) is None
         # A held key repeats one or two characters. It is not a paste, however many characters arrive.
-        self._is_burst = is_text and (self._is_burst or (len(text) >= BURST and len(set(text)) > 2))
+        self._is_burst = is_text and (self._is_burst or (len(text) >= MIN_PASTE_CHARS and len(set(text)) > 2))
         if not text:
             return ()
         if self._is_burst:
-            return [Pasted(harmless(text))]
+            return [PastedText(without_controls(text))]
         return [Typed(text)]
 
-    def _in_paste(self, rest: str, pasted: list[str]) -> tuple[str, Sequence[Arrived]]:
+    def _in_paste(self, rest: str, pasted: list[str]) -> tuple[str, Sequence[InputPart]]:
         piece, end, behind = rest.partition(END)
         if not end:
             # The read may end within the end mark, so the longest beginning of the mark is held back.
@@ -310,9 +309,9 @@ class TerminalInput:
             return behind, [self._end_of_paste()]
         return behind, ()
 
-    def _end_of_paste(self) -> Pasted:
+    def _end_of_paste(self) -> PastedText:
         pasted, self._pasted = "".join(self._pasted or ()), None
-        return Pasted(harmless(pasted), lost_in(pasted), self._pasted_size > MAX_PASTE_CHARS)
+        return PastedText(without_controls(pasted), control_count(pasted), self._pasted_size > MAX_PASTE_CHARS)
 
 
 _log = logging.getLogger(__name__)
@@ -321,15 +320,15 @@ READ_BYTES = 4096
 SELECT_TIMEOUT_S = 0.1
 
 # It is unknown how far the app got. Everything that Textual can switch on is switched off.
-RESTORING = (
+RESTORE_SEQUENCE = (
     b"\x18\x1b[?2026l\x1b[0m"  # ends any unfinished sequence or frame
     b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
     b"\x1b[?2004l\x1b[?2048l\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
 )
 RESTORING_S = 0.5
-"""The time in seconds to wait until the terminal accepts `RESTORING`."""
+"""The time in seconds to wait until the terminal accepts `RESTORE_SEQUENCE`."""
 
-MAX_WAITING = 200
+MAX_QUEUED_MESSAGES = 200
 """The number of waiting messages above which reading pauses. More input then waits in the terminal."""
 
 
@@ -350,15 +349,15 @@ class StagedDriver(Driver):
         finally:
             self._draws = False
 
-    def give_back(self) -> None:
+    def restore_terminal(self) -> None:
         """Restore the terminal and write nothing more. Callable in any thread."""
 
-    def _pass_on(self, arrived: Iterable[Arrived]) -> None:
+    def _pass_on(self, arrived: Iterable[InputPart]) -> None:
         for one in arrived:
-            if isinstance(one, Pasted):
+            if isinstance(one, PastedText):
                 self.process_message(events.Paste(one.text))
-                if one.left_out or one.was_cut:
-                    self.process_message(PasteCleaned(one.left_out, was_cut=one.was_cut))
+                if one.removed_controls or one.is_truncated:
+                    self.process_message(PasteCleaned(one.removed_controls, is_truncated=one.is_truncated))
                 continue
             for message in self._parsed(one.text):
                 self.process_message(message)
@@ -405,7 +404,7 @@ class TolerantDriver(StagedDriver, LinuxDriver):
 
     def write(self, data: str) -> None:
         if not self._draws:
-            self.stage.passes(data)
+            self.stage.register_output(data)
         super().write(data)
 
     def stop_application_mode(self) -> None:
@@ -421,25 +420,23 @@ class TolerantDriver(StagedDriver, LinuxDriver):
             self._is_away = True
             super().suspend_application_mode()
 
-    def give_back(self) -> None:
+    def restore_terminal(self) -> None:
         if self._is_away:
             return
-        self._terminal.shut()
+        self._terminal.discard_output()
         self.exit_event.set()
         with suppress(termios.error, OSError):
             if self.attrs_before is not None:
                 termios.tcsetattr(self.fileno, termios.TCSANOW, self.attrs_before)
             if select.select([], [self._terminal.fileno()], [], RESTORING_S)[1]:
-                os.write(self._terminal.fileno(), RESTORING)
+                os.write(self._terminal.fileno(), RESTORE_SEQUENCE)
 
     def _sigtstp_application(self, *_: object) -> None:
-        """Stop the process on Ctrl+Z."""
         # The leader of a session has no shell to resume it. Ctrl+Z in the user's editor is therefore ignored.
         if self._auto_restart or os.getsid(0) != os.getpid():
             super()._sigtstp_application()
 
     def _sigcont_application(self, *_: object) -> None:
-        """Resume after a stop."""
         # SIGSTOP cannot be handled, so the app may not have been suspended. Textual would then start a second reader of
         # the keyboard.
         if self._auto_restart:
@@ -454,7 +451,7 @@ class TolerantDriver(StagedDriver, LinuxDriver):
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             while not self.exit_event.is_set():
-                if self._app.message_queue_size > MAX_WAITING:
+                if self._app.message_queue_size > MAX_QUEUED_MESSAGES:
                     self.exit_event.wait(SELECT_TIMEOUT_S)
                     continue
                 wait_s = self._input.wait_s(time.monotonic())
@@ -464,13 +461,12 @@ class TolerantDriver(StagedDriver, LinuxDriver):
                     if not read:
                         self._app.call_later(self._app.run_action, "terminal_gone")
                         return
-                    self._pass_on(self._input.take(decoder.decode(read), time.monotonic()))
+                    self._pass_on(self._input.feed(decoder.decode(read), time.monotonic()))
                 else:
-                    self._pass_on(self._input.pause(time.monotonic()))
+                    self._pass_on(self._input.flush(time.monotonic()))
 
 
 def _read(descriptor: int) -> bytes:
-    """Return the available bytes of a terminal, or none if the terminal is gone."""
     try:
         return os.read(descriptor, READ_BYTES)
     except OSError:
@@ -505,8 +501,7 @@ class _Terminal:
     def isatty(self) -> bool:
         return self._terminal.isatty()
 
-    def shut(self) -> None:
-        """Discard all further output."""
+    def discard_output(self) -> None:
         self._gone = True
 
     def _lost(self, error: OSError) -> None:

@@ -33,7 +33,7 @@ Colours = Literal["standard", "256", "truecolor"]
 _LIGHT = ("7", "15")
 """The numbers of white and bright white in `COLORFGBG`."""
 
-_NO = ("0", "no", "false", "off")
+_FALSE_VALUES = ("0", "no", "false", "off")
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,6 @@ def _colours(term: str, colorterm: str) -> Colours:
 
 
 def _editor_of_system(path: str) -> str | None:
-    """Return the command of the first known editor in the folders of `path`."""
     for editor in EDITORS:
         if shutil.which(editor.split()[0], path=path):
             return editor
@@ -139,7 +138,7 @@ def _is_utf8(environment: Mapping[str, str]) -> bool:
 def _wants_ascii(environment: Mapping[str, str], has_signs: bool) -> bool:
     text = environment.get("WORKBENCH_ASCII", "").lower()
     if text:
-        return text not in _NO
+        return text not in _FALSE_VALUES
     return not has_signs
 
 
@@ -154,7 +153,7 @@ def _clipboards(environment: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
     return tuple(commands)
 
 
-def obstacle(environment: Mapping[str, str], *, reads: bool, writes: bool) -> str | None:
+def why_unusable(environment: Mapping[str, str], *, reads: bool, writes: bool) -> str | None:
     """Return why the app cannot run in this terminal, `None` if it can.
 
     `reads` is whether standard input is a terminal, `writes` whether standard error is one."""

@@ -26,14 +26,14 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class PasteCleaned(Message, verbose=True):
-    """Posted when a paste lost `left_out` control characters or, if too long, its end (`was_cut`).
+    """Posted when a paste lost `removed_controls` control characters or, if too long, its end (`is_truncated`).
 
     `behind` is set once the message has passed the queue of keys, after all keys read before it."""
 
-    def __init__(self, left_out: int, *, was_cut: bool = False, behind: bool = False) -> None:
+    def __init__(self, removed_controls: int, *, is_truncated: bool = False, behind: bool = False) -> None:
         super().__init__()
-        self.left_out = left_out
-        self.was_cut = was_cut
+        self.removed_controls = removed_controls
+        self.is_truncated = is_truncated
         self.behind = behind
 
 
@@ -59,13 +59,13 @@ def refuses(field: Widget | None, event: events.Paste) -> bool:
     return True
 
 
-def harmless(text: str) -> str:
+def without_controls(text: str) -> str:
     """Return pasted text with line feeds as line ends and without control characters except tabs."""
     return _CONTROLS.sub("", _with_newlines(text))
 
 
-def lost_in(text: str) -> int:
-    """Return the number of control characters that `harmless` removes from a text."""
+def control_count(text: str) -> int:
+    """Return the number of control characters that `without_controls` removes from a text."""
     return len(_CONTROLS.findall(_with_newlines(text)))
 
 
@@ -73,10 +73,10 @@ def _with_newlines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-LOOK_AGAIN_S = 0.02
+SCREEN_POLL_S = 0.02
 """The interval in seconds of checks for an opened or closed screen while keys wait."""
 
-ROUNDS = 2
+MESSAGE_ROUNDS = 2
 """The message rounds between two keys: one for the key, one for the messages caused by the key."""
 
 
@@ -86,7 +86,7 @@ class KeyHandled(Message, verbose=True):
     In the second round, the marker follows the messages caused by the key, such as the submission of a field. A marker
     `of_screen` follows a change of the screen instead."""
 
-    def __init__(self, number: int, rounds: int = ROUNDS, *, of_screen: bool = False) -> None:
+    def __init__(self, number: int, rounds: int = MESSAGE_ROUNDS, *, of_screen: bool = False) -> None:
         super().__init__()
         self.number = number
         self.rounds = rounds
@@ -135,7 +135,7 @@ class KeyQueueApp(App[int]):
         """The number of waiting messages and keys."""
         return super().message_queue_size + len(self._waiting)
 
-    def _follow(self, rounds: int = ROUNDS, *, of_screen: bool) -> None:
+    def _follow(self, rounds: int = MESSAGE_ROUNDS, *, of_screen: bool) -> None:
         """Send a marker to the widget that gets the keys. The next key then waits for a number of rounds."""
         self._number += 1
         handled = KeyHandled(self._number, rounds, of_screen=of_screen)
@@ -148,7 +148,7 @@ class KeyQueueApp(App[int]):
 
     async def _pass_on(self) -> None:
         """Pass on waiting keys, each after the effects of the previous key."""
-        while self._waiting and self._has_turn():
+        while self._waiting and self._is_ready():
             event = self._waiting.popleft()
             if isinstance(event, events.Paste) and refuses(self.focused, event):
                 continue
@@ -158,9 +158,9 @@ class KeyQueueApp(App[int]):
                     await super().on_event(event)
                 finally:
                     self._is_text = False
-                self.key_passed_on()
+                self.after_key()
                 continue
-            if (whole := self._with_begun(event)) is None:
+            if (whole := self._complete_sequence(event)) is None:
                 continue
             event = whole
             # The receiver is read first, because the key may move the focus.
@@ -170,14 +170,14 @@ class KeyQueueApp(App[int]):
             self._carrier = behind
             if not behind.post_message(KeyHandled(self._number)):
                 self._follow(of_screen=False)
-            self.key_passed_on()
+            self.after_key()
         if self._waiting and self._looking is None:
-            self._looking = self.set_timer(LOOK_AGAIN_S, self._look_again)
+            self._looking = self.set_timer(SCREEN_POLL_S, self._poll_screen)
 
-    def key_passed_on(self) -> None:
+    def after_key(self) -> None:
         """React to each key and paste when its effect has begun. Does nothing unless overridden."""
 
-    def _with_begun(self, event: events.Key | events.Paste) -> events.Key | events.Paste | None:
+    def _complete_sequence(self, event: events.Key | events.Paste) -> events.Key | events.Paste | None:
         """Return a sequence completed by an event, `None` if the event begins a sequence, otherwise the event.
 
         A first character without the second has no effect."""
@@ -191,7 +191,7 @@ class KeyQueueApp(App[int]):
             return None
         return event
 
-    async def performs(self, key: str) -> bool:
+    async def perform_binding(self, key: str) -> bool:
         """Perform the binding of a key at the focused widget. Return `False` if there is none."""
         return await self._check_bindings(key)
 
@@ -199,7 +199,7 @@ class KeyQueueApp(App[int]):
         # A character for a text field must not perform a binding with priority.
         return not (priority and self._is_text) and await super()._check_bindings(key, priority)
 
-    def _has_turn(self) -> bool:
+    def _is_ready(self) -> bool:
         if not self.screen_stack:
             return False
         # A change of the screen is an effect of the last key. A newly opened screen gets its field a little later. The
@@ -217,28 +217,28 @@ class KeyQueueApp(App[int]):
             return False
         return field.check_consume_key(event.key, event.character)
 
-    async def _look_again(self) -> None:
+    async def _poll_screen(self) -> None:
         self._looking = None
         await self._pass_on()
 
 
-async def act_at_once(field: Widget, event: events.Key) -> None:
+async def run_own_binding(field: Widget, event: events.Key) -> None:
     """Run a field's own binding of a key at once, for example of Backspace."""
     # Textual would run the binding after the letters that follow in the same burst.
     for binding in field._bindings.key_to_bindings.get(event.key, ()):
         if not binding.priority:
-            taken(event)
+            mark_handled(event)
             await field.run_action(binding.action)
             return
 
 
-def taken(event: events.Key | events.Paste) -> None:
+def mark_handled(event: events.Key | events.Paste) -> None:
     """Mark a key or paste as used. No other handler gets it."""
     # Textual offers an event to the handler of each base class, then to the parents of the widget.
     event.stop()
     event.prevent_default()
 
 
-def bind_here(widget: Widget, key: str, action: str) -> None:
+def bind_on_widget(widget: Widget, key: str, action: str) -> None:
     """Bind a key on one widget. `BINDINGS` would bind the key on all widgets of the class."""
     widget._bindings.bind(key, action)

@@ -56,10 +56,10 @@ class SecretsFilter(LineFilter):
         text = "".join(segment.text for segment in segments if not segment.control)
         if not finder.may_contain(text):
             return segments
-        return _covered(segments, text, finder)
+        return _with_secret_names(segments, text, finder)
 
 
-def _covered(segments: list[Segment], text: str, finder: Finder) -> list[Segment]:
+def _with_secret_names(segments: list[Segment], text: str, finder: Finder) -> list[Segment]:
     signs = list(text)
     _, places = finder.decided_part(text, 0, over=True)
     for first, last, name in places:
@@ -176,7 +176,7 @@ class AsciiFilter(LineFilter):
 _MOVES = re.compile(rf"{ACTED_ON.pattern}|[\t\n]")
 
 
-class Guard(LineFilter):
+class ControlsFilter(LineFilter):
     """Replaces control characters. The app's own views already do so, but Textual's fields and lists do not."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:

@@ -24,7 +24,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 from workbench.dataclasses import dataclass
-from workbench.tui.terminal.cells import PLAIN, Look, cells_of, is_sure, look_of
+from workbench.tui.terminal.cells import PLAIN, Look, cells_of, is_width_certain, look_of
 
 # Composition. For each change, Textual's own compositor takes the rectangle around all changes. It asks every widget in
 # the rectangle for all its lines, even covered lines, and cuts the lines at the borders of every widget. `compose`
@@ -66,7 +66,7 @@ def compose(compositor: Compositor, regions: Iterable[Region]) -> list[Piece]:
         x, top, width, height = region.intersection(clip)
         right = x + width
         rows = [y for y in range(top, top + height) if _is_open(opened.get(y, ()), x, right)]
-        for first, count in _together(rows):
+        for first, count in _consecutive_rows(rows):
             lines = widget.render_lines(Region(x - region.x, first - region.y, width, count))
             for y, strip in enumerate(lines, first):
                 left = []
@@ -89,7 +89,7 @@ def _is_open(spans: Sequence[tuple[int, int]], x: int, right: int) -> bool:
     return any(start < right and x < end for start, end in spans)
 
 
-def _together(rows: list[int]) -> Iterator[tuple[int, int]]:
+def _consecutive_rows(rows: list[int]) -> Iterator[tuple[int, int]]:
     """Yield the first row and the length of each unbroken series in ascending rows."""
     # A row minus its index is constant throughout a series.
     for _, series in groupby(enumerate(rows), lambda numbered: numbered[1] - numbered[0]):
@@ -152,16 +152,16 @@ BackgroundScreen.process_segments = classmethod(_tinted_segments)  # type: ignor
 # 1. `_put` writes the frame's pieces into copies of the changed rows, cell by cell, like a terminal.
 # 2. `_differing` compares these rows with the model, and yields the ranges that look different. Of a blank, only the
 #    background is visible. A gap of equal cells is written again if the sequence of a move would be longer.
-# 3. `Pen` cuts the ranges into runs of one look. It erases blanks if erasing is shorter than writing and, according to
-#    terminfo, erased cells get the right background.
-# 4. `Pen.written` makes the text twice, in order of rows and in order of looks, and returns the shorter text. If
-#    colours have many digits, a move costs less than a change of colour.
+# 3. `FrameWriter` cuts the ranges into runs of one look. It erases blanks if erasing is shorter than writing and if,
+#    according to terminfo, erased cells get the right background.
+# 4. `FrameWriter.written` makes the text twice, in order of rows and in order of looks, and returns the shorter text.
+#    If colours have many digits, a move costs less than a change of colour.
 #
 # The model must never differ from the terminal, or wrong cells stay on the screen. Terminals disagree on the width of
 # some characters. A row with such a character is written whole, with a move after each such character. All other
-# output, by Textual or by a program in the foreground, is reported to `OutputStage.passes`. Unless the output is known
-# to leave the cells alone (`HARMLESS`), the model is discarded, and the next frame clears the screen. A resize and a
-# frame that failed halfway have the same effect.
+# output, by Textual or by a program in the foreground, is reported to `OutputStage.register_output`. Unless the output
+# is known to leave the cells alone (`HARMLESS`), the model is discarded, and the next frame clears the screen. A resize
+# and a frame that failed halfway have the same effect.
 
 HARMLESS = re.compile(
     r"(?:\x07|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # bell; title, clipboard
@@ -170,18 +170,18 @@ HARMLESS = re.compile(
 )
 """Matches output that leaves cells, attributes and the cursor's place unchanged."""
 
-MOVE = 5
+MOVE_BYTES = 5
 """The number of bytes of a move within a row, such as `ESC [ 12 C`. A shorter gap of equal cells is written again."""
 
-ERASE = 9
+ERASE_BYTES = 9
 """The length in bytes of the sequences that erase blanks and move past them, such as `ESC [ 12 X` and `ESC [ 12 C`."""
 
-FEW = 4
+MIN_ERASED_BLANKS = 4
 """The minimum number of blanks for which erasing the rest of a row is no longer than writing them."""
 
 
 @dataclass(frozen=True)
-class Erasing:
+class EraseCapabilities:
     """A terminal's capabilities to erase cells."""
 
     keeps_colour: bool = False
@@ -190,15 +190,15 @@ class Erasing:
     """Whether the terminal can erase a number of cells within a row (terminfo's `ech`)."""
 
 
-def erasing(term: str, descriptor: int) -> Erasing:
+def erasing(term: str, descriptor: int) -> EraseCapabilities:
     """Return the capabilities in terminfo for the terminal type `term`, none for an unknown type."""
     try:
         import curses
 
         curses.setupterm(term, descriptor)
     except (ImportError, curses.error):
-        return Erasing()
-    return Erasing(keeps_colour=curses.tigetflag("bce") > 0, within_row=bool(curses.tigetstr("ech")))
+        return EraseCapabilities()
+    return EraseCapabilities(keeps_colour=curses.tigetflag("bce") > 0, within_row=bool(curses.tigetstr("ech")))
 
 
 class Row:
@@ -231,21 +231,21 @@ class Frame(CompositorUpdate):
 class OutputStage:
     """A model of the terminal's content. Turns frames into text that updates the terminal."""
 
-    def __init__(self, erasing: Erasing) -> None:
+    def __init__(self, erasing: EraseCapabilities) -> None:
         self._erasing = erasing
         self._rows: list[Row] = []
         self._size = (0, 0)
-        self._known = False
+        self._certain_column = False
 
-    def knows(self, width: int, height: int) -> bool:
+    def is_valid_for(self, width: int, height: int) -> bool:
         """Return whether the model is valid for a terminal of this size. Otherwise, the next frame must be complete."""
-        return self._known and self._size == (width, height)
+        return self._certain_column and self._size == (width, height)
 
     def forget(self) -> None:
         """Discard the model, after other output to the terminal or a resize."""
-        self._known = False
+        self._certain_column = False
 
-    def passes(self, sequence: str) -> None:
+    def register_output(self, sequence: str) -> None:
         """Register output outside of frames. Discard the model unless the output is `HARMLESS`."""
         if HARMLESS.fullmatch(sequence) is None:
             self.forget()
@@ -254,14 +254,14 @@ class OutputStage:
         """Return the text that draws these pieces on the terminal, and update the model.
 
         Attributes are reset before and after a frame."""
-        known = self.knows(width, height)
+        known = self.is_valid_for(width, height)
         # Until the end, the model counts as unknown, because the drawing may fail halfway.
-        self._known = False
+        self._certain_column = False
         self._size = (width, height)
         if not known:
             self._rows = [_blank(PLAIN, width) for _ in range(height)]
         changed = self._changed(pieces, colours)
-        pen = Pen(self._erasing, width)
+        pen = FrameWriter(self._erasing, width)
         ground = None
         if not known:
             # The screen is cleared with the most frequent background, so most blanks need no writing.
@@ -270,7 +270,7 @@ class OutputStage:
         for y, row in changed.items():
             pen.draw(y, self._rows[y], row)
             self._rows[y] = row
-        self._known = True
+        self._certain_column = True
         return pen.written(ground)
 
     def _changed(self, pieces: Iterable[Piece], colours: ColorSystem) -> dict[int, Row]:
@@ -292,7 +292,6 @@ def _blank(ground: Look, width: int) -> Row:
 
 
 def _commonest_ground(rows: Iterable[Row]) -> Look:
-    """Return a plain look with the background of most blanks."""
     blanks: Counter[str] = Counter()
     for row in rows:
         for cell, look in zip(row.cells, row.looks, strict=True):
@@ -330,11 +329,10 @@ def _put(row: Row, piece: Piece, colours: ColorSystem) -> None:
     row.cells[x:end] = cells[: end - x]
     row.looks[x:end] = looks[: end - x]
     if not (sure and row.sure):
-        row.sure = all(map(is_sure, row.cells))
+        row.sure = all(map(is_width_certain, row.cells))
 
 
 def _differing(old: Row, new: Row) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of cells in which two rows look different."""
     # Two blanks look the same if their backgrounds are equal. A short gap joins a range if the gap can be written in
     # the look of the previous cell. Writing the gap takes fewer bytes than a move.
     cells, looks = new.cells, new.looks
@@ -348,7 +346,7 @@ def _differing(old: Row, new: Row) -> Iterator[tuple[int, int]]:
     for x in places:
         if start < 0:
             start = x
-        elif x > end and not (x - end < MOVE and _is_as(looks[end - 1], cells, looks, end, x)):
+        elif x > end and not (x - end < MOVE_BYTES and _suits_cells(looks[end - 1], cells, looks, end, x)):
             yield start, end
             start = x
         end = x + 1
@@ -356,7 +354,7 @@ def _differing(old: Row, new: Row) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _is_as(look: Look, cells: list[str], looks: list[Look], start: int, end: int) -> bool:
+def _suits_cells(look: Look, cells: list[str], looks: list[Look], start: int, end: int) -> bool:
     """Return whether `look` suits the cells from `start` to `end`. Blanks only need the same background."""
     return all(looks[x] is look or (cells[x] == " " and _same_ground(looks[x], look)) for x in range(start, end))
 
@@ -378,10 +376,10 @@ class _Run(NamedTuple):
     ground: str | None
 
 
-class Pen:
+class FrameWriter:
     """Collects the writes of one frame row by row, and puts them into the order with the fewest bytes."""
 
-    def __init__(self, erasing: Erasing, width: int) -> None:
+    def __init__(self, erasing: EraseCapabilities, width: int) -> None:
         self._erasing = erasing
         self._width = width
         self._in_order: list[_Run] = []
@@ -398,7 +396,7 @@ class Pen:
             # the column of the cursor is unknown, and `_written` moves the cursor.
             for x, (cell, look) in enumerate(zip(new.cells, new.looks, strict=True)):
                 if cell:
-                    end = self._known(x + 1) if is_sure(cell) else -1
+                    end = self._certain_column(x + 1) if is_width_certain(cell) else -1
                     self._in_order.append(_Run(y, x, end, cell, look, None))
             return
         drawn = 0
@@ -423,12 +421,12 @@ class Pen:
             first, ground = x, looks[x].ground
             if cells[x] == " " and ground is not None:
                 x = _behind_blanks(row, x, end, ground)
-                if (erasing := self._erasing_of(row, first, x, ground)) is not None:
+                if (erasing := self._erase_sequence(row, first, x, ground)) is not None:
                     sequence, x = erasing
                     self._runs.append(_Run(y, first, first, sequence, None, ground))
                     continue
                 if x == end or looks[x].ground != ground:
-                    self._runs.append(_Run(y, first, self._known(x), " " * (x - first), None, ground))
+                    self._runs.append(_Run(y, first, self._certain_column(x), " " * (x - first), None, ground))
                     continue
             # A run continues over blanks of its background, unless erasing the blanks is shorter.
             look = looks[x]
@@ -439,30 +437,29 @@ class Pen:
                 if cells[x] != " " or look.ground is None or looks[x].ground != look.ground:
                     break
                 behind = _behind_blanks(row, x, end, look.ground)
-                if self._erasing_of(row, x, behind, look.ground) is not None:
+                if self._erase_sequence(row, x, behind, look.ground) is not None:
                     break
                 x = behind
-            self._runs.append(_Run(y, first, self._known(x), "".join(cells[first:x]), look, look.ground))
+            self._runs.append(_Run(y, first, self._certain_column(x), "".join(cells[first:x]), look, look.ground))
         return x
 
-    def _erasing_of(self, row: Row, x: int, end: int, ground: str) -> tuple[str, int] | None:
+    def _erase_sequence(self, row: Row, x: int, end: int, ground: str) -> tuple[str, int] | None:
         """Return the sequence that erases blanks and the column after them. Return `None` if writing is shorter."""
-        if end - x < FEW or not (self._erasing.keeps_colour or ground == PLAIN.bg):
+        if end - x < MIN_ERASED_BLANKS or not (self._erasing.keeps_colour or ground == PLAIN.bg):
             return None
         if _behind_blanks(row, end, self._width, ground) == self._width:
             return "\x1b[K", self._width
-        if end - x > ERASE and self._erasing.within_row:
+        if end - x > ERASE_BYTES and self._erasing.within_row:
             return f"\x1b[{end - x}X", end
         return None
 
-    def _known(self, x: int) -> int:
+    def _certain_column(self, x: int) -> int:
         """Return the cursor's column after writing up to `x`, -1 if the column is unknown."""
         # After the last column, terminals differ: the cursor stays there or wraps at the next character.
         return x if x < self._width else -1
 
 
 def _behind_blanks(row: Row, x: int, end: int, ground: str) -> int:
-    """Return the end of the blanks of one background from `x` on. The result is at most `end`."""
     cells, looks = row.cells, row.looks
     while x < end and cells[x] == " " and looks[x].ground == ground:
         x += 1
@@ -470,7 +467,6 @@ def _behind_blanks(row: Row, x: int, end: int, ground: str) -> int:
 
 
 def _by_look(runs: Sequence[_Run]) -> list[_Run]:
-    """Return runs sorted by look."""
     # Blanks join the most frequent look of their background. They then cause no change of look.
     times = Counter(run.look for run in runs if run.look is not None)
     by_ground = {}
@@ -490,9 +486,6 @@ def _look_of_run(run: _Run) -> tuple[str, tuple[str, ...], str, str]:
 
 
 def _written(runs: Iterable[_Run], cleared: Look | None) -> str:
-    """Return runs as text, with moves and changes of look between them.
-
-    Clear the screen first if `cleared` is given."""
     out: list[str] = []
     look = PLAIN
     if cleared is not None:

@@ -18,7 +18,7 @@ class _PlainLines(StylesCache):
         assert isinstance(widget, PlainLinesWidget)
         if widget.styles.gutter:
             return super().render_widget(widget, crop)
-        with widget.of_one_size() as (width, _):
+        with widget.constant_size() as (width, _):
             strips = self._strips(widget, crop, width)
         background = widget.background_colors[1]
         for line_filter in widget.get_line_filters():
@@ -52,7 +52,7 @@ class PlainLinesWidget(Widget):
         return self._one_size or super().size
 
     @contextmanager
-    def of_one_size(self) -> Iterator[Size]:
+    def constant_size(self) -> Iterator[Size]:
         """Keep `size` constant within the context, and return it."""
         # Textual looks up the size in the layout at every use, and drawing a line uses the size several times.
         outer = self._one_size

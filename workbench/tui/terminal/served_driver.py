@@ -22,8 +22,8 @@ from textual.geometry import Size
 
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_SERVED_PACKET_BYTES, MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS
-from workbench.tui.terminal.driver import MAX_WAITING, READ_BYTES, SELECT_TIMEOUT_S, StagedDriver, TerminalInput
-from workbench.tui.terminal.output_stage import Erasing, OutputStage
+from workbench.tui.terminal.driver import MAX_QUEUED_MESSAGES, READ_BYTES, SELECT_TIMEOUT_S, StagedDriver, TerminalInput
+from workbench.tui.terminal.output_stage import EraseCapabilities, OutputStage
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -37,7 +37,7 @@ GREETING = b"__GANGLION__\n"
 _STARTS = "\x1b[?1049h\x1b[?1000h\x1b[?1003h\x1b[?1015h\x1b[?1006h\x1b[?25l\x1b[?2026$p\x1b[?2004h"
 """The start of the app: alternate screen, mouse reports, no cursor, whole frames, marks around pastes."""
 
-_EMULATOR = Erasing(keeps_colour=True, within_row=True)
+_EMULATOR = EraseCapabilities(keeps_colour=True, within_row=True)
 """The capabilities of xterm.js, the terminal in the browser."""
 
 
@@ -52,7 +52,7 @@ class Pipes:
 _pipes: list[Pipes] = []
 
 
-def take_pipes() -> None:
+def reserve_pipes() -> None:
     """Reserve standard input and output for the driver. Standard input is then empty, and prints go to standard error.
 
     Otherwise, a print or a program started by the app would write between packets or read typed text."""
@@ -88,7 +88,7 @@ class ServedDriver(StagedDriver):
 
     def write(self, data: str) -> None:
         if not self._draws:
-            self.stage.passes(data)
+            self.stage.register_output(data)
         self._send(b"D", data.encode("utf-8", errors="replace"))
 
     def _send(self, kind: bytes, content: bytes) -> None:
@@ -130,16 +130,15 @@ class ServedDriver(StagedDriver):
         """Ignore the address, because a model's text could send the browser to any address."""
 
     def _read(self) -> None:
-        """Read packets until the app stops or the server is gone."""
         waiting = bytearray()
         while not self._stopped.is_set():
-            if self._app.message_queue_size > MAX_WAITING:
+            if self._app.message_queue_size > MAX_QUEUED_MESSAGES:
                 self._stopped.wait(SELECT_TIMEOUT_S)
                 continue
             wait_s = self._input.wait_s(time.monotonic())
             wait_s = SELECT_TIMEOUT_S if wait_s is None else min(wait_s, SELECT_TIMEOUT_S)
             if not select.select([self._pipes.reading], [], [], wait_s)[0]:
-                self._pass_on(self._input.pause(time.monotonic()))
+                self._pass_on(self._input.flush(time.monotonic()))
                 continue
             read = os.read(self._pipes.reading, READ_BYTES)
             waiting += read
@@ -148,7 +147,6 @@ class ServedDriver(StagedDriver):
                 return
 
     def _take_packets(self, waiting: bytearray) -> bool:
-        """Handle and remove all complete packets. Return whether they were valid."""
         while len(waiting) >= 5:
             kind, size = bytes(waiting[:1]), int.from_bytes(waiting[1:5], "big")
             if size > MAX_SERVED_PACKET_BYTES or kind not in (b"D", b"M"):
@@ -159,13 +157,12 @@ class ServedDriver(StagedDriver):
             content = bytes(waiting[5 : 5 + size])
             del waiting[: 5 + size]
             if kind == b"D":
-                self._pass_on(self._input.take(self._decoder.decode(content), time.monotonic()))
+                self._pass_on(self._input.feed(self._decoder.decode(content), time.monotonic()))
             else:
                 self._handle(json.loads(content))
         return True
 
     def _handle(self, told: dict[str, object]) -> None:
-        """Handle a message of the server about the browser."""
         match told:
             case {"type": "resize", "width": int(width), "height": int(height)}:
                 self._size = _bounded(width, height)

@@ -41,7 +41,7 @@ class StagedApp(KeyQueueApp):
         if self.containment is None:
             super()._handle_exception(error)
         else:
-            self.containment.caught(error)
+            self.containment.handle_caught_error(error)
 
     @property
     def _background_screens(self) -> list[Screen[object]]:
@@ -56,7 +56,7 @@ class StagedApp(KeyQueueApp):
             return
         compositor = screen._compositor
         update: object = renderable
-        if not driver.stage.knows(*compositor.size):
+        if not driver.stage.is_valid_for(*compositor.size):
             update = compositor.render_update(full=True, screen_stack=self._background_screens)
         assert isinstance(update, Update)
         with driver.drawing():
@@ -65,15 +65,15 @@ class StagedApp(KeyQueueApp):
     def on_resize(self) -> None:
         """Draw the whole screen again."""
         # The terminal may have cut or moved its content, even at an unchanged size.
-        self._forget_shown()
+        self._redraw_all()
         self.refresh()
 
     def action_draw_anew(self) -> None:
         """Draw the whole screen again after another program wrote to the terminal."""
-        self._forget_shown()
+        self._redraw_all()
         self.refresh(layout=True)
 
-    def _forget_shown(self) -> None:
+    def _redraw_all(self) -> None:
         if (driver := self.staged_driver) is not None:
             driver.stage.forget()
 

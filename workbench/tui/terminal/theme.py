@@ -83,13 +83,13 @@ class Palette:
         self._styles: dict[tuple[Role, Ground], Style] = {}
         for role in get_args(Role):
             for ground in get_args(Ground):
-                self._styles[role, ground] = self._made(role, ground)
+                self._styles[role, ground] = self._build_style(role, ground)
 
     def style(self, role: Role, ground: Ground = "background") -> Style:
         """Return the style of a role on a background."""
         return self._styles[role, ground]
 
-    def _made(self, role: Role, ground: Ground) -> Style:
+    def _build_style(self, role: Role, ground: Ground) -> Style:
         # For Rich, `None` keeps an attribute, while `False` disables it.
         bold = role in _BOLD or None
         italic = role in _ITALIC or None
@@ -102,7 +102,7 @@ class Palette:
         if role == "selected":
             if self._plain:
                 return Style(reverse=True)
-            return self._made("text", "cursor")
+            return self._build_style("text", "cursor")
         if role == "match":
             return Style(color=self._colours["background"], bgcolor=self._colours["warned"])
         if self._plain and ground == "cursor":
@@ -181,7 +181,7 @@ class Themes:
     problems: tuple[str, ...] = ()
 
 
-Stamp = tuple[tuple[str, int, int], ...]
+FolderState = tuple[tuple[str, int, int], ...]
 """The state of a theme folder: name, modification time (ns) and size (bytes) of each file."""
 
 
@@ -208,7 +208,7 @@ def load_themes(bundled: Path, own: Path) -> Themes:
     # A theme may extend another file of the folder, so each round takes a theme with a known base.
     while waiting:
         try:
-            theme = _theme(*_next(waiting), themes)
+            theme = _theme(*_pop_independent(waiting), themes)
         except ThemeError as error:
             problems.append(str(error))
         else:
@@ -216,7 +216,7 @@ def load_themes(bundled: Path, own: Path) -> Themes:
     return Themes(themes, tuple(problems))
 
 
-def stamp_of(folder: Path) -> Stamp:
+def folder_state(folder: Path) -> FolderState:
     """Return the current state of a theme folder. The state differs after any change of a file."""
     found = []
     for path in _theme_files(folder):
@@ -232,7 +232,7 @@ def _theme_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*.toml") if not path.name.startswith("."))
 
 
-def _next(waiting: dict[Path, dict[str, Any]]) -> tuple[Path, dict[str, Any]]:
+def _pop_independent(waiting: dict[Path, dict[str, Any]]) -> tuple[Path, dict[str, Any]]:
     """Remove and return a file that extends no other waiting file.
 
     If the files extend each other in a cycle, removes one and raises ThemeError."""

@@ -10,7 +10,15 @@ from workbench.config.folders import bundled
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.memory import Memory
 from workbench.tui.terminal.colour_depth import fitted_to_256
-from workbench.tui.terminal.theme import Palette, Stamp, ThemeFile, Themes, load_themes, stamp_of, textual_theme
+from workbench.tui.terminal.theme import (
+    FolderState,
+    Palette,
+    ThemeFile,
+    Themes,
+    folder_state,
+    load_themes,
+    textual_theme,
+)
 
 if TYPE_CHECKING:
     from workbench.config.folders import Folders
@@ -34,7 +42,7 @@ class Appearance:
         self._no_colour = terminal.no_colour
         self._colours = terminal.colours
         self._memory = memory
-        self._stamp: Stamp = ()
+        self._stamp: FolderState = ()
         self._themes = Themes({})
         self._read()
         plain = terminal.colours == "standard" or terminal.no_colour
@@ -100,13 +108,13 @@ class Appearance:
         """Reload the user's themes if their files changed. Return whether the files changed.
 
         A current theme that has become invalid keeps its earlier colours."""
-        if stamp_of(self._own) == self._stamp:
+        if folder_state(self._own) == self._stamp:
             return False
         before = self._themes
         self._read(keeping=app.theme)
         new = [problem for problem in self._themes.problems if problem not in before.problems]
         if new:
-            app.say_problems(new)
+            app.announce_problems(new)
         if self._themes.by_name != before.by_name:
             self.register(app)
             if self._themes.by_name[app.theme] != before.by_name[app.theme]:
@@ -114,7 +122,7 @@ class Appearance:
         return True
 
     def _read(self, keeping: str | None = None) -> None:
-        self._stamp = stamp_of(self._own)
+        self._stamp = folder_state(self._own)
         themes = load_themes(bundled("themes"), self._own)
         # The current theme stays while its file has a mistake, for example halfway through an edit.
         if keeping is not None and keeping not in themes.by_name:
@@ -122,7 +130,6 @@ class Appearance:
         self._themes = themes
 
     def _fitted(self, theme: ThemeFile) -> ThemeFile:
-        """Return a theme in colours that the terminal has."""
         if theme.is_ansi or self._colours == "truecolor":
             return theme
         if self._colours == "256":
@@ -131,7 +138,6 @@ class Appearance:
         return replace(theme, colours=plain.colours)
 
     def _preview(self, app: Workbench, name: str) -> None:
-        """Show the app in a theme without remembering it."""
         # The user may be editing a theme file, so the file is read again.
         self.look_again(app)
         if name in self._themes.by_name:

@@ -49,13 +49,13 @@ from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
 from workbench.trajectory.json_schema import allowed_values, type_words, types_of, with_definitions
 from workbench.tui.kit.actions import Action, Situation, action, key_for
 from workbench.tui.kit.bars import KeyBar
-from workbench.tui.kit.fields import Leave, LineField
+from workbench.tui.kit.edited_text import value_line
+from workbench.tui.kit.fields import FieldExit, LineField
 from workbench.tui.kit.line_search import SearchedScreen
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.side_screen import ActionOverride
 from workbench.tui.kit.stage import Announce
 from workbench.tui.kit.strips import Bar
-from workbench.tui.kit.typed_text import value_line
 from workbench.tui.runs.dialogs import HandExecutionScreen
 from workbench.tui.runs.runner import Runner
 
@@ -422,7 +422,7 @@ class CallView(LineView):
             self._form.set(self._typed, event.value)
             self.rebuild()
 
-    def _leave_field(self, how: Leave) -> None:
+    def _leave_field(self, how: FieldExit) -> None:
         self.close_field(keep=how != "back")
         if how in ("previous", "up"):
             self._go(-1)
@@ -433,7 +433,7 @@ class CallView(LineView):
 
     def _line_break(self, text: str) -> None:
         # A value stays on one line. A string with line breaks is typed in quotes, with `\n`.
-        self.query_one(LineField).take_joined(text)
+        self.query_one(LineField).insert_joined(text)
 
     def _place_field(self) -> None:
         if self._typed is None or self._typed not in self._picture.fields:
@@ -465,26 +465,26 @@ TYPING: tuple[Action, ...] = (
 
 
 @dataclass(frozen=True)
-class CallNow(Situation):
+class CallSituation(Situation):
     """The situation of a call by hand: whether the call is active, and whether it was answered."""
 
     running: bool = False
     answered: bool = False
 
 
-def _make_call(now: CallNow) -> str | None:
+def _make_call(now: CallSituation) -> str | None:
     if now.running:
         return f"the tool is being called; {key_for('call.stop')} stops waiting"
     return None
 
 
-def _stop_waiting(now: CallNow) -> str | None:
+def _stop_waiting(now: CallSituation) -> str | None:
     if now.running:
         return None
     return "the tool is not being called"
 
 
-def _answered(now: CallNow) -> str | None:
+def _answered(now: CallSituation) -> str | None:
     if now.answered:
         return None
     return "call the tool first"
@@ -494,7 +494,7 @@ class NotInCaseError(Exception):
     """Raised if the tree's cursor is on no case of the tool's suite."""
 
 
-IntoCase = Callable[[Path, Callable[[Table], Table], str], str]
+ChangeSelectedCase = Callable[[Path, Callable[[Table], Table], str], str]
 """Changes the table of the selected case, and returns the name of the case.
 
 The arguments are the suite file of the case, the change, and the description of the change. Raises NotInCaseError, and
@@ -524,7 +524,7 @@ class CallScreen(SearchedScreen[None]):
         runner: Runner,
         secrets: Secrets,
         grant: Callable[[], Awaitable[Grant | None]],
-        into_case: IntoCase,
+        into_case: ChangeSelectedCase,
         show_log: Callable[[Announce], None],
     ) -> None:
         super().__init__(stage)
@@ -551,7 +551,7 @@ class CallScreen(SearchedScreen[None]):
         if is_read_only(tool.annotations):
             kind = Span("read-only ", "passed")
         full: Line = (Span(f"on {one_line(self._server.server.name)} {GLYPHS.dot} ", "muted"), kind)
-        self.query_one("#call-title", Bar).say(lambda width: title_line(left, (full, (kind,)), width))
+        self.query_one("#call-title", Bar).set_line(lambda width: title_line(left, (full, (kind,)), width))
         self._show_bars()
 
     def on_unmount(self) -> None:
@@ -566,15 +566,15 @@ class CallScreen(SearchedScreen[None]):
         return call_picture(self._form, self._outcome, width, self._secrets)
 
     @property
-    def situation(self) -> CallNow:
+    def situation(self) -> CallSituation:
         running, answered = self._outcome.running, self._outcome.executed is not None
-        return CallNow(has_text=True, running=running, answered=answered)
+        return CallSituation(has_text=True, running=running, answered=answered)
 
-    def _offered(self) -> list[tuple[Action, bool]]:
+    def _key_bar_actions(self) -> list[tuple[Action, bool]]:
         if self._view.is_typing:
             return [(action, True) for action in TYPING]
         # Most actions are unavailable before the call, so the key bar omits unavailable actions.
-        offered = [each for each in super()._offered() if each[1]]
+        offered = [each for each in super()._key_bar_actions() if each[1]]
         if self._outcome.running:
             return [each for each in offered if each[0].id == "call.stop"]
         return offered

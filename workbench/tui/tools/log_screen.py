@@ -106,7 +106,7 @@ class LogScreen(SearchedScreen[None]):
     def on_mount(self) -> None:
         left: Line = (Span(" Log ", "badge"), Span(f" {one_line(self._server)}"))
         right: Line = (Span(f"{one_line(str(self._file))} ", "muted"),)
-        self.query_one("#log-title", Bar).say(lambda width: title_line(left, (right, ()), width))
+        self.query_one("#log-title", Bar).set_line(lambda width: title_line(left, (right, ()), width))
         self.set_interval(LOOK_EVERY_S, self._look)
         # The log is read at once, as soon as the width of lines is known.
         self.call_after_refresh(self._look)

@@ -57,7 +57,7 @@ class ToolServers:
         self._tell = tell
         self._watched: dict[ServerToolsKey, Future[ServerStatus]] = {}
 
-    async def look(self, sources: Iterable[ServerTools]) -> None:
+    async def report_states(self, sources: Iterable[ServerTools]) -> None:
         """Report the current states of servers."""
         serving = self._runner.serving
         servers: list[tuple[ServerToolsKey, SuiteServer]] = []
@@ -128,7 +128,7 @@ def server_of(source: ServerTools) -> SuiteServer | None:
 
 
 @dataclass(frozen=True)
-class ToolsNow(Situation):
+class ToolsSituation(Situation):
     """The situation of the screen of tools."""
 
     on_tool: bool = False
@@ -143,7 +143,7 @@ _DEFINED_IN_SUITE = "these tools are defined in the suite: there is no server"
 _NEEDED = "runs are under way and may need this server: stop them first"
 
 
-def _start(now: ToolsNow) -> str | None:
+def _start(now: ToolsSituation) -> str | None:
     if now.server == "running":
         return f"this server is already running; {key_for('tools.renew')} restarts it"
     if now.server == "starting":
@@ -151,7 +151,7 @@ def _start(now: ToolsNow) -> str | None:
     return _log(now)
 
 
-def _stop(now: ToolsNow) -> str | None:
+def _stop(now: ToolsSituation) -> str | None:
     if now.server not in ("running", "starting"):
         return _log(now) or "this server is not running"
     if now.running:
@@ -159,7 +159,7 @@ def _stop(now: ToolsNow) -> str | None:
     return None
 
 
-def _renew(now: ToolsNow) -> str | None:
+def _renew(now: ToolsSituation) -> str | None:
     if now.server == "starting":
         return "this server is starting"
     if now.server == "running" and now.running:
@@ -167,13 +167,13 @@ def _renew(now: ToolsNow) -> str | None:
     return _log(now)
 
 
-def _call(now: ToolsNow) -> str | None:
+def _call(now: ToolsSituation) -> str | None:
     if now.on_tool and now.server is None:
         return "this tool is defined in the suite: there is no server to call"
     return _tool(now)
 
 
-def _tool(now: ToolsNow) -> str | None:
+def _tool(now: ToolsSituation) -> str | None:
     if now.on_tool:
         return None
     return "put the cursor on a tool"
@@ -185,7 +185,7 @@ def _copy(now: Situation) -> str | None:
     return "there is nothing to copy here"
 
 
-def _log(now: ToolsNow) -> str | None:
+def _log(now: ToolsSituation) -> str | None:
     if now.server is None:
         return _DEFINED_IN_SUITE
     return None
@@ -219,7 +219,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
         self._now = now
         self._loading = True
         """Whether the tools are still being loaded."""
-        self._servers = ToolServers(stage.services.runner, stage.call_later, self._take)
+        self._servers = ToolServers(stage.services.runner, stage.call_later, self._show_server)
 
     def on_mount(self) -> None:
         self.run_worker(self._load(), group="tools")
@@ -241,7 +241,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
         self._list.state = self.state
         self._loading = False
         self._list.move_cursor(self.state.cursor)
-        await self._servers.look(self.state.sources)
+        await self._servers.report_states(self.state.sources)
         await self._lint()
 
     async def _lint(self) -> None:
@@ -263,8 +263,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
             self.state.set_findings(path, findings)
         self._show_state(moved=False)
 
-    def _take(self, key: ServerToolsKey, status: ServerStatus) -> None:
-        """Show the state of a server. Lint its tools again if they changed."""
+    def _show_server(self, key: ServerToolsKey, status: ServerStatus) -> None:
         ran = any(source.key == key and source.state == "running" for source in self.state.sources)
         if self.is_mounted and ran and status.state == "down":
             self.announce(_failure(status), "error", GLYPHS.error)
@@ -319,7 +318,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
         return ("stop", "stops the server"), *super().exit_actions
 
     @property
-    def situation(self) -> ToolsNow:
+    def situation(self) -> ToolsSituation:
         row = self.state.selected
         server: ServerState | None = None
         if row is not None and row.source.server is not None and row.kind != "suite":
@@ -327,12 +326,12 @@ class ToolsScreen(ListScreen[None, ToolList]):
         typing: Literal["a filter"] | None = None
         if self._filtering:
             typing = "a filter"
-        return ToolsNow(
+        return ToolsSituation(
             typing=typing,
             has_text=row is not None,
             on_tool=row is not None and row.tool is not None,
             server=server,
-            running=len(self.stage.selection.book.under_way()),
+            running=len(self.stage.selection.book.active_runs()),
         )
 
     @action("enter right", "Show what the cursor is on")
@@ -366,7 +365,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
     def do_variant(self) -> None:
         row = self.state.selected
         if row is not None and row.tool is not None:
-            self.stage.part(VariantMaker).of_tool(
+            self.stage.part(VariantMaker).make_tool_variant(
                 row.source.file.path, row.tool, self.announce, partial(self._called, row.source)
             )
 
@@ -469,7 +468,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
         file = self._file_at(source.file.path)
         if file is not None:
             self.state.take_file(file)
-        self.run_worker(self._servers.look([source]), group="tools")
+        self.run_worker(self._servers.report_states([source]), group="tools")
 
     def _file_at(self, path: Path) -> SuiteFile | None:
         suite = self.stage.open_suites.at(path)
@@ -502,4 +501,4 @@ class CallForms:
 def open_tools(app: Workbench) -> None:
     suites, place = app.selection.suites_below()
     # The form of the case completes known tools, and these may have changed when the screen closes.
-    app.show(ToolsScreen(app, [suite.file for suite in suites], place), lambda _: app.selection.show_again())
+    app.show(ToolsScreen(app, [suite.file for suite in suites], place), lambda _: app.selection.notify_all())

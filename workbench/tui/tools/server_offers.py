@@ -57,7 +57,7 @@ class ServerOffers:
             if change.how == "edited" and change.index == HEAD:
                 self._edited.add(suite.path)
             elif change.how != "edited":
-                self._see(suite)
+                self._take_new_servers(suite)
         self.look_soon()
 
     def look_soon(self) -> None:
@@ -74,11 +74,11 @@ class ServerOffers:
             suite = self._open_suites.at(path)
             if suite is None or suite.settings_file is None:
                 continue
-            fresh = self._see(suite)
+            fresh = self._take_new_servers(suite)
             if fresh:
                 self._stage.work(self._offer(suite.settings_file, fresh), "start")
 
-    def _see(self, suite: OpenSuite) -> list[Server]:
+    def _take_new_servers(self, suite: OpenSuite) -> list[Server]:
         """Return the servers of a suite with unseen definitions, and mark these definitions as seen."""
         file, seen = suite.settings_file, self._seen.setdefault(suite.path, set())
         if file is None or file.suite is None:

@@ -226,7 +226,7 @@ class ToolList(ListState[ToolRow]):
         return found
 
 
-def expecting(file: SuiteFile, tool: str) -> tuple[tuple[str, bool], ...]:
+def expecting_cases(file: SuiteFile, tool: str) -> tuple[tuple[str, bool], ...]:
     """Return the cases that expect or forbid a tool: the name, and whether the case only forbids the tool."""
     if file.suite is None:
         return ()
@@ -447,7 +447,7 @@ def _tool_lines(state: ToolList, row: ToolRow, tool: ToolDefinition, width: int,
         lines += [EMPTY, heading("Lint"), *_finding_lines(findings, width)]
     lines += [EMPTY, heading("Parameters"), *parameter_lines(tool.parameters, width)]
     lines += [EMPTY, heading("Expected by")]
-    cases = expecting(row.source.file, tool.name)
+    cases = expecting_cases(row.source.file, tool.name)
     if not cases:
         lines.append((Span("   no case", "muted"),))
     for name, forbidden in cases:

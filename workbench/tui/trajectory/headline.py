@@ -97,4 +97,4 @@ def unfinished(run: RunRecord) -> Note:
         return Note(GLYPHS.asks, "asks whether a call may be executed", "warned")
     if run.held:
         return Note(GLYPHS.held, "held", "warned")
-    return Note(GLYPHS.running, run.standing, "running")
+    return Note(GLYPHS.running, run.displayed_stage, "running")

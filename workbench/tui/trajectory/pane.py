@@ -116,7 +116,7 @@ class RunPane(SearchedRun):
             return None
         return self.editor.typing
 
-    def takes(self, action_id: str) -> bool:
+    def is_for_typed_text(self, action_id: str) -> bool:
         """Return whether an action applies to the text typed for a held run, not to the suite."""
         return self.typing is not None and action_id in OF_TYPED_TEXT
 
@@ -128,7 +128,7 @@ class RunPane(SearchedRun):
 
         self.end_typing()
         kept, text, is_error = self._drafts.get(held.key, (held, held.original, held.is_error))
-        if kept.why_gone is not None:
+        if kept.why_not_sendable is not None:
             held = kept
         self.editor = HeldEditor(self._stage, held, text, is_error)
         self.mount(self.editor)
@@ -138,7 +138,7 @@ class RunPane(SearchedRun):
         drafts = [held for held, _, _ in self._drafts.values()]
         if self.editor is not None and self.editor.is_changed:
             drafts.append(self.editor.held)
-        return any(held.run is run and held.why_gone is None for held in drafts)
+        return any(held.run is run and held.why_not_sendable is None for held in drafts)
 
     def end_typing(self, *, dropped: bool = False) -> None:
         """Close the editor. Keep its text for the next time, unless the text is `dropped`."""
@@ -188,7 +188,7 @@ class RunPane(SearchedRun):
         # While the text is being sent, the editor stays open until the run has received the text.
         if editor is None or editor.is_sending:
             return
-        gone, is_changed = editor.held.why_gone, editor.is_changed
+        gone, is_changed = editor.held.why_not_sendable, editor.is_changed
         self.end_typing(dropped=gone is not None)
         if is_changed and gone:
             self._stage.announce(f"{gone[:1].upper()}{gone[1:]}, so it was not sent")
@@ -236,7 +236,7 @@ class RunChoice(Bar):
             lead = f" {model_label(runs[0].model)} "
         self._lead = (Span(lead, "muted"),)
         self._chosen = chosen
-        self.say(lambda width: tabs_line(self._lead, self._tabs, self._chosen, width)[0])
+        self.set_line(lambda width: tabs_line(self._lead, self._tabs, self._chosen, width)[0])
 
     def on_click(self, event: events.Click) -> None:
         ends = tabs_line(self._lead, self._tabs, self._chosen, self.size.width)[1]
@@ -287,7 +287,6 @@ def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tupl
 
 
 def _cut_tab(tab: Line, room: int) -> Line:
-    """Cut the name in a tab that is wider than the whole room."""
     if cells(tab) <= room:
         return tab
     name, *verdict = tab
@@ -317,7 +316,7 @@ class BranchLine(Bar):
         else:
             return
         self.display = True
-        self.say(lambda width: cut_line((description,), width))
+        self.set_line(lambda width: cut_line((description,), width))
 
 
 def _of_one_model(runs: Sequence[RunRecord]) -> bool:

@@ -50,7 +50,7 @@ class RunLines(LaidOut):
         """The identities of the expanded items. Their indices can change."""
         view.take_changes()
         view.take_cut()
-        self._begin_anew()
+        self._reset()
 
     def line(self, index: int) -> Line:
         """Return one line with highlighted matches. Return an empty line beyond the end."""
@@ -128,7 +128,7 @@ class RunLines(LaidOut):
         rebuilt, changed = self.view.take_changes()
         cut = self.view.take_cut()
         if rebuilt:
-            self._begin_anew()
+            self._reset()
         else:
             if cut is not None:
                 self._forget_from(cut)
@@ -226,10 +226,9 @@ class RunLines(LaidOut):
             if longer and not before[index]:
                 self._times.append(0)
             else:
-                self._times.append(self._times_in(item, pattern))
+                self._times.append(self._match_count(item, pattern))
 
-    def _times_in(self, item: Item, pattern: re.Pattern[str]) -> int:
-        """Return the number of matches in an item, including matches in folded parts."""
+    def _match_count(self, item: Item, pattern: re.Pattern[str]) -> int:
         return len(found_in(lines_of(item, self.width, expanded=True), pattern))
 
     def _matches_in(self, item: int) -> list[Found]:
@@ -261,7 +260,7 @@ class RunLines(LaidOut):
 
     # Laying out
 
-    def _begin_anew(self) -> None:
+    def _reset(self) -> None:
         self._items = list(self.view.items)
         self._begin(rough_height(item, self.width) for item in self._items)
         self._found.clear()
@@ -278,7 +277,6 @@ class RunLines(LaidOut):
             self._current = None
 
     def _take(self, changed: Iterable[int]) -> None:
-        """Apply changed and new items."""
         for item in changed:
             if item == len(self._items):
                 self._items.append(self.view.items[item])
@@ -287,7 +285,7 @@ class RunLines(LaidOut):
                 self._times.append(0)
             self._measure(item)
             if self._pattern is not None:
-                self._times[item] = self._times_in(self._items[item], self._pattern)
+                self._times[item] = self._match_count(self._items[item], self._pattern)
 
     def lay_out(self, item: int) -> Sequence[Line]:
         shown = self._items[item]

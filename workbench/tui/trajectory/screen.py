@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TrajectoryNow(Situation):
+class TrajectorySituation(Situation):
     """The situation of the screen of one run. `why_not_graded` is why the run has no grades, if it has none."""
 
     shown: RunPaneContent = "nothing"
     why_not_graded: str | None = None
 
 
-def _grades(now: TrajectoryNow) -> str | None:
+def _grades(now: TrajectorySituation) -> str | None:
     return now.why_not_graded
 
 
@@ -46,7 +46,7 @@ def _copy(now: Situation) -> str | None:
     return "nothing has happened in this run yet"
 
 
-def _save(now: TrajectoryNow) -> str | None:
+def _save(now: TrajectorySituation) -> str | None:
     if now.shown == "a recording":
         return "this run is a recording already"
     if now.shown == "a finished run":
@@ -98,7 +98,7 @@ class TrajectoryScreen(SideScreen[None]):
         return self.query_one(ReadRun)
 
     def update_times(self) -> None:
-        self.run.run_list.pass_time(self.stage.selection.book.now())
+        self.run.run_list.update_answer_time(self.stage.selection.book.now())
 
     def update_runs(self, cases: set[CaseKey], batches: bool) -> None:
         # A waiting run shows the reason of its wait. The reason may be a run of another case.
@@ -121,7 +121,7 @@ class TrajectoryScreen(SideScreen[None]):
         self.run.show_found()
         self._show_bars()
 
-    @on(RunList.News)
+    @on(RunList.Changed)
     def _show_bars(self) -> None:
         record, unseen = self.record, self.run.run_list.unseen
         left: Line = (Span(" Run ", "badge"), Span(f" {one_line(record.case_name)}"))
@@ -129,19 +129,19 @@ class TrajectoryScreen(SideScreen[None]):
         if unseen:
             news = (Span(f"{unseen} new {GLYPHS.down} End ", "running"),)
         ends = ((Span(f"{one_line(self._from)} ", "muted"), *news), news)
-        self.query_one("#trajectory-title", Bar).say(lambda width: title_line(left, ends, width))
+        self.query_one("#trajectory-title", Bar).set_line(lambda width: title_line(left, ends, width))
         name = run_name(record)
-        self.query_one("#trajectory-facts", Bar).say(lambda width: (Span(" "), *headline(name, record, width - 1)))
+        self.query_one("#trajectory-facts", Bar).set_line(lambda width: (Span(" "), *headline(name, record, width - 1)))
         super()._show_bars()
 
-    @on(RunList.Wanted)
+    @on(RunList.ActionClicked)
     def _wanted(self) -> None:
         self.announce(f"Runs are read-only here: on the main screen, {key_for('step.held')} goes to the held run")
 
     # Actions
 
     @property
-    def situation(self) -> TrajectoryNow:
+    def situation(self) -> TrajectorySituation:
         record, result = self.record, self.record.result
         shown: RunPaneContent = "a run"
         why: str | None = "this run is not finished yet"
@@ -151,7 +151,7 @@ class TrajectoryScreen(SideScreen[None]):
                 why = why_not_graded(result)
         if record.recorded and is_recording(record.path):
             shown = "a recording"
-        return TrajectoryNow(shown=shown, why_not_graded=why, has_text=self.run.run_list.item is not None)
+        return TrajectorySituation(shown=shown, why_not_graded=why, has_text=self.run.run_list.item is not None)
 
     @action("=", "Grades: the run as each grader scores it", label="grades", needs=_grades)
     def do_grades(self) -> None:

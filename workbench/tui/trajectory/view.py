@@ -17,9 +17,9 @@ from workbench.show.views.run_lines import held_action
 from workbench.show.views.run_view import RunPlace, RunView
 from workbench.tui.holds.actions import StepActions
 from workbench.tui.kit.actions import actions_at, bindings_for
+from workbench.tui.kit.edited_text import with_breakpoint
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.search_bar import SearchedPane
-from workbench.tui.kit.typed_text import with_breakpoint
 from workbench.tui.terminal.theme import Ground
 from workbench.tui.trajectory.actions import ShownRunActions
 from workbench.tui.trajectory.run_lines import Annotate, Place, RunLines
@@ -36,10 +36,10 @@ class RunList(LineView):
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("run", ShownRunActions, StepActions))
     RESTING_GROUND: ClassVar[Ground] = "background"
 
-    class News(Message):
+    class Changed(Message):
         """Posted when the number of unseen steps or of matches has changed."""
 
-    class Wanted(Message):
+    class ActionClicked(Message):
         """Posted when an action in the held line is clicked. Carries the id of the action."""
 
         def __init__(self, action: str) -> None:
@@ -140,10 +140,10 @@ class RunList(LineView):
     def go_to_call(self, call: int, line: int) -> None:
         """Scroll until a line of a call is visible. `call` is the call's index in the run."""
         start = None if self.lines is None else self.lines.call_start(call)
-        if start is not None and not self._sees(start + line):
-            self._put_cursor(start + line, self.size.height // 2)
+        if start is not None and not self._is_visible(start + line):
+            self._place_below_top(start + line, self.size.height // 2)
         elif start is not None:
-            self._put_cursor(start + line, start + line - self.top)
+            self._place_below_top(start + line, start + line - self.top)
 
     def flush(self) -> None:
         """Show new events of the run."""
@@ -153,7 +153,7 @@ class RunList(LineView):
         if not self.lines.sync():
             return
         if self.looked_for:
-            self.post_message(self.News())
+            self.post_message(self.Changed())
         was_over, self._was_over = self._was_over, self.lines.view.graded
         if self.following:
             self._seen()
@@ -165,7 +165,7 @@ class RunList(LineView):
         self.cursor = self.lines.index_of(cursor, self.cursor)
         if self.following:
             # If a longer result replaced a held result, the held line may be out of sight.
-            if self._sees(self.lines.held):
+            if self._is_visible(self.lines.held):
                 self.repaint()
             else:
                 self._follow()
@@ -174,13 +174,13 @@ class RunList(LineView):
         # A finished run does not grow. Its new items come from a regrade.
         if fresh != self.unseen and not was_over:
             self.unseen = fresh
-            self.post_message(self.News())
+            self.post_message(self.Changed())
         self.repaint()
 
-    def pass_time(self, now: datetime) -> None:
+    def update_answer_time(self, now: datetime) -> None:
         """Update the displayed time of the model's answer."""
         if self.lines is not None:
-            self.lines.view.pass_time(now)
+            self.lines.view.update_answer_time(now)
             self.flush()
 
     def toggle(self) -> None:
@@ -193,7 +193,7 @@ class RunList(LineView):
         offset = self.cursor - self.top
         self.lines.toggle(index)
         last = self.lines.start_of(index + 1) - 1
-        self._put_cursor(min(self.cursor, max(self.lines.start_of(index), last)), offset)
+        self._place_below_top(min(self.cursor, max(self.lines.start_of(index), last)), offset)
 
     def go_to_held(self) -> bool:
         """If the run is held, move to the line of the hold and follow the run. Return whether the run is held."""
@@ -207,7 +207,7 @@ class RunList(LineView):
         self.following = True
         self._seen()
         self._follow()
-        self.post_message(self.News())
+        self.post_message(self.Changed())
 
     def go_to_step(self, step: int) -> bool:
         """Move to the heading of a step (counted from 1). If the run is in this step, follow the run.
@@ -219,7 +219,7 @@ class RunList(LineView):
         if line is None:
             return False
         if self.lines.view.graded or self.lines.step_start(step + 1) is not None:
-            self._put_cursor(line, 1)
+            self._place_below_top(line, 1)
         else:
             self.follow()
         return True
@@ -231,7 +231,7 @@ class RunList(LineView):
 
     # Searching
 
-    def look_for(self, text: str) -> None:
+    def search_text(self, text: str) -> None:
         """Search for a text, and move to the first match after the cursor. An empty text ends the search."""
         self.looked_for = text
         if self.lines is not None:
@@ -253,7 +253,7 @@ class RunList(LineView):
 
     def _go(self, line: int | None) -> None:
         if line is not None:
-            self._put_cursor(line, self.size.height // 3)
+            self._place_below_top(line, self.size.height // 3)
 
     @property
     def found(self) -> tuple[int | None, int]:
@@ -281,7 +281,6 @@ class RunList(LineView):
         return EMPTY
 
     def _has_breakpoint(self, index: int, line: Line) -> bool:
-        """Return whether a line names the tool of a call with a breakpoint."""
         if not self.breakpoints or len(line) < 2 or not line[1].text.startswith(GLYPHS.call):
             return False
         place = self._place_of(index)
@@ -308,13 +307,13 @@ class RunList(LineView):
             return
         held = self.lines.held
         if held is not None:
-            at_end = self._sees(held)
+            at_end = self._is_visible(held)
         else:
             at_end = self.cursor >= self.line_count() - 1 and self.top >= self.last_top
         if at_end != self.following:
             self.following = at_end
             self._seen()
-            self.post_message(self.News())
+            self.post_message(self.Changed())
 
     def chosen(self, index: int) -> None:
         self.toggle()
@@ -324,7 +323,7 @@ class RunList(LineView):
         if action is not None:
             # Otherwise, the handler of the base class would select the line.
             event.prevent_default()
-            self.post_message(self.Wanted(action))
+            self.post_message(self.ActionClicked(action))
 
     def on_resize(self, event: events.Resize) -> None:
         if self.lines is not None:
@@ -338,7 +337,6 @@ class RunList(LineView):
 
     @property
     def _reach(self) -> int:
-        """The number of lines to lay out before and after a line: two pages."""
         return 2 * max(self.size.height, 1)
 
     def _follow(self) -> None:
@@ -354,7 +352,7 @@ class RunList(LineView):
         else:
             self._show(held, self.size.height // 2)
 
-    def _sees(self, line: int | None) -> bool:
+    def _is_visible(self, line: int | None) -> bool:
         return line is not None and self.top <= line < self.top + self.size.height
 
     @property
@@ -363,8 +361,7 @@ class RunList(LineView):
             return None
         return self.lines.view.items[self.lines.view.held]
 
-    def _put_cursor(self, line: int, offset: int) -> None:
-        """Move the cursor to a line, about `offset` rows below the top, and stop following."""
+    def _place_below_top(self, line: int, offset: int) -> None:
         assert self.lines is not None
         self.following = False
         self._known = len(self.lines.view.items)
@@ -394,7 +391,7 @@ class SearchedRun(SearchedPane):
         return self.query_one(RunList)
 
     def mark_found(self) -> None:
-        self.run_list.look_for(self.searched)
+        self.run_list.search_text(self.searched)
         self.show_found()
 
     def _go_to_match(self, step: int) -> None:
@@ -404,7 +401,7 @@ class SearchedRun(SearchedPane):
     def _take_keyboard(self) -> None:
         self.run_list.focus()
 
-    @on(RunList.News)
+    @on(RunList.Changed)
     def show_found(self) -> None:
         """Show the number of matches in the search bar."""
-        self.say_found(self.run_list.found)
+        self.show_match_count(self.run_list.found)

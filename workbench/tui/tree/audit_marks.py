@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ToAudit:
+class AuditedCases:
     """A case to audit, in its current state."""
 
     key: CaseKey
@@ -35,7 +35,7 @@ class _Audited:
     findings: tuple[AuditFinding, ...]
 
 
-class AuditBook:
+class AuditMarks:
     """Findings by case.
 
     An edited case counts as not audited."""
@@ -43,9 +43,9 @@ class AuditBook:
     def __init__(self) -> None:
         self._audited: dict[CaseKey, _Audited] = {}
 
-    def wanting(self, rows: Iterable[Row]) -> list[ToAudit]:
+    def wanting(self, rows: Iterable[Row]) -> list[AuditedCases]:
         """Return the cases of some rows without an audit in their current state, each case once."""
-        found: dict[CaseKey, ToAudit] = {}
+        found: dict[CaseKey, AuditedCases] = {}
         for row in rows:
             if row.open is None or row.case is None:
                 continue
@@ -54,7 +54,7 @@ class AuditBook:
                 found[asked.key] = asked
         return list(found.values())
 
-    def take(self, asked: ToAudit, findings: Iterable[AuditFinding]) -> None:
+    def take(self, asked: AuditedCases, findings: Iterable[AuditFinding]) -> None:
         """Store findings."""
         self._audited[asked.key] = _Audited(_identity(asked), tuple(findings))
 
@@ -71,7 +71,7 @@ class AuditBook:
             return False
         return any(finding.weight == "warning" for finding in self._known(asked) or ())
 
-    def _known(self, asked: ToAudit) -> tuple[AuditFinding, ...] | None:
+    def _known(self, asked: AuditedCases) -> tuple[AuditFinding, ...] | None:
         audited = self._audited.get(asked.key)
         if audited is None:
             return None
@@ -81,16 +81,16 @@ class AuditBook:
         return audited.findings
 
 
-def _to_audit(suite: OpenSuite, case: CaseOutline) -> ToAudit | None:
+def _to_audit(suite: OpenSuite, case: CaseOutline) -> AuditedCases | None:
     read = suite.file.suite
     if read is None or not 0 <= case.index < len(suite.cases):
         return None
     # A case with rows is audited by its first row.
     number = suite.file.number_of(case.index, case.id)
-    return ToAudit((suite.path, read.cases[number].id), read, number)
+    return AuditedCases((suite.path, read.cases[number].id), read, number)
 
 
-def _identity(asked: ToAudit) -> tuple[object, ...]:
+def _identity(asked: AuditedCases) -> tuple[object, ...]:
     """Return the objects that decide the audit of a case.
 
     Edits of other cases keep these objects."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
-from workbench.tui.tree.audit_marks import ToAudit
+from workbench.tui.tree.audit_marks import AuditedCases
 from workbench.tui.tree.view import SuiteTree
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Auditor:
         if not self._working and self._in_sight():
             self._tree.run_worker(self._audit(), group="audit")
 
-    def _in_sight(self) -> list[ToAudit]:
+    def _in_sight(self) -> list[AuditedCases]:
         tree = self._tree
         rows = tree.state.rows[tree.top : tree.top + max(tree.size.height, 1)]
         return tree.state.audits.wanting(rows)
@@ -70,7 +70,7 @@ class Auditor:
             self._working = False
 
 
-def audited(asked: Sequence[ToAudit], listings: StoredListings) -> list[tuple[AuditFinding, ...]]:
+def audited(asked: Sequence[AuditedCases], listings: StoredListings) -> list[tuple[AuditFinding, ...]]:
     """Return the findings of each case.
 
     Takes about a millisecond per case."""

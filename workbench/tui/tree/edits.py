@@ -132,14 +132,13 @@ class SuiteChanger:
         tie(source, target)
         self._selection.select(target.path, arrived.case)
         text = f"Moved {name} to {target.path.name}; {key_for('edit.undo')} undoes it"
-        lacking = self._lacking(target, used)
+        lacking = self._missing_tools(target, used)
         if lacking:
             self._stage.announce(f"{text}. No tool there is called {', '.join(lacking)}", "warned", GLYPHS.warned)
         else:
             self._stage.announce(text)
 
-    def _lacking(self, target: OpenSuite, used: tuple[str, ...]) -> list[str]:
-        """Return the `used` tools that a suite certainly lacks."""
+    def _missing_tools(self, target: OpenSuite, used: tuple[str, ...]) -> list[str]:
         header = target.document.table(HEAD)
         known = {tool.name for tool in self._stage.main.known_tools.of(header, target.path)}
         # Servers without a listing may offer any tool.
@@ -192,13 +191,13 @@ class SuiteChanger:
     async def _delete_suite(self, suite: OpenSuite) -> None:
         path = suite.path
         if self._stage.services.is_bundled(path):
-            self._say_no(
+            self._announce_refusal(
                 f"{path.name} came with the program and cannot be deleted; "
                 f"{key_for('tree.duplicate')} makes your own copy"
             )
             return
-        if any(run.path == path for run in self._selection.book.under_way()):
-            self._say_no(f"Cases of {path.name} are running: {key_for('run.stop_all')} stops them")
+        if any(run.path == path for run in self._selection.book.active_runs()):
+            self._announce_refusal(f"Cases of {path.name} are running: {key_for('run.stop_all')} stops them")
             return
         parts = [str(path), counted(len(suite.cases), "case")]
         if suite.dirty:
@@ -210,9 +209,9 @@ class SuiteChanger:
         if suite.dirty:
             text = suite.document.text
         try:
-            moved_to = await asyncio.to_thread(_put_away, path, text, self._stage.program.folders.deleted)
+            moved_to = await asyncio.to_thread(_move_away, path, text, self._stage.program.folders.deleted)
         except OSError as error:
-            self._say_no(f"{path.name} was not deleted: {error.strerror or error}")
+            self._announce_refusal(f"{path.name} was not deleted: {error.strerror or error}")
             return
         self._stage.services.drafting.forget(suite)
         self._open_suites.close(suite)
@@ -221,7 +220,6 @@ class SuiteChanger:
     # Helpers
 
     def _take(self, suite: OpenSuite, change: Callable[[], Restructured]) -> bool:
-        """Make a change and select its result. Announce a failure."""
         try:
             self._check_open(suite)
             changed = change()
@@ -240,27 +238,25 @@ class SuiteChanger:
             raise SpliceError(f"{suite.path.name} is no longer there")
 
     def _can_be_restructured(self, suite: OpenSuite) -> bool:
-        """Return whether a suite is TOML and its cases can be changed. Announce it if not."""
         if suite.document.parts is None:
-            self._say_no(f"{suite.path.name} is not TOML: correct its text first")
+            self._announce_refusal(f"{suite.path.name} is not TOML: correct its text first")
         return suite.document.parts is not None
 
     def _is_free(self, suite: OpenSuite, case: CaseOutline) -> bool:
-        """Return whether a case has no active run. Announce an active run."""
         # Runs are reached through their case. A run without its case could not be watched or stopped.
-        is_free = not self._selection.book.under_way((suite.path, case.id))
+        is_free = not self._selection.book.active_runs((suite.path, case.id))
         if not is_free:
-            self._say_no(f"{case.name} is running: {key_for('run.stop')} stops it")
+            self._announce_refusal(f"{case.name} is running: {key_for('run.stop')} stops it")
         return is_free
 
     def _refuse(self, error: SpliceError) -> None:
-        self._say_no(f"Nothing was changed: {error}")
+        self._announce_refusal(f"Nothing was changed: {error}")
 
-    def _say_no(self, why: str) -> None:
+    def _announce_refusal(self, why: str) -> None:
         self._stage.announce(why, "warned", GLYPHS.warned)
 
 
-def _put_away(path: Path, unsaved: str | None, folder: Path) -> list[Path]:
+def _move_away(path: Path, unsaved: str | None, folder: Path) -> list[Path]:
     """Move a suite's file into a folder, and write unsaved text beside it.
 
     Returns both paths. Raises OSError."""

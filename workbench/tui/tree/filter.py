@@ -28,13 +28,13 @@ STATUS, TAG = "status:", "tag:"
 MIN_GUESSED_CHARS = 3
 """The minimum length of a word for similar matches."""
 
-LIKENESS = 74.0
+MIN_SIMILARITY = 74.0
 """The minimum similarity, out of 100. It allows one wrong letter of four, or two of eight."""
 
-SPREAD = 10.0
+MAX_SIMILARITY_SPREAD = 10.0
 """The maximum difference in similarity between the best similar word and another accepted word."""
 
-MAX_NEAR = 50
+MAX_SIMILAR_WORDS = 50
 """The maximum number of similar words."""
 
 _WORD = re.compile(r"\w+")
@@ -66,7 +66,7 @@ class Search:
 
     def found(self, suites: Sequence[SuiteRows], text: str) -> dict[Path, list[Row]]:
         """Return the rows of the cases that match a filter, by suite."""
-        left = [list(enumerate(self._of(suite))) for suite in suites]
+        left = [list(enumerate(self._texts_of(suite))) for suite in suites]
         tags: list[str] = []
         words: list[str] = []
         for word in text.casefold().split():
@@ -84,7 +84,7 @@ class Search:
             found[suite.suite.path] = [suite.cases[at] for at, _ in texts]
         return found
 
-    def _of(self, rows: SuiteRows) -> list[str]:
+    def _texts_of(self, rows: SuiteRows) -> list[str]:
         """Return the case-folded texts of a suite's cases. Only texts of changed cases are rebuilt."""
         suite = rows.suite
         named = _named(suite)
@@ -109,22 +109,21 @@ class Search:
 
     def _all(self, suites: Sequence[SuiteRows]) -> Iterator[str]:
         for suite in suites:
-            yield from self._of(suite)
+            yield from self._texts_of(suite)
 
     def _with_word(self, suites: Sequence[SuiteRows], left: list[_Texts], word: str) -> list[_Texts]:
         """Keep the texts that contain a word.
 
         If no text in the tree contains the word, keep texts with a similar word.
         """
-        exact = _kept(left, lambda text: word in text)
+        exact = _keep_matching(left, lambda text: word in text)
         # A word found anywhere in the tree is not a typing error, even if the other words exclude its cases.
         if any(exact) or any(word in text for text in self._all(suites)):
             return exact
         similar = self._similar(suites, word)
-        return _kept(left, lambda text: any(known in text for known in similar))
+        return _keep_matching(left, lambda text: any(known in text for known in similar))
 
     def _similar(self, suites: Sequence[SuiteRows], word: str) -> list[str]:
-        """Return the words of the tree that are most similar to an unknown word."""
         if len(word) < MIN_GUESSED_CHARS or ":" in word:
             return []
         from rapidfuzz import fuzz, process  # only needed for similar words
@@ -135,8 +134,10 @@ class Search:
         # is part of the typed word would score 100.
         shortest = len(word) - max(len(word) // 4, 1)
         candidates = [known for known in self._words if len(known) >= shortest]
-        scored = process.extract(word, candidates, scorer=fuzz.partial_ratio, score_cutoff=LIKENESS, limit=MAX_NEAR)
-        return [known for known, score, _ in scored if score >= scored[0][1] - SPREAD]
+        scored = process.extract(
+            word, candidates, scorer=fuzz.partial_ratio, score_cutoff=MIN_SIMILARITY, limit=MAX_SIMILAR_WORDS
+        )
+        return [known for known, score, _ in scored if score >= scored[0][1] - MAX_SIMILARITY_SPREAD]
 
 
 def _unquoted(word: str) -> str:
@@ -147,7 +148,7 @@ def _unquoted(word: str) -> str:
     return word
 
 
-def _kept(left: list[_Texts], fits: Callable[[str], bool]) -> list[_Texts]:
+def _keep_matching(left: list[_Texts], fits: Callable[[str], bool]) -> list[_Texts]:
     kept: list[_Texts] = []
     for texts in left:
         kept.append([found for found in texts if fits(found[1])])
@@ -155,7 +156,6 @@ def _kept(left: list[_Texts], fits: Callable[[str], bool]) -> list[_Texts]:
 
 
 def _with_tag(suites: Sequence[SuiteRows], left: list[_Texts], tag: str) -> list[_Texts]:
-    """Keep the texts of cases that have a tag, or whose suite has it."""
     kept: list[_Texts] = []
     for suite, texts in zip(suites, left, strict=True):
         kept.append([(at, text) for at, text in texts if _has_tag(suite, suite.cases[at], tag)])
@@ -176,7 +176,7 @@ def with_status(
             asked.append(word.removeprefix(STATUS))
     if not asked:
         return None
-    tests = [_any_test_of(word) for word in asked]
+    tests = [_test_of_status(word) for word in asked]
     found: set[CaseKey] = set()
     for rows in suites:
         for row in rows.cases:
@@ -189,14 +189,12 @@ def with_status(
     return frozenset(found)
 
 
-def _any_test_of(word: str) -> _Test:
-    """Return a test that accepts a case if any test with a name beginning with `word` accepts the case."""
+def _test_of_status(word: str) -> _Test:
     tests = [test for name, test in _TESTS.items() if name.startswith(word)]
     return lambda suite, case, summary: any(test(suite, case, summary) for test in tests)
 
 
 def _named(suite: OpenSuite) -> str:
-    """Return the file name, name and tags of a suite, case-folded."""
     read = suite.file.suite
     if read is not None:
         return f"{suite.path.stem} {read.name} {' '.join(read.tags)}".casefold()
@@ -220,7 +218,6 @@ def _text(row: Row, table: Table, named: str) -> str:
 
 
 def _has_tag(suite: SuiteRows, row: Row, wanted: str) -> bool:
-    """Return whether a case or its suite has a tag that begins with `wanted`."""
     tags = _list_of(suite.suite.document.table(HEAD), "tags")
     if row.case is not None:
         tags = [*row.case.tags, *tags]
@@ -228,7 +225,6 @@ def _has_tag(suite: SuiteRows, row: Row, wanted: str) -> bool:
 
 
 def _list_of(table: Table, key: str) -> list[object]:
-    """Return a value of an unchecked table if it is a list, otherwise an empty list."""
     value = table.get(key)
     if isinstance(value, list):
         return value

@@ -16,8 +16,8 @@ from workbench.tui.kit.actions import unless_read_only
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.summaries import NEVER_RUN, CaseSummary, CaseTally, StepSummary, worst_graded
 from workbench.tui.tree.filter import advice
-from workbench.tui.tree.remembered import is_edited_since
 from workbench.tui.tree.state import Row, TreeState
+from workbench.tui.tree.stored_results import is_edited_since
 
 if TYPE_CHECKING:
     from workbench.analysis.over_time import LastResult
@@ -72,7 +72,6 @@ def _case_fold(tree: TreeState, row: Row) -> str:
 
 
 def _branch_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
-    """Return the row of a folder or suite: the name, and the results of its cases or the number of problems."""
     fold = Span(f"{_fold(tree, row)} ", "muted")
     name, marks = one_line(row.label), EMPTY
     if row.open is not None and row.open.dirty:
@@ -94,13 +93,13 @@ def _case_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
         return _remembered_line(tree, row, last, book.now(), width)
     summary = book.summary(case)
     sign, result = _case(row, summary)
-    if summary.stage == "done" and _asks_otherwise(row, book):
+    if summary.stage == "done" and _is_request_changed(row, book):
         result = (Span(f"{GLYPHS.by_hand} ", "warned"), *result)
     left = (_indent(row), sign, Span(_case_fold(tree, row), "muted"), Span(f" {one_line(row.label)}"))
     return _marked(left, _marks(tree, row, summary), result, width)
 
 
-def _asks_otherwise(row: Row, book: RunBook) -> bool:
+def _is_request_changed(row: Row, book: RunBook) -> bool:
     """Return whether the case of a row now asks the model something else than in its last run.
 
     A changed expectation regrades the run. A changed request needs a new run."""
@@ -116,7 +115,6 @@ def _asks_otherwise(row: Row, book: RunBook) -> bool:
 
 
 def _line_of_rows(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
-    """Return the row of a case with `each`: the worst sign of its rows, and the number of passed rows."""
     summaries = []
     for suite, keys in tree.cases_below(row):
         summaries += [tree.remembered.summary((suite.path, key), book) for key in keys]
@@ -142,7 +140,6 @@ def _step_line(row: Row, book: RunBook, width: int) -> Line:
 
 
 def _marks(tree: TreeState, row: Row, summary: CaseSummary) -> Line:
-    """Return the marks of a case: unsaved, audit findings, disagreeing graders."""
     marks: list[Span] = []
     if row.is_changed:
         marks.append(Span(GLYPHS.unsaved, "running"))
@@ -200,7 +197,6 @@ def _tool_role(row: Row) -> Role:
 
 
 def _step(row: Row, book: RunBook) -> tuple[Span, Line]:
-    """Return the sign and the score of a step, empty if nothing is known."""
     assert row.case is not None
     assert row.step is not None
     summary = book.step((row.key.path, row.case.key), row.step)
@@ -263,7 +259,6 @@ def _remembered_line(tree: TreeState, row: Row, last: LastResult, now: datetime,
 
 
 def _running(summary: CaseSummary | StepSummary) -> tuple[Span, Line]:
-    """Return the sign and text of a running or waiting case or step."""
     if summary.asks:
         return Span(GLYPHS.asks, "warned"), (Span("asks", "warned"),)
     if summary.held:

@@ -170,7 +170,7 @@ class DeleteScreen(QuestionScreen[Literal["delete", "no"]]):
         )
 
 
-Listed = tuple[tuple[ToolDefinition, ...], ...]
+ListedTools = tuple[tuple[ToolDefinition, ...], ...]
 """The tools of each server."""
 
 _TYPED = Option("as typed above")
@@ -336,7 +336,7 @@ def _about(server: ConfiguredServer) -> str:
     return f"{server.client}: {one_line(str(table.get('url', '')))}"
 
 
-class ListingScreen(Dialog[Listed]):
+class ListingScreen(Dialog[ListedTools]):
     """Asks servers for their tools (`ask`) and waits. Closes with the tools.
 
     After an error, shows the error with the end of the server's output, and can ask again."""
@@ -344,12 +344,12 @@ class ListingScreen(Dialog[Listed]):
     HAS_SUBJECT: ClassVar[bool] = False
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "again", "Try again", show=False)]
 
-    def __init__(self, names: Sequence[str], ask: Callable[[], Future[Listed]]) -> None:
+    def __init__(self, names: Sequence[str], ask: Callable[[], Future[ListedTools]]) -> None:
         super().__init__(keys_line(("Esc", "cancel")))
         self.TITLE_LINE = f"Asking {one_line(', '.join(names))} for its tools"  # type: ignore[misc]
         self._names = names
         self._ask = ask
-        self._asked: Future[Listed] | None = None
+        self._asked: Future[ListedTools] | None = None
         self._began_s = 0.0
         self._error: ServerError | UntrustedError | None = None
 
@@ -374,7 +374,7 @@ class ListingScreen(Dialog[Listed]):
             self._show()
             self.run_worker(self._wait(self._asked), group="ask")
 
-    async def _wait(self, asked: Future[Listed]) -> None:
+    async def _wait(self, asked: Future[ListedTools]) -> None:
         try:
             listed = await asyncio.wrap_future(asked)
         except (ServerError, UntrustedError) as error:
@@ -488,7 +488,6 @@ class NewSuites:
         return None
 
     async def _from_server(self, typed: TypedServer) -> None:
-        """Ask for a server, for consent and for the server's tools. Open a suite with these tools."""
         # A refused consent or a failed listing returns to the dialog for the server. Leaving that dialog returns to the
         # dialog for the suite.
         home, parent = self._program.environment.home, self._folder()
@@ -530,15 +529,13 @@ class NewSuites:
             typed = question.typed
 
     def _path_for(self, found: FoundServers, typed: str) -> Path:
-        """Return the file of a suite for a server: the typed file, or a free file named after the server."""
         path = self.named(typed) if typed else None
         if isinstance(path, Path):
             return path
         name = re.sub(r"[^\w.-]+", "-", str(found.tables[0]["name"])).strip(".-") or "server"
         return free_path(self._folder() / f"{name}.toml", (suite.path for suite in self._open_suites.suites))
 
-    async def _offer_first(self, asked: ServersToList, listed: Listed) -> None:
-        """Show the first suite for the tools of servers. Open the suite if the user wants it."""
+    async def _offer_first(self, asked: ServersToList, listed: ListedTools) -> None:
         path = asked.file.path
         # The first line of a suite may name a schema in the same folder, so editors can complete the suite.
         has_schema = (path.parent / SCHEMA_NAME).is_file()
@@ -568,7 +565,6 @@ class NewSuites:
         self._open(path, new_suite(suite_name(path)))
 
     def _open(self, path: Path, text: str) -> None:
-        """Open a suite without cases, and announce where it will be saved."""
         self.add(OpenSuite.new(path, text))
         where = one_line(str(resolved(path)))
         name = one_line(path.name)
@@ -599,7 +595,6 @@ class NewSuites:
         return None
 
     def _folder(self) -> Path:
-        """Return the folder for a new suite: the selected folder, or the folder of the selected suite."""
         row = self._selection.row
         if row is None:
             folder = next((root for root in self._open_suites.workspace.roots if root.is_dir()), Path())

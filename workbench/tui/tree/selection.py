@@ -28,29 +28,29 @@ def runnable_below(tree: TreeState, row: Row, book: RunBook) -> list[tuple[OpenS
     """Return the runnable, inactive cases at or below a row, by suite."""
     below = []
     for suite, keys in tree.cases_below(row):
-        if free := tuple(_free(suite, keys, book)):
+        if free := tuple(_inactive_cases(suite, keys, book)):
             below.append((suite, free))
     return below
 
 
 def any_runnable_below(tree: TreeState, row: Row, book: RunBook) -> bool:
     """Return whether `runnable_below` would return any case. Stops at the first case."""
-    return any(next(_free(suite, keys, book), None) is not None for suite, keys in tree.cases_below(row))
+    return any(next(_inactive_cases(suite, keys, book), None) is not None for suite, keys in tree.cases_below(row))
 
 
 def can_run(suite: OpenSuite, key: str) -> bool:
     """Return whether neither a case nor the header of its suite has errors."""
-    return suite.file.suite is not None or key in _sound_cases(suite)
+    return suite.file.suite is not None or key in _cases_without_errors(suite)
 
 
-def _free(suite: OpenSuite, keys: tuple[str, ...], book: RunBook) -> Iterator[str]:
+def _inactive_cases(suite: OpenSuite, keys: tuple[str, ...], book: RunBook) -> Iterator[str]:
     if suite.file.suite is None:
-        sound = _sound_cases(suite)
+        sound = _cases_without_errors(suite)
         keys = tuple(key for key in keys if key in sound)
-    return (key for key in keys if not book.under_way((suite.path, key)))
+    return (key for key in keys if not book.active_runs((suite.path, key)))
 
 
-def _sound_cases(suite: OpenSuite) -> frozenset[str]:
+def _cases_without_errors(suite: OpenSuite) -> frozenset[str]:
     """Return the keys of runnable cases of a suite in which other cases have errors."""
     # Broken cases are cut out of the text that runs. Only `[[cases]]` blocks can be cut out.
     if not suite.document.in_blocks:
@@ -61,11 +61,11 @@ def _sound_cases(suite: OpenSuite) -> frozenset[str]:
     return frozenset(case.key for case in suite.run_cases if case.index not in broken)
 
 
-def _one_by_one(cases: Iterable[tuple[OpenSuite, tuple[str, ...]]]) -> list[tuple[OpenSuite, str]]:
+def _one_per_case(cases: Iterable[tuple[OpenSuite, tuple[str, ...]]]) -> list[tuple[OpenSuite, str]]:
     return [(suite, key) for suite, keys in cases for key in keys]
 
 
-SelectionNews: TypeAlias = Literal["row", "run"]
+SelectionChange: TypeAlias = Literal["row", "run"]
 """A change of the selected row, or of the selected run of its case."""
 
 
@@ -88,9 +88,9 @@ class Selection:
         """Whether the variants come from the start of the app. Such variants are not remembered for the project."""
         self.chosen_run = 0
         """The index of the selected run in the latest runs of the case."""
-        self._followers: list[Callable[[SelectionNews], object]] = []
+        self._followers: list[Callable[[SelectionChange], object]] = []
 
-    def follow(self, follower: Callable[[SelectionNews], object]) -> None:
+    def follow(self, follower: Callable[[SelectionChange], object]) -> None:
         """Call a function at every change of the selection except movements of the tree's cursor."""
         self._followers.append(follower)
 
@@ -169,9 +169,9 @@ class Selection:
         below: list[tuple[OpenSuite, str]] = []
         for row in self.tree.rows:
             if row.depth == 0:
-                cases += _one_by_one(self.tree.cases_below(row))
+                cases += _one_per_case(self.tree.cases_below(row))
         if self.row is not None:
-            below = _one_by_one(self.tree.cases_below(self.row))
+            below = _one_per_case(self.tree.cases_below(self.row))
         start = cases.index(below[0]) if below else 0
         return cases, range(start, start + len(below))
 
@@ -223,11 +223,11 @@ class Selection:
                 return True
         return False
 
-    def show_again(self) -> None:
+    def notify_all(self) -> None:
         """Notify all followers as if another row was selected, so everything is shown again."""
         self._notify("row")
 
-    def _notify(self, news: SelectionNews) -> None:
+    def _notify(self, news: SelectionChange) -> None:
         for follower in self._followers:
             follower(news)
 

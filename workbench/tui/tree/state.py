@@ -17,10 +17,10 @@ from workbench.authoring.workspace import SuitesChanged
 from workbench.dataclasses import dataclass
 from workbench.suite.files import folder_name
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.tree.audit_marks import AuditBook
+from workbench.tui.tree.audit_marks import AuditMarks
 from workbench.tui.tree.filter import Search, with_status
-from workbench.tui.tree.remembered import RememberedResults
 from workbench.tui.tree.rows import Row, RowKey, RowKind, SuiteRows, has_cases, keys_of
+from workbench.tui.tree.stored_results import StoredResults
 
 __all__ = ["Row", "RowKey", "RowKind", "TreeState", "has_cases"]
 
@@ -68,8 +68,8 @@ class TreeState:
         self.filter = ""
         self.other_rows = False
         """Whether the last change of the suites changed rows, not only their marks."""
-        self.audits = AuditBook()
-        self.remembered = RememberedResults()
+        self.audits = AuditMarks()
+        self.remembered = StoredResults()
         self._roots: tuple[Path, ...] = ()
         self._folded: set[RowKey] = set()
         self._tops: list[_Folder | SuiteRows] = []
@@ -109,7 +109,7 @@ class TreeState:
         return self.rows[self.cursor]
 
     @property
-    def whole(self) -> Row | None:
+    def suite_or_folder(self) -> Row | None:
         """The selected suite or folder, or the suite of the selected row."""
         if not self.rows:
             return None
@@ -254,7 +254,6 @@ class TreeState:
         return at is not None
 
     def _unfold_above(self, path: Path, case: str | None) -> None:
-        """Unfold the case that has the selected case as a row."""
         rows = self._of_suites.get(path)
         if rows is None:
             return
@@ -455,14 +454,12 @@ class TreeState:
         return None
 
     def _first_case(self) -> int:
-        """Return the row of the first case, or else of the first suite."""
         for index, row in enumerate(self.rows):
             if row.case is not None:
                 return index
         return next((index for index, row in enumerate(self.rows) if row.open is not None), 0)
 
     def _suites_in(self, path: Path) -> list[OpenSuite]:
-        """Return the suites in a folder and its subfolders."""
         waiting = [top for top in self._tops if isinstance(top, _Folder)]
         while waiting:
             folder = waiting.pop()

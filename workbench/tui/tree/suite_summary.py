@@ -17,8 +17,8 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Message, Role
 from workbench.show.views.values import percentiles_text
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.tree.remembered import is_edited_since
 from workbench.tui.tree.state import Row, TreeState
+from workbench.tui.tree.stored_results import is_edited_since
 
 if TYPE_CHECKING:
     from workbench.grading.run_summary import RunSummary
@@ -60,7 +60,7 @@ def last_runs(tree: TreeState, row: Row, book: RunBook) -> LastRuns:
             last = tree.remembered.shown(case, book)
             if last is None:
                 found.statuses[book.summary(case).status] += 1
-                found.add(book.runs_that_count(case))
+                found.add(book.counting_runs(case))
                 continue
             found.statuses[last.status] += 1
             found.add(last.runs)
@@ -103,7 +103,6 @@ def summary_message(tree: TreeState, found: LastRuns, book: RunBook) -> Message:
 
 
 def _ages(began_ms: list[float], now: datetime) -> str:
-    """Return the ages of the oldest and the newest result. Return equal ages once."""
     first, last = age_text(min(began_ms), now), age_text(max(began_ms), now)
     if first != last:
         return f"{first} to {last} old"

@@ -50,19 +50,19 @@ class VariantMaker:
 
     def run_all(self) -> None:
         """Run the selected cases as written and as all variants, and open the comparison."""
-        cases = self._selection.runnable_below(self._selection.tree.whole or self._selection.row)
+        cases = self._selection.runnable_below(self._selection.tree.suite_or_folder or self._selection.row)
         self._run_cases(cases, variants=Variants(all_of_them=True))
         self._stage.perform("compare")
 
     def run_in_hosts(self) -> None:
         """Run the selected cases as written and in the library of hosts, and open the comparison."""
-        cases = self._selection.runnable_below(self._selection.tree.whole or self._selection.row)
+        cases = self._selection.runnable_below(self._selection.tree.suite_or_folder or self._selection.row)
         starter = self._stage.services.starter
         starter.add_hosts()
         starter.run_soon(cases, variants=Variants(HOST_NAMES))
         self._stage.perform("compare")
 
-    def of_prompt(self) -> None:
+    def make_prompt_variant(self) -> None:
         """Make a variant with another system prompt. Offer to run it on the selected case or on all cases."""
         suite, outline = self._selection.suite, self._selection.outline
         if suite is None:
@@ -88,7 +88,9 @@ class VariantMaker:
             "ask",
         )
 
-    def of_tool(self, path: Path, tool: ToolDefinition, announce: Announce, changed: Callable[[], object]) -> None:
+    def make_tool_variant(
+        self, path: Path, tool: ToolDefinition, announce: Announce, changed: Callable[[], object]
+    ) -> None:
         """Make a variant with another description of a tool. `changed` is called after the dialogs have closed."""
         keys: tuple[str, ...] = ()
         suite = self._selection.open_suites.at(path)
@@ -185,7 +187,7 @@ def _with_variant(suite: OpenSuite, variant: Table) -> Document:
 
 
 _MIN_ROWS = 4
-_AROUND = 11
+_OTHER_ROWS = 11
 """The rows of frame, title, explanation and keys, and of the screen around them."""
 
 
@@ -224,7 +226,6 @@ class VariantTextScreen(Dialog[str]):
         return key == "ctrl+s"
 
     def _take(self) -> None:
-        """Close with the text, or show why the text cannot be used."""
         text = self.query_one(TextEditor).typed.text.strip()
         if not text:
             self._say("Write a text: an empty one looks like none", "warned", GLYPHS.warned)
@@ -254,13 +255,13 @@ class VariantTextScreen(Dialog[str]):
     def _fit(self) -> None:
         editor = self.query_one(TextEditor)
         rows = max(editor.line_count(), _MIN_ROWS)
-        editor.styles.height = max(min(rows, self.app.size.height - _AROUND), 1)
+        editor.styles.height = max(min(rows, self.app.size.height - _OTHER_ROWS), 1)
 
 
-WhatNext = Literal["run", "write", "no"]
+VariantAnswer = Literal["run", "write", "no"]
 
 
-class VariantScreen(QuestionScreen[WhatNext]):
+class VariantScreen(QuestionScreen[VariantAnswer]):
     """Asks whether to write a variant. Shows the changes of the text and of the suite's file."""
 
     DEFAULT_CSS = "VariantScreen > Vertical { width: 110; }"
@@ -281,7 +282,7 @@ class VariantScreen(QuestionScreen[WhatNext]):
                 EMPTY,
             ]
 
-        answers: list[tuple[WhatNext, Option]] = [
+        answers: list[tuple[VariantAnswer, Option]] = [
             ("run", Option("write and run", "as written and as the variant, and compare them", "and compare")),
             ("write", Option("write", "the variant into the suite, and run nothing", "run nothing")),
             ("no", Option("back", "to the text: nothing is written yet", "")),

@@ -26,9 +26,9 @@ from workbench.show.spans import EMPTY, Line, Message, message_lines, wrap
 from workbench.suite.problems import Place, place_text
 from workbench.suite.render import Table
 from workbench.suite.toml_equality import toml_equal
-from workbench.tui.case.form.page import FormPage, Opened, main_cell
-from workbench.tui.kit.fields import Leave, LineField
-from workbench.tui.kit.line_view import LineView, Motion, steps_of
+from workbench.tui.case.form.page import FormPage, OpenField, main_cell
+from workbench.tui.kit.fields import FieldExit, LineField
+from workbench.tui.kit.line_view import LineView, Motion, motion_distances
 from workbench.tui.kit.suggestions import MAX_ROWS, CompletionList
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class FormRows(LineView):
         if motion in rows:
             page.go(rows[motion])
         else:
-            line = self.cursor + steps_of(self.size.height)[motion]
+            line = self.cursor + motion_distances(self.size.height)[motion]
             page.go(page.row_of(min(max(line, 0), page.line_count - 1)))
         self._moved()
 
@@ -121,7 +121,6 @@ class FormRows(LineView):
         self.post_message(self.Moved())
 
     def _follow(self) -> None:
-        """Scroll until as many lines of the selected row as possible are visible."""
         if self.page.rows:
             start, end = self.page.lines_of(self.page.row)
             self.top = min(max(self.top, end - self.size.height), start)
@@ -133,11 +132,10 @@ class FormRows(LineView):
         """Show or hide rarely used keys."""
         self._every_key = not self._every_key
         if self.page.source is not None:
-            self.page.show(self._as_shown(self.page.source))
+            self.page.show(self._visible_source(self.page.source))
             self._moved()
 
-    def _as_shown(self, source: FormSource) -> FormSource:
-        """Return a form with its visible rows."""
+    def _visible_source(self, source: FormSource) -> FormSource:
         return replace(source, every_key=self._every_key)
 
 
@@ -212,14 +210,14 @@ class FormFields(FormRows):
         """The number of undo groups. All typing in one field is one undo step."""
 
     def compose(self) -> ComposeResult:
-        yield LineField(self._left, self._line_broken)
+        yield LineField(self._leave_by_key, self._handle_line_break)
         yield CompletionList()
 
     # Content
 
-    def _as_shown(self, source: FormSource) -> FormSource:
+    def _visible_source(self, source: FormSource) -> FormSource:
         texts = {cell: text for (case, cell), text in self.invalid_texts.items() if case == self.case}
-        return replace(super()._as_shown(source), revealed=self._revealed, invalid_texts=texts)
+        return replace(super()._visible_source(source), revealed=self._revealed, invalid_texts=texts)
 
     def show(
         self, source: FormSource | None, message: Message = (), key: Hashable = None, fixed: str | None = None
@@ -237,7 +235,7 @@ class FormFields(FormRows):
         if self.page.adding is not None:
             return
         if source is not None:
-            source = self._as_shown(source)
+            source = self._visible_source(source)
         if source is not None and self.typing and changed:
             self._show_under_field(source)
         else:
@@ -321,7 +319,7 @@ class FormFields(FormRows):
         if self._text_field is None:
             from workbench.tui.kit.text_field import TextField
 
-            self._text_field = TextField(self._left)
+            self._text_field = TextField(self._leave_by_key)
             self.mount(self._text_field, before=self.query_one(CompletionList))
         return self._text_field
 
@@ -350,9 +348,6 @@ class FormFields(FormRows):
         self.post_message(self.Moved())
 
     def _put_field(self, source: FormSource, row: FormRow, cell: Cell, text: str, refused: str) -> None:
-        """Put a field of one or several lines over a cell.
-
-        The field holds the cell's text or the typed invalid text."""
         self._over, self._made, self._text = (source, row, cell), source.table, text
         # A pane has no width yet when it has just been shown.
         room = self.screen.size.width - ROOM_BESIDE
@@ -368,7 +363,7 @@ class FormFields(FormRows):
         height = 1
         if self.several:
             height = self._text_height(text)
-        self.page.opened = Opened(self.page.cell, height, refused)
+        self.page.opened = OpenField(self.page.cell, height, refused)
         self.page.lay_out()
         field.placeholder = ""
         if self._over is not None:
@@ -390,14 +385,14 @@ class FormFields(FormRows):
             return ""
         return placeholder(source, cell)
 
-    def _line_broken(self, pasted: str) -> None:
+    def _handle_line_break(self, pasted: str) -> None:
         """Handle a line break in a field of one line. `pasted` is the pasted text, or empty for a typed line break.
 
         If the cell allows several lines, the field gets several lines. Otherwise, pasted lines are joined with blanks.
         """
         line = self.query_one(LineField)
         if self._over is None or self._over[2].kind not in _SEVERAL_LINES:
-            line.take_joined(pasted)
+            line.insert_joined(pasted)
             return
         start = end = line.cursor_position
         if pasted:
@@ -514,7 +509,7 @@ class FormFields(FormRows):
     def _completion_clicked(self, event: CompletionList.Chosen) -> None:
         event.stop()
         self._take(event.completion.text)
-        self._left("done")
+        self._leave_by_key("done")
 
     def _take(self, text: str) -> None:
         self.query_one(CompletionList).close()
@@ -527,8 +522,7 @@ class FormFields(FormRows):
         self._typed(text)
         self.query_one(CompletionList).close()
 
-    def _left(self, how: Leave) -> None:
-        """Handle a key that leaves the field or acts on open completions."""
+    def _leave_by_key(self, how: FieldExit) -> None:
         self._read_field()
         completions = self.query_one(CompletionList)
         if how == "down" and completions.is_open:
@@ -544,15 +538,14 @@ class FormFields(FormRows):
             # the text.
             completions.close()
         elif how == "back":
-            self._give_up()
+            self._discard_text()
         else:
             if chosen is not None and would_take:
                 self._take(chosen.text)
             if self._leave_field():
-                self._go_on(how)
+                self._leave_and_move(how)
 
-    def _give_up(self) -> None:
-        """Close the field, and restore the text from the opening of the field."""
+    def _discard_text(self) -> None:
         over, adds = self._over, self.page.adding is not None
         assert over is not None
         source, row, cell = over
@@ -566,7 +559,7 @@ class FormFields(FormRows):
             self._make(source, edited(source, row, cell, self._text_before), by_keys=False)
         self._place = None
 
-    def _go_on(self, how: Leave) -> None:
+    def _leave_and_move(self, how: FieldExit) -> None:
         page, row = self.page, self.page.current
         if how in ("done", "next") and page.go_to_expected():
             if page.source is not None and page.source.table.get("expect_nothing_yet") is True:
@@ -578,7 +571,7 @@ class FormFields(FormRows):
             self._open()
         elif how == "done" and row is not None and row.place == (*(self._added_tool or ()), "description"):
             place, self._added_tool = (*row.place[:-1], "parameters"), None
-            self._reveal(place)
+            self._open_unset_key(place)
         elif how == "done":
             page.go_below()
             if page.current_cell is not None and page.current_cell.is_gap:
@@ -590,7 +583,6 @@ class FormFields(FormRows):
         self._moved()
 
     def _leave_field(self) -> bool:
-        """Close the field, unless its text is invalid. Return whether to move on."""
         opened, asked = self.page.opened, self.page.adding
         if opened is None:
             return True
@@ -613,35 +605,32 @@ class FormFields(FormRows):
                 return False
             by_keys = self._is_by_keys
             self._close()
-            self._go_on_adding(made, by_keys=by_keys)
+            self._continue_adding(made, by_keys=by_keys)
             return False
         was_skipped = self._over is not None and "skip" in self._over[0].table
         self._close()
         if was_skipped and self.page.source is not None and "skip" not in self.page.source.table:
-            self.page.say_above(self.page.row, "Written, so the case is no longer skipped.")
+            self.page.show_above(self.page.row, "Written, so the case is no longer skipped.")
         return True
 
     @property
     def _is_nameless(self) -> bool:
-        """Whether the open field is for a name and empty."""
         return self._over is not None and self._over[2].place == ("name",) and not self._text.strip()
 
-    def _go_on_adding(self, made: Edit | Adding | Place, *, by_keys: bool) -> None:
-        """Apply an addition, ask its question, or open the field of a key."""
+    def _continue_adding(self, made: Edit | Adding | Place, *, by_keys: bool) -> None:
         if isinstance(made, Edit):
             self._added(made, by_keys=by_keys)
         elif isinstance(made, Adding):
             self.page.ask(made)
             self._open()
         else:
-            self._reveal(made)
+            self._open_unset_key(made)
 
-    def _reveal(self, place: Place) -> None:
-        """Show the row of an unset key, and open its field."""
+    def _open_unset_key(self, place: Place) -> None:
         source = self.page.source
         assert source is not None
         self._revealed, self._revealed_from = place, self.page.row
-        self.page.show(self._as_shown(source), place)
+        self.page.show(self._visible_source(source), place)
         row = self.page.current
         assert row is not None
         self.page.cell = 0 if row.cells[0].kind == "check" else main_cell(row)
@@ -654,18 +643,17 @@ class FormFields(FormRows):
         opened = self.page.opened
         if opened is None or not opened.refused:
             return None
-        self._give_up()
+        self._discard_text()
         return opened.refused
 
     def _added(self, edit: Edit, *, by_keys: bool) -> None:
-        """Apply an addition. Open a field if the addition has a value to fill in."""
         if self._apply(edit, by_keys=by_keys) is not None or (row := self.page.current) is None:
             return
         self._added_tool = None
         if edit.place[-2] == "tools":
             # The description of a tool comes first because the model needs it. Parameters follow.
             self._added_tool = edit.place
-            self._reveal((*edit.place, "description"))
+            self._open_unset_key((*edit.place, "description"))
             return
         # The first value of a message or server is on the row below.
         if edit.place[-2:-1] in (("messages",), ("servers",)) and edit.place[0] != "user":
@@ -684,25 +672,23 @@ class FormFields(FormRows):
         self.page.stop_asking()
         self.page.catch_up()
         self._over = None
-        self._fold()
+        self._hide_unset_key()
         self.page.lay_out()
         if field.has_focus:
             self.screen.set_focus(self)
         self.post_message(self.Moved())
 
-    def _fold(self) -> None:
-        """Hide an unset key that stayed empty, and mark invalid text."""
+    def _hide_unset_key(self) -> None:
         self._revealed = None
         source = self.page.source
         if source is not None:
-            now = self._as_shown(source)
+            now = self._visible_source(source)
             if (now.revealed, now.invalid_texts) != (source.revealed, source.invalid_texts):
                 self.page.show(now)
                 if source.revealed is not None and self.page.row_at_place(source.revealed) is None:
                     self.page.go(self._revealed_from)
 
     def _place_field(self) -> None:
-        """Move the field over its cell, and the completions beside the field."""
         opened = self.page.opened
         if opened is None:
             return

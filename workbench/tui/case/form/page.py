@@ -48,7 +48,7 @@ from workbench.suite.rules import NO_CASES
 from workbench.suite.toml_equality import toml_equal
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.actions import unless_read_only
-from workbench.tui.kit.typed_text import value_line
+from workbench.tui.kit.edited_text import value_line
 
 NARROW_COLUMN = 11
 """The width of the labels in a narrow pane. Most keys of cases fit."""
@@ -84,7 +84,7 @@ _VALUES: frozenset[CellKind] = frozenset({"expected", "value", "option"})
 
 
 @dataclass(frozen=True)
-class Spot:
+class CellPosition:
     """The position of a cell in the lines of its row: the line, the first terminal cell, and the width."""
 
     line: int
@@ -93,7 +93,7 @@ class Spot:
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenField:
     """An open field over a cell of a row. `refused` is why the text is invalid, "" for valid text."""
 
     cell: int
@@ -106,14 +106,14 @@ class RowLines:
     """The lines of a row, and the position of each cell, including hidden cells."""
 
     lines: tuple[Line, ...]
-    spots: tuple[Spot, ...]
+    spots: tuple[CellPosition, ...]
 
 
-def lay_out(row: FormRow, width: int, active: int | None = None, opened: Opened | None = None) -> RowLines:
+def lay_out(row: FormRow, width: int, active: int | None = None, opened: OpenField | None = None) -> RowLines:
     """Lay out a row in at most `width` terminal cells.
 
     `active` is the selected cell, `None` unless the row is selected."""
-    page = _Page(row, width, active, opened)
+    page = _RowLayout(row, width, active, opened)
     page.head()
     for index in range(len(row.cells)):
         page.cell(index)
@@ -121,16 +121,16 @@ def lay_out(row: FormRow, width: int, active: int | None = None, opened: Opened 
     return RowLines(tuple(tuple(line) for line in page.lines), tuple(page.spots))
 
 
-class _Page:
+class _RowLayout:
     """The lines of one row while they are built from left to right."""
 
-    def __init__(self, row: FormRow, width: int, active: int | None, opened: Opened | None) -> None:
+    def __init__(self, row: FormRow, width: int, active: int | None, opened: OpenField | None) -> None:
         self.row, self.width, self.active, self.opened = row, width, active, opened
         self.lines: list[list[Span]] = []
         if row.above:
             self.lines.append([Span(cut(f" {row.above}", width), "accent")])
         self.lines.append([Span(" " * (row.indent + 1))])
-        self.spots: list[Spot] = []
+        self.spots: list[CellPosition] = []
         self.used = row.indent + 1
         """The current width of the last line."""
 
@@ -196,7 +196,6 @@ class _Page:
         self._column(index, line)
 
     def _column(self, index: int, line: Line) -> None:
-        """Add a short content, cut to a third of the width and padded to its column."""
         room = max(self.width - self.used, 1)
         line = cut_line(line, min(room, max(self.width // 3, 6)))
         self._spot(cells(line))
@@ -224,7 +223,6 @@ class _Page:
                 self._paragraph(" ", problem.hint, "muted", indent)
 
     def _shown(self, cell: Cell) -> Line:
-        """Return the content of a cell without an open field."""
         if cell.invalid is not None:
             return (Span(one_line(cell.invalid.text[:MAX_CHARS]), "error"),)
         if cell.summary:
@@ -242,7 +240,6 @@ class _Page:
         return (Span(text, _ROLES.get(cell.kind, "text")),)
 
     def _flow(self, cell: Cell, line: Line) -> None:
-        """Add a text of one or more lines. All lines are aligned."""
         start, room = self.used, max(self.width - self.used, 1)
         rows: list[Line] = [(Span(cut(plain(line), room), line[0].role),)]
         if not cell.absent:
@@ -255,7 +252,6 @@ class _Page:
             self.used = self.width
 
     def _reserve(self) -> None:
-        """Reserve the place of the open field: the rest of the line, or lines below."""
         assert self.opened is not None
         wanted = MIN_ROOM_CELLS
         if self.opened.height > 1:
@@ -267,8 +263,7 @@ class _Page:
         self.used = self.width
 
     def _spot(self, width: int) -> None:
-        """Store the position of the next cell. `width` is in terminal cells."""
-        self.spots.append(Spot(len(self.lines) - 1, self.used, width))
+        self.spots.append(CellPosition(len(self.lines) - 1, self.used, width))
 
     def _break(self) -> None:
         indent = min(self.row.indent + 3, self.width // 3)
@@ -292,7 +287,7 @@ def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
     if cell.kind in _VALUES:
         rows = wrap_line(line, room)
         if len(rows) > MAX_LINES:
-            rows[MAX_LINES - 1 :] = [_more(0, room)]
+            rows[MAX_LINES - 1 :] = [_hidden_lines_note(0, room)]
         return rows
     text = plain(line)
     role: Role = "text"
@@ -305,11 +300,11 @@ def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
         shown = wrap(visible(paragraph[: room * (MAX_LINES + 1)].replace("\t", TAB)), room)
         rows += ((Span(row, role),) for row in shown)
         if len(rows) > MAX_LINES:
-            return [*rows[: MAX_LINES - 1], _more(len(paragraphs) - at - 1, room)]
+            return [*rows[: MAX_LINES - 1], _hidden_lines_note(len(paragraphs) - at - 1, room)]
     return rows
 
 
-def _more(left: int, room: int) -> Line:
+def _hidden_lines_note(left: int, room: int) -> Line:
     """Return the line in place of `left` hidden lines. 0 means an unknown number."""
     more = ""
     if left:
@@ -345,7 +340,7 @@ def form_source(
 
     `models` are names of models to complete, in addition to the models of the suite."""
     document = suite.document
-    if document.parts is None or index in document.unparsed or index >= len(document.cases) or _is_nothing(suite):
+    if document.parts is None or index in document.unparsed or index >= len(document.cases) or _is_uneditable(suite):
         return None
     at: Place = ()
     header = table = document.table(HEAD)
@@ -360,7 +355,7 @@ def form_source(
         table,
         at,
         header,
-        tuple(map(_in_form, suite.problems_of(index))),
+        tuple(map(_with_form_hint, suite.problems_of(index))),
         tools,
         tuple(name for name in known if isinstance(name, str)),
         document.tags,
@@ -400,7 +395,7 @@ def why_no_form(suite: OpenSuite, index: int) -> Message:
         reasons.append((message_with_line(problems[0], "Line"), "error"))
         if problems[0].hint:
             reasons.append((problems[0].hint, "muted"))
-    if _is_nothing(suite):
+    if _is_uneditable(suite):
         return tuple(reasons)
     subject = "This case"
     if suite.document.parts is None:
@@ -430,14 +425,13 @@ def with_table(document: Document, index: int, table: Table) -> Document:
     return document
 
 
-def _in_form(problem: Problem) -> Problem:
-    """Give the problem of missing cases a hint that suits the form. Return other problems unchanged."""
+def _with_form_hint(problem: Problem) -> Problem:
     if problem.message == NO_CASES:
         return replace(problem, hint=unless_read_only("n makes the first one"))
     return problem
 
 
-def _is_nothing(suite: OpenSuite) -> bool:
+def _is_uneditable(suite: OpenSuite) -> bool:
     """Return whether the suite cannot be edited because the file is missing or is an invalid recording."""
     return suite.is_gone or (suite.why_not_editable is not None and suite.file.suite is None)
 
@@ -453,7 +447,7 @@ class FormPage:
         self.rows: list[FormRow] = []
         self.row = 0
         self.cell = 0
-        self.opened: Opened | None = None
+        self.opened: OpenField | None = None
         self.adding: Adding | Search | None = None
         self._asked_at = (0, 0)
         self._is_behind = False
@@ -484,7 +478,7 @@ class FormPage:
         if self._is_behind:
             return
         self.rows = rows
-        self._put_above()
+        self._insert_note()
         at: int | None = None
         if place:
             at = row_at(rows, place)
@@ -555,10 +549,10 @@ class FormPage:
         """Return the first line of a row, and the line after the row."""
         return self._starts[row], self._starts[row + 1]
 
-    def spot(self, row: int, cell: int) -> Spot:
+    def spot(self, row: int, cell: int) -> CellPosition:
         """Return the position of a cell. The line counts from the first line of the form."""
         spot = self._laid_out(row).spots[cell]
-        return Spot(self._starts[row] + spot.line, spot.start, spot.width)
+        return CellPosition(self._starts[row] + spot.line, spot.start, spot.width)
 
     def cell_at(self, line: int, column: int) -> int:
         """Return the last cell of a row that begins at or before a screen position."""
@@ -715,14 +709,14 @@ class FormPage:
             self.row, self.cell = self._asked_at
             self._clamp()
 
-    def say_above(self, row: int, text: str) -> None:
+    def show_above(self, row: int, text: str) -> None:
         """Show a line above a row until the form changes."""
         if self.source is not None and self.rows:
             self._row_notice = (self.source.table, min(row, len(self.rows) - 1), text)
-            self._put_above()
+            self._insert_note()
             self.lay_out()
 
-    def _put_above(self) -> None:
+    def _insert_note(self) -> None:
         if self._row_notice is None or self.source is None:
             return
         table, row, text = self._row_notice

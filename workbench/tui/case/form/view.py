@@ -20,9 +20,9 @@ from workbench.suite.problems import Place
 from workbench.tui.case.form.fields_view import FormFields
 from workbench.tui.case.form.page import main_cell
 from workbench.tui.kit.actions import Action, MainActions, MainSituation, action, actions_at, bindings_for, key_for
+from workbench.tui.kit.edited_text import with_breakpoint
 from workbench.tui.kit.line_view import Motion
 from workbench.tui.kit.strips import keymap_of
-from workbench.tui.kit.typed_text import with_breakpoint
 
 
 def _edit(now: MainSituation) -> str | None:
@@ -92,7 +92,7 @@ class FormActions(MainActions):
         listed=False,
     )
     def remove(self) -> None:
-        self._report(self.app.main.case_pane.form.take_away())
+        self._report(self.app.main.case_pane.form.remove())
 
     @action("K alt+up", "Move it up", name="form.up", where="form", needs=_edit, changes=True, listed=False)
     def up(self) -> None:
@@ -154,12 +154,11 @@ class FormView(FormFields):
 
     def line_at(self, index: int) -> Line:
         line = super().line_at(index)
-        if self.breakpoints and self._is_head_of_broken(index):
+        if self.breakpoints and self._has_breakpoint(index):
             return with_breakpoint(line)
         return line
 
-    def _is_head_of_broken(self, index: int) -> bool:
-        """Return whether a line names the tool of a call with a breakpoint."""
+    def _has_breakpoint(self, index: int) -> bool:
         page = self.page
         at = page.row_of(index)
         # A row may take several lines. Only the first line has the tool.
@@ -231,7 +230,7 @@ class FormView(FormFields):
             return False
         is_folded = any(row.place == place and row.cells for row in every_row(source))
         if is_folded:
-            self._reveal(place)
+            self._open_unset_key(place)
         return is_folded
 
     def add(self) -> str | None:
@@ -262,7 +261,7 @@ class FormView(FormFields):
         self._open()
         return None
 
-    def take_away(self) -> str | None:
+    def remove(self) -> str | None:
         """Remove the selected element, or reset it to its default. Show in the form how to undo the change."""
         row, source, at = self.page.current, self.page.source, self.page.row
         cells = () if row is None else row.cells
@@ -270,13 +269,13 @@ class FormView(FormFields):
         if invalid and source is not None:
             for cell in invalid:
                 self.invalid_texts.pop((self.case, cell_id(cell)), None)
-            self.page.show(self._as_shown(source))
+            self.page.show(self._visible_source(source))
             self._moved()
             return None
         why_not = self._restructure(removed, by_keys=True)
         if why_not is None and row is not None and source is not None:
             text = f"{name_of(source, row)} removed: {key_for('edit.undo')} undoes"
-            self.page.say_above(at, " " * row.indent + keymap_of(self).in_words(text))
+            self.page.show_above(at, " " * row.indent + keymap_of(self).in_words(text))
             self._moved()
         return why_not
 

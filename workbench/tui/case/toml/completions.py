@@ -21,9 +21,9 @@ from workbench.suite.render import key_text, value_text
 from workbench.suite.shape import TABLES
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.json_schema import Schema, allowed_values, field_of, items_of, properties_of
+from workbench.tui.kit.edited_text import Place
 from workbench.tui.kit.suggestions import CompletionList
 from workbench.tui.kit.text_editor import TomlEditor
-from workbench.tui.kit.typed_text import Place
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]")
 _KEY = re.compile(r"\s*([\w-]+|\"[^\"]*\")\s*=")
@@ -60,9 +60,9 @@ def offer_at(lines: Sequence[str], cursor: Place, tools: Sequence[ToolDefinition
     before, after = lines[line][:column], lines[line][column:]
     end = "" if after.startswith('"') else '"'
     if (typed := TYPED_TOOL.search(before)) is not None:
-        return _of_texts(typed, complete("tool", typed[1], tools=tools), end)
+        return _text_completions(typed, complete("tool", typed[1], tools=tools), end)
     if (typed := _TYPED_CLOCK.search(before)) is not None:
-        return _of_texts(typed, complete("word", typed[1], words=zone_names()), end)
+        return _text_completions(typed, complete("word", typed[1], words=zone_names()), end)
     top, keys = _table(lines, line)
     # An array may begin on an earlier line, so the text from the header on is read.
     text = "\n".join([*lines[top + 1 : line], before])
@@ -72,7 +72,7 @@ def offer_at(lines: Sequence[str], cursor: Place, tools: Sequence[ToolDefinition
         typed = _TYPED_TEXT.search(before)
         if typed is None or opened[-1].key not in _TOOL_LISTS:
             return None
-        return _of_texts(typed, complete("tool", typed[1], tools=tools), end)
+        return _text_completions(typed, complete("tool", typed[1], tools=tools), end)
     piece, written = inner, _keys_of(lines, line)
     if opened:
         *others, piece = _pieces(inner)
@@ -86,22 +86,21 @@ def offer_at(lines: Sequence[str], cursor: Place, tools: Sequence[ToolDefinition
         if known is None or (typed := _TYPED_KEY.fullmatch(piece)) is None:
             return None
         names = [name for name in known[1].model_fields if name not in written]
-        return _of_keys(start + typed.start(1), complete("word", typed[1], words=names))
+        return _key_completions(start + typed.start(1), complete("word", typed[1], words=names))
     tool = tool_named(tools, _tool_above(lines, line, before, top))
     inside = path[root + 1 :]
     if path[root] in _ARGUMENTS and not inside:
-        return _of_arguments(piece, start, tool, written)
+        return _argument_completions(piece, start, tool, written)
     schema = None
     if path[root] in _ARGUMENTS:
         argument = argument_of(tool, inside[0])
         schema = None if argument is None else _schema_inside(argument.schema, inside[1:])
     if path[-1] == "has_fields":
-        return _of_fields(piece, start, schema, written)
-    return _of_check(piece, start, schema, written)
+        return _field_completions(piece, start, schema, written)
+    return _check_completions(piece, start, schema, written)
 
 
-def _of_texts(typed: re.Match[str], found: Sequence[Completion], end: str) -> Offer | None:
-    """Return completions for a partly typed, quoted text."""
+def _text_completions(typed: re.Match[str], found: Sequence[Completion], end: str) -> Offer | None:
     return _offer(typed.start(1), [(one, _quoted(read_text(one.text))[1:-1] + end) for one in found])
 
 
@@ -119,17 +118,17 @@ def _schema_inside(schema: Schema | None, path: Sequence[str]) -> Schema | None:
     return schema
 
 
-def _of_fields(piece: str, start: int, schema: Schema | None, used: Sequence[str]) -> Offer | None:
+def _field_completions(piece: str, start: int, schema: Schema | None, used: Sequence[str]) -> Offer | None:
     """Return completions for the last entry of a table of fields. The schema lists the names of the fields."""
     if (typed := _TYPED_KEY.fullmatch(piece)) is not None:
         names = [name for name in properties_of(schema or {}) if name not in used]
-        return _of_keys(start + typed.start(1), complete("word", typed[1], words=names))
+        return _key_completions(start + typed.start(1), complete("word", typed[1], words=names))
     if (typed := _TYPED_VALUE.fullmatch(piece)) is not None:
-        return _of_values(typed, start, field_of(schema, typed[1]))
+        return _value_completions(typed, start, field_of(schema, typed[1]))
     return None
 
 
-def _of_check(piece: str, start: int, schema: Schema | None, written: Sequence[str]) -> Offer | None:
+def _check_completions(piece: str, start: int, schema: Schema | None, written: Sequence[str]) -> Offer | None:
     """Return completions for the last entry of a check: the name of a check or an option."""
     if (typed := _TYPED_KEY.fullmatch(piece)) is None:
         return None
@@ -137,28 +136,29 @@ def _of_check(piece: str, start: int, schema: Schema | None, written: Sequence[s
         check = next((CHECK_CLASSES[key] for key in written if key in CHECK_CLASSES), None)
         if check is None:
             return None
-        return _of_keys(start + typed.start(1), complete("option", typed[1], kind=check.form_name, used=written))
+        return _key_completions(
+            start + typed.start(1), complete("option", typed[1], kind=check.form_name, used=written)
+        )
     # A value without a check means `is`, so `is` is not completed.
     names = [one for one in complete("check", typed[1], schema=schema) if one.text != "is"]
-    return _of_keys(start + typed.start(1), names)
+    return _key_completions(start + typed.start(1), names)
 
 
-def _of_keys(start: int, found: Sequence[Completion]) -> Offer | None:
+def _key_completions(start: int, found: Sequence[Completion]) -> Offer | None:
     return _offer(start, [(one, f"{key_text(read_text(one.text))} = ") for one in found])
 
 
-def _of_arguments(piece: str, start: int, tool: ToolDefinition | None, used: Sequence[str]) -> Offer | None:
+def _argument_completions(piece: str, start: int, tool: ToolDefinition | None, used: Sequence[str]) -> Offer | None:
     """Return completions for the last entry of a table of arguments. `piece` is the typed entry, `start` its column."""
     if (typed := _TYPED_KEY.fullmatch(piece)) is not None:
-        return _of_keys(start + typed.start(1), complete("argument", typed[1], tool=tool, used=used))
+        return _key_completions(start + typed.start(1), complete("argument", typed[1], tool=tool, used=used))
     if (typed := _TYPED_VALUE.fullmatch(piece)) is not None:
         argument = argument_of(tool, typed[1])
-        return None if argument is None else _of_values(typed, start, argument.schema)
+        return None if argument is None else _value_completions(typed, start, argument.schema)
     return None
 
 
-def _of_values(typed: re.Match[str], start: int, schema: Schema | None) -> Offer | None:
-    """Return the values listed by a schema, as completions."""
+def _value_completions(typed: re.Match[str], start: int, schema: Schema | None) -> Offer | None:
     fitting: list[tuple[Completion, str]] = []
     for value in allowed_values(schema) or ():
         text = value_text((), value)
@@ -185,7 +185,6 @@ def _table(lines: Sequence[str], line: int) -> tuple[int, tuple[str, ...]]:
 
 
 def _keys_of(lines: Sequence[str], line: int) -> list[str]:
-    """Return the keys on the other lines of a line's table."""
     top, _ = _table(lines, line)
     keys: list[str] = []
     for at in range(top + 1, len(lines)):
@@ -297,7 +296,7 @@ class TomlCompleting:
         offer = self._offer
         self.close()
         if offer is not None:
-            self._editor.put_in_place(offer.start, completion.text)
+            self._editor.replace_before_cursor(offer.start, completion.text)
             # The change of the text may have opened the completions again.
             self.close()
 
@@ -310,7 +309,7 @@ class TomlCompleting:
     def _show(self, *, asked: bool) -> None:
         typed = self._editor.typed
         offer = offer_at(typed.lines, typed.cursor, self._tools())
-        if offer is None or (not asked and self._is_all_there(offer)):
+        if offer is None or (not asked and self._is_fully_typed(offer)):
             self.close()
             return
         self._offer = offer
@@ -322,8 +321,7 @@ class TomlCompleting:
         size = self._editor.size
         self._list.place(self._editor.cell_of((typed.cursor[0], offer.start)), Region(0, 0, size.width, size.height))
 
-    def _is_all_there(self, offer: Offer) -> bool:
-        """Return whether the only completion equals the typed text."""
+    def _is_fully_typed(self, offer: Offer) -> bool:
         if len(offer.found) != 1:
             return False
         line, column = self._editor.typed.cursor

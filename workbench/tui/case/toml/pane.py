@@ -26,10 +26,10 @@ from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.excerpt_view import CasePicture, CaseView
 from workbench.tui.case.toml.completions import TomlCompleting
 from workbench.tui.kit.actions import Action, MainActions, MainSituation, action, actions_at, bindings_for, key_for
+from workbench.tui.kit.edited_text import MAX_LINE_CHARS, MAX_SHOWN_LINES, Found, Place, line_within, marks
 from workbench.tui.kit.search_bar import SearchedPane
 from workbench.tui.kit.suggestions import CompletionList, ProblemList
 from workbench.tui.kit.text_editor import TomlEditor
-from workbench.tui.kit.typed_text import MAX_LINE_CHARS, MAX_SHOWN_LINES, Found, Place, line_within, marks
 from workbench.tui.tree.state import Row
 
 
@@ -332,7 +332,7 @@ class TomlPane(SearchedPane):
         self.part = part
         picture = picture_of()
         self.view.show(picture.excerpt, picture.message, picture.line)
-        self._find()
+        self._highlight_matches()
 
     def _is_typed(self, part: TomlPart, is_same: bool) -> bool:
         typed = self.part
@@ -342,13 +342,12 @@ class TomlPane(SearchedPane):
         return typed.index is None or (is_same and part.index is not None)
 
     def _follow(self) -> None:
-        """Show a text that was changed elsewhere, and the current problems."""
         assert self.part is not None
         if self.part.text != self._editor_text:
             self._editor_text = self.part.text
             self.editor.take(self._editor_text)
         self._show_problems()
-        self._find()
+        self._highlight_matches()
 
     def _show_problems(self) -> None:
         if self.part is not None:
@@ -403,7 +402,7 @@ class TomlPane(SearchedPane):
             self._is_applying = False
         self._editor_text = part.text
         self._show_problems()
-        self._find()
+        self._highlight_matches()
         self._completing.text_changed()
 
     @on(CompletionList.Chosen)
@@ -448,7 +447,7 @@ class TomlPane(SearchedPane):
     # Searching
 
     def _go_to_match(self, step: int) -> None:
-        places = self._places()
+        places = self._match_places()
         if not places:
             return
         here = (self.view.line, self._column)
@@ -461,10 +460,9 @@ class TomlPane(SearchedPane):
             at = next((place for place in reversed(places) if place < here), places[-1])
         self._column = at[1]
         self._go_to(*at)
-        self._find(at)
+        self._highlight_matches(at)
 
-    def _places(self) -> list[tuple[int, int]]:
-        """Return the line and column of every match."""
+    def _match_places(self) -> list[tuple[int, int]]:
         lines: Sequence[str] = ()
         if self._typing:
             lines = self.editor.typed.lines
@@ -475,22 +473,21 @@ class TomlPane(SearchedPane):
             places += [(line, begin) for begin, _, _ in spans]
         return places
 
-    def _find(self, current: Place | None = None) -> None:
-        """Highlight the matches of the search. `current` is the selected match."""
+    def _highlight_matches(self, current: Place | None = None) -> None:
         searched = self.searched
         if self._typing:
             self.editor.highlight(found_in(self.editor.typed.lines, searched, current))
         elif self.view.excerpt is not None:
             self.view.highlight(found_in(self.view.excerpt.lines, searched, current))
         if searched:
-            places = self._places()
+            places = self._match_places()
             at: int | None = None
             if current is not None:
                 at = places.index(current)
-            self.say_found((at, len(places)))
+            self.show_match_count((at, len(places)))
 
     def mark_found(self) -> None:
-        self._find()
+        self._highlight_matches()
 
     def _take_keyboard(self) -> None:
         self.screen.set_focus(self.target)

@@ -52,7 +52,7 @@ class EditorError(Exception):
     """Raised when the editor returns no text. The message names the file with the changed text."""
 
 
-def edit_outside(editor: str, text: str, name: str, line: int) -> str:
+def edit_in_editor(editor: str, text: str, name: str, line: int) -> str:
     """Edit a text in the user's editor, and return the new text.
 
     The editor opens a temporary file called `name` at `line` (from 1). Blocks until the editor ends. Suspend the app
@@ -77,17 +77,17 @@ def edit_outside(editor: str, text: str, name: str, line: int) -> str:
             raise EditorError(failure or f"The editor's file cannot be read: {error.strerror}") from error
         changed = after != before
         if failure is not None:
-            raise EditorError(failure + _where_text_is(file) if changed else failure)
+            raise EditorError(failure + _kept_text_notice(file) if changed else failure)
         if not changed:
             return text
-        taken = after.decode("utf-8")
+        mark_handled = after.decode("utf-8")
         # An editor may add a byte order mark. The mark must not get into the middle of a file.
         if not text.startswith(BYTE_ORDER_MARK):
-            taken = taken.removeprefix(BYTE_ORDER_MARK)
+            mark_handled = mark_handled.removeprefix(BYTE_ORDER_MARK)
         changed = False
-        return taken
+        return mark_handled
     except UnicodeDecodeError as error:
-        raise EditorError(f"The text saved by the editor is not UTF-8{_where_text_is(file)}") from error
+        raise EditorError(f"The text saved by the editor is not UTF-8{_kept_text_notice(file)}") from error
     finally:
         if not changed:
             shutil.rmtree(file.parent, ignore_errors=True)
@@ -110,14 +110,14 @@ def run_editor(editor: str, file: Path, line: int) -> str | None:
     return None
 
 
-def _where_text_is(file: Path) -> str:
+def _kept_text_notice(file: Path) -> str:
     return f", so nothing was changed; your text is in {file}"
 
 
 _NO_TERMINAL = "This terminal cannot be handed over to an editor"
 
 
-class OutsideEditing:
+class ExternalEditor:
     """Runs the user's editor.
 
     Without a `command`, `missing` says why there is no editor. If the user did not choose the editor (`named`), a
@@ -141,10 +141,10 @@ class OutsideEditing:
         try:
             with self._stage.suspend():
                 try:  # an exception that passes through `suspend` leaves the terminal unrestored
-                    after = edit_outside(self.command, text, name, line)
+                    after = edit_in_editor(self.command, text, name, line)
                 except EditorError as error:
                     failure = str(error)
-            self._say_which()
+            self._announce_editor()
         except SuspendNotSupported:
             failure = _NO_TERMINAL
         if failure is not None:
@@ -156,13 +156,12 @@ class OutsideEditing:
         try:
             with self._stage.suspend():
                 failure = run_editor(self.command or "", path, line)
-            self._say_which()
+            self._announce_editor()
             return failure
         except SuspendNotSupported:
             return _NO_TERMINAL
 
-    def _say_which(self) -> None:
-        """Announce once which editor was chosen."""
+    def _announce_editor(self) -> None:
         if self._says_which:
             # The notice appears after the caller's notice of the result. It is gentle and does not replace a warning.
             self._says_which = False

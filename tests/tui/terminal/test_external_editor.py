@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tables import each_row
-from workbench.tui.kit.outside_editor import EditorError, edit_outside, editor_command
+from workbench.tui.kit.external_editor import EditorError, edit_in_editor, editor_command
 
 FILE = Path("/s/a b.toml")
 
@@ -43,7 +43,7 @@ def script(folder: Path, body: str) -> str:
 
 def test_a_text_comes_back_from_the_editor_and_leaves_nothing_behind(tmp_path: Path) -> None:
     editor = script(tmp_path, f'echo "$@" > {tmp_path}/called; printf "b = 2" >> "$2"')
-    assert edit_outside(editor, "a = 1\n", "movie-night.toml", 7) == "a = 1\nb = 2"
+    assert edit_in_editor(editor, "a = 1\n", "movie-night.toml", 7) == "a = 1\nb = 2"
     line, file = (tmp_path / "called").read_text().split()
     assert line == "+7"
     assert Path(file).name == "movie-night.toml"
@@ -62,7 +62,7 @@ def test_what_an_editor_that_fails_has_written_is_kept_and_named(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(EditorError, match=said) as caught:
-        edit_outside(script(tmp_path, body), "a = 1", "case.toml", 1)
+        edit_in_editor(script(tmp_path, body), "a = 1", "case.toml", 1)
     kept = Path(str(caught.value).rsplit(" ", 1)[1])
     assert kept.read_bytes().startswith(b"a = 1")
     assert kept.parent.stat().st_mode & 0o077 == 0
@@ -71,4 +71,4 @@ def test_what_an_editor_that_fails_has_written_is_kept_and_named(
 @pytest.mark.parametrize("editor", ["/no/such/editor", "'", ""])
 def test_an_editor_that_cannot_be_started_is_an_error(editor: str) -> None:
     with pytest.raises(EditorError, match="cannot be started"):
-        edit_outside(editor, "a = 1", "case.toml", 1)
+        edit_in_editor(editor, "a = 1", "case.toml", 1)

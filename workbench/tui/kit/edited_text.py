@@ -26,7 +26,7 @@ INDENT = 2
 _WORD = re.compile(r"\w+|[^\w\s]+")
 
 
-class TypedText:
+class EditedText:
     """A text with a cursor and a selection.
 
     `anchor` is the other end of the selection. Without a selection, it equals the cursor.
@@ -68,20 +68,20 @@ class TypedText:
         """Replace the text, for example after undo. The cursor goes to the first difference."""
         before = self.lines
         self._take(text)
-        same = _shared_start(before, self.lines)
+        same = _common_prefix_length(before, self.lines)
         self.touched = min(same, len(self.lines) - 1)
         old = before[same] if same < len(before) else ""
-        self.put((self.touched, _shared_start(old, self.lines[self.touched])))
+        self.put((self.touched, _common_prefix_length(old, self.lines[self.touched])))
 
     def put(self, place: Place, *, select: bool = False) -> None:
         """Move the cursor to a place or the nearest place in the text. With `select`, the anchor stays."""
         line = min(max(place[0], 0), len(self.lines) - 1)
-        self._moved_to((line, min(max(place[1], 0), len(self.lines[line]))), select)
+        self._place_cursor((line, min(max(place[1], 0), len(self.lines[line]))), select)
 
     def move(self, motion: Motion, *, select: bool = False, times: int = 1) -> None:
         """Move the cursor. `up` and `down` move by `times` lines. With `select`, the anchor stays."""
         if motion in ("left", "right") and not select and self.cursor != self.anchor:
-            self._moved_to(self.selection[motion == "right"], select)
+            self._place_cursor(self.selection[motion == "right"], select)
         elif motion in ("up", "down"):
             # A series of `up` and `down` keeps the cell where the series began, so short lines do not shift the cursor.
             goal = self._goal
@@ -98,7 +98,7 @@ class TypedText:
                 self.put((line, column_at(self.lines[line], goal)), select=select)
             self._goal = goal
         else:
-            self._moved_to(self._target(motion), select)
+            self._place_cursor(self._target(motion), select)
 
     def select_all(self) -> None:
         """Select the whole text."""
@@ -132,7 +132,7 @@ class TypedText:
         lines = []
         for line in self.lines[first : last + 1]:
             lines.append(" " * INDENT + line if line.strip() else line)
-        self._rewrite(first, lines)
+        self._reindent(first, lines)
 
     def outdent(self) -> None:
         """Remove up to `INDENT` blanks from the start of each selected line."""
@@ -141,7 +141,7 @@ class TypedText:
         for line in self.lines[first : last + 1]:
             blanks = len(line) - len(line.lstrip(" "))
             lines.append(line[min(INDENT, blanks) :])
-        self._rewrite(first, lines)
+        self._reindent(first, lines)
 
     def delete(self, motion: Motion) -> None:
         """Delete the selection, or else the text from the cursor to the target of a motion."""
@@ -161,9 +161,9 @@ class TypedText:
             self.cursor = (line + 1, 0)
             if last:
                 self.cursor = (line, len(self.lines[line]))
-        taken = self.selected
+        mark_handled = self.selected
         self._replace(*self.selection, "")
-        return taken
+        return mark_handled
 
     def _take(self, text: str) -> None:
         # In a text with mixed line ends, a carriage return is a character of its line. Unchanged text then stays exact.
@@ -172,7 +172,7 @@ class TypedText:
         self.lines = text.split(self._line_end)
 
     def _replace(self, start: Place, end: Place, text: str) -> None:
-        self._count(start, end, text)
+        self._update_undo_step(start, end, text)
         new = text.split("\n")
         column = len(new[-1])
         if len(new) == 1:
@@ -182,10 +182,10 @@ class TypedText:
         new[-1] += self.lines[end[0]][end[1] :]
         self.lines[start[0] : end[0] + 1] = new
         self.touched = start[0]
-        self._moved_to((start[0] + len(new) - 1, column), False)
+        self._place_cursor((start[0] + len(new) - 1, column), False)
         self._last = self._last[0], self.cursor
 
-    def _count(self, start: Place, end: Place, text: str) -> None:
+    def _update_undo_step(self, start: Place, end: Place, text: str) -> None:
         """Begin an undo step, unless a change continues the previous step."""
         # A step is a word typed letter by letter, or a series of deletions at one place. A paste, a line break and the
         # replacement of a selection (kind "") are separate steps.
@@ -200,7 +200,7 @@ class TypedText:
             self.step += 1
         self._last = kind, start
 
-    def _rewrite(self, first: int, lines: list[str]) -> None:
+    def _reindent(self, first: int, lines: list[str]) -> None:
         """Replace lines by lines with another indentation.
 
         Cursor and anchor keep their distance to the line ends, except at the start of a line."""
@@ -213,8 +213,8 @@ class TypedText:
             if column and first <= line < first + len(lines):
                 column = max(column + len(self.lines[line]) - len(before[line - first]), 0)
             ends.append((line, column))
-        self._moved_to(ends[0], False)
-        self._moved_to(ends[1], True)
+        self._place_cursor(ends[0], False)
+        self._place_cursor(ends[1], True)
 
     def _selected_lines(self) -> tuple[int, int]:
         (first, _), (last, end) = self.selection
@@ -223,7 +223,7 @@ class TypedText:
             last -= 1
         return first, last
 
-    def _moved_to(self, place: Place, select: bool) -> None:
+    def _place_cursor(self, place: Place, select: bool) -> None:
         self.cursor = place
         self._goal = None
         if not select:
@@ -243,9 +243,9 @@ class TypedText:
                     return (line + 1, 0)
                 return (line, column)
             case "left":
-                return line, self._stop(column - 1, -1)
+                return line, self._character_edge(column - 1, -1)
             case "right":
-                return line, self._stop(column + 1, 1)
+                return line, self._character_edge(column + 1, 1)
             case "word_left":
                 return line, max((word.start() for word in _WORD.finditer(text[:column])), default=0)
             case "word_right":
@@ -261,7 +261,7 @@ class TypedText:
             case _:
                 return last, len(self.lines[last])
 
-    def _stop(self, column: int, step: int) -> int:
+    def _character_edge(self, column: int, step: int) -> int:
         """Return the next column outside of a combined character, such as a letter with an accent."""
         cells = shown(self.lines[self.cursor[0]]).cells
         while 0 < column < len(cells) - 1 and cells[column] == cells[column + 1]:
@@ -269,8 +269,7 @@ class TypedText:
         return column
 
 
-def _shared_start(before: Sequence[str], after: Sequence[str]) -> int:
-    """Return the number of equal lines or characters at the start of two texts."""
+def _common_prefix_length(before: Sequence[str], after: Sequence[str]) -> int:
     same = 0
     for old, new in zip(before, after, strict=False):
         if old != new:

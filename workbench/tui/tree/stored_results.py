@@ -20,7 +20,7 @@ from workbench.show.visible import model_label, one_line
 from workbench.suite.suite_file import SuiteFile
 from workbench.tui.kit.stage import in_background
 from workbench.tui.run_book.book import RunBook
-from workbench.tui.run_book.record import RUN_AGAIN, RunRecord
+from workbench.tui.run_book.record import RERUN_STATUSES, RunRecord
 from workbench.tui.run_book.stored_runs import main_causes
 from workbench.tui.run_book.summaries import CaseSummary, CaseTally, worst_graded
 from workbench.tui.tree.rows import Row
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-AT_ONCE = 200
+MAX_RUNS_TO_EXPLAIN = 200
 """The maximum number of failed runs to explain at once."""
 
 
-class RememberedResults:
+class StoredResults:
     """The last results of cases in the history."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class RememberedResults:
     def take(self, results: LastResults) -> None:
         """Replace the results."""
         self._results = results
-        self._any_to_run_again = any(result.status in RUN_AGAIN for result in results.values())
+        self._any_to_run_again = any(result.status in RERUN_STATUSES for result in results.values())
         self._tallies = {}
 
     def of(self, case: CaseKey) -> LastResult | None:
@@ -76,12 +76,12 @@ class RememberedResults:
             return book.summary(case)
         return _summary(result)
 
-    def is_to_run_again(self, case: CaseKey, book: RunBook) -> bool:
+    def needs_rerun(self, case: CaseKey, book: RunBook) -> bool:
         """Return whether a case failed, broke off or was stopped, in this session or earlier."""
-        return book.is_to_run_again(case) or self.summary(case, book).status in RUN_AGAIN
+        return book.needs_rerun(case) or self.summary(case, book).status in RERUN_STATUSES
 
     @property
-    def any_to_run_again(self) -> bool:
+    def has_reruns(self) -> bool:
         """Whether the last result of any case is a failure, an error or a stopped run."""
         return self._any_to_run_again
 
@@ -129,7 +129,7 @@ class HistoryReader:
     def __init__(
         self,
         stage: Workbench,
-        results: RememberedResults,
+        results: StoredResults,
         file: Path | None,
         redacted: Callable[[str], str],
         suites: Callable[[], Iterable[OpenSuite]],
@@ -180,7 +180,7 @@ class HistoryReader:
     def explain_soon(self, failed: Iterable[RunRow | RunRecord]) -> None:
         """Find out in a thread why these runs failed."""
         wanted = [run for run in self._results.unexplained(failed) if _id_of(run) not in self._asked]
-        del wanted[AT_ONCE:]
+        del wanted[MAX_RUNS_TO_EXPLAIN:]
         if wanted:
             self._asked.update(map(_id_of, wanted))
             self._stage.work(self._explain(wanted), "causes")
@@ -212,7 +212,6 @@ class HistoryReader:
 
 
 def _read_last(file: Path, suites: list[SuiteFile], redacted: Callable[[str], str]) -> tuple[LastResults, list[str]]:
-    """Return the last results, and why damaged runs are missing."""
     # Opening the history would create its file.
     if not file.exists():
         return {}, []
@@ -274,7 +273,6 @@ def _when(last: LastResult, now: datetime) -> str:
 
 
 def _cell(cell: Cell) -> tuple[str, Role]:
-    """Return the last result on one model: status, score, model and latency."""
     sign, role = cell.status.mark
     text = f"{sign} {cell.status}"
     if cell.score is not None:
