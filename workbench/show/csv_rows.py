@@ -28,7 +28,6 @@ class ShownRuns(Protocol):
 
 
 def rows_of_runs(report: ShownRuns) -> Iterator[str]:
-    """Yield a row for each run."""
     return csv_rows(records_of_runs(report))
 
 

@@ -57,7 +57,6 @@ class Difference:
         return ", ".join(texts) or "no difference"
 
     def _groups(self) -> Iterator[tuple[int, int]]:
-        """Yield the number of removed and added lines in each group."""
         for differs, lines in groupby(self.lines, lambda line: line[0] in "-+"):
             if differs:
                 signs = [sign for sign, _ in lines]

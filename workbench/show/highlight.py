@@ -179,7 +179,6 @@ def toml_value(text: str) -> Line:
 
 
 def json_line(text: str) -> Line:
-    """Return one line of JSON in colour."""
     if len(text) > LONGEST_JSON:
         return (Span(text),)
     spans: list[Span] = []

@@ -80,7 +80,6 @@ def junit_pieces(report: RunsReport) -> Iterator[str]:
 
 
 def _missing(report: RunsReport) -> Iterator[str]:
-    """Yield cases with unfinished runs as errors, so that the report does not look complete."""
     if not report.missing:
         return
     count = len(report.missing)
@@ -98,7 +97,6 @@ def _missing(report: RunsReport) -> Iterator[str]:
 
 
 def _broken(report: RunsReport) -> Iterator[str]:
-    """Yield an error for each suite that was not run because of errors."""
     if not report.broken:
         return
     count = len(report.broken)
@@ -144,7 +142,6 @@ def _has_no_verdict(status: Status) -> bool:
 
 
 def _duration_ms(case: CaseResult) -> float:
-    """Return the duration of the runs in milliseconds, without queue and hold time."""
     return sum(run.loop_ms for run in case.runs)
 
 
@@ -278,7 +275,6 @@ def _errors_counted(result: CaseResult) -> list[str]:
 
 
 def _lines_of_all(result: CaseResult) -> list[str]:
-    """Return lines with the issues of a case's only run, or of each run that did not pass."""
     if len(result.runs) == 1:
         return _lines_of(result.runs[0])
     counts = f"{result.good} of {len(result.graded)} graded runs passed, by {result.rule}"
@@ -292,7 +288,6 @@ def _lines_of_all(result: CaseResult) -> list[str]:
 
 
 def _lines_of(run: RunResult) -> list[str]:
-    """Return lines with the reason of a run, then its issues."""
     lines = issue_lines(run)
     for step in run.steps:
         if step.status is not None and step.status != Status.PASSED:

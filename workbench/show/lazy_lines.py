@@ -38,7 +38,6 @@ class LazyLines(Sequence[Line]):
         raise NotImplementedError
 
     def texts(self) -> Iterator[str]:
-        """Yield the text of each line."""
         return (plain(self.line(index)) for index in range(len(self)))
 
     @overload
@@ -134,7 +133,6 @@ class JsonLines(LazyLines):
 
 
 def texts_of(lines: Sequence[Line]) -> Iterator[str]:
-    """Yield the text of each line."""
     if isinstance(lines, LazyLines):
         return lines.texts()
     return map(plain, lines)
@@ -261,7 +259,6 @@ class Heights:
         self._heights[item] = height
 
     def append(self, height: int) -> None:
-        """Append the height of a new item."""
         if len(self._heights) % _BLOCK == 0:
             self._sums.append(0)
         self._heights.append(height)

@@ -335,7 +335,6 @@ def with_margin(text: str, width: int, role: Role = "text") -> list[Line]:
 
 
 def heading(text: str) -> Line:
-    """Return the title of a section."""
     return (Span(f" {text}", "heading"),)
 
 

@@ -112,7 +112,6 @@ def _rate_row(each: ModelTotals, y: float) -> Element:
 
 
 def _times_of(comparison: Comparison) -> dict[str, list[float]]:
-    """Return the latencies of the graded runs of each model."""
     found: dict[str, list[float]] = {}
     for run in comparison.runs:
         if run.status.graded and run.latency_ms:
@@ -121,7 +120,6 @@ def _times_of(comparison: Comparison) -> dict[str, list[float]]:
 
 
 def _latencies(timed: Sequence[ModelTotals], times: Mapping[str, Sequence[float]]) -> Element | None:
-    """Draw the distribution of each model's runs over their latencies."""
     medians = []
     longest_ms = 0.0
     for each in timed:
@@ -256,7 +254,6 @@ def _marks(
 
 
 def _covers_another(line: float, begin: float, end: float, taken: Sequence[tuple[float, float, float]]) -> bool:
-    """Return whether a name on a line overlaps a placed name. Placed names are tuples of start, end and line."""
     return any(abs(line - at) < _LINE and begin < stop and start < end for start, stop, at in taken)
 
 

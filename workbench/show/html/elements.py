@@ -115,14 +115,12 @@ def badge(status: Status, *more: Node) -> Element:
 
 
 def section(name: str, title: str, *children: Node) -> Element:
-    """Return a section with its heading."""
     # The heading labels its section, so that screen readers list the section by its heading.
     heading = el("h2", title, id=f"{name}-title")
     return el("section", heading, children, id=name, aria_labelledby=f"{name}-title")
 
 
 def items(texts: Iterable[Node], class_: str | None = None) -> Element:
-    """Return a list of the texts."""
     return el("ul", map(_item, texts), class_=class_)
 
 

@@ -139,7 +139,6 @@ def _totals(report: RunsReport) -> Element:
 
 
 def _tiles(report: RunsReport) -> Iterator[tuple[str, str, str]]:
-    """Yield each total as a name, a number and a note."""
     totals, timing = report.totals, report.timing
     with_forks = without_cost = ""
     if forks := sum(result.is_fork for result in report.results):
@@ -164,7 +163,6 @@ def _tiles(report: RunsReport) -> Iterator[tuple[str, str, str]]:
 
 
 def _notes(report: RunsReport) -> Iterator[str]:
-    """Yield notes on how far the numbers can be trusted."""
     if (repaired := repaired_line(report.results)) is not None:
         yield repaired
     yield from agent_lines(report.results)
@@ -217,7 +215,6 @@ def _since_baseline(shown: Overview) -> Element | None:
 
 
 def _errors(shown: Overview) -> Element | None:
-    """Return the errors that ended runs, with equal errors grouped."""
     found = errors_of(shown.comparison)
     if not found:
         return None
@@ -235,7 +232,6 @@ def _causes(shown: Overview) -> Element | None:
 
 
 def _mixed_up(mixed: Sequence[tuple[ToolPair, int]]) -> Element | None:
-    """Return a table of tools that models called in place of other tools."""
     if not mixed:
         return None
     rows = []

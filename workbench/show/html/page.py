@@ -78,7 +78,6 @@ def page_pieces(
 
 
 def _run(run: ShownRun, redactor: TextRedactor) -> str:
-    """Return a run as JSON, without secrets."""
     # The run is already redacted, but the page joins several of its texts, and a joined text may hold a secret.
     text = json_text(page_run(run, str))
     if redactor.json_may_contain(text):

@@ -144,7 +144,6 @@ def _tab(at: int, grade: Grade) -> Element:
 
 
 def _by_grade(views: Sequence[Sequence[Element]]) -> Iterator[Element]:
-    """Yield the views of all grades, equal views once."""
     # Most grades agree on most calls. Without this, a run would be written five times.
     distinct: list[Sequence[Element]] = []
     for view in views:
@@ -298,7 +297,6 @@ def _servers(run: RunResult) -> Iterator[Element]:
 
 
 def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
-    """Yield the elements of the conversation."""
     trajectory, start = run.trajectory, run.trajectory.start
     system = None
     if trajectory.agent is not None:
@@ -338,7 +336,6 @@ def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
 
 
 def _turn(turn: UserTurn) -> Iterator[Node]:
-    """Yield the user's message of one turn and the messages that were not sent."""
     for refused in turn.refused:
         yield el("p", f"user, {refused_text(refused)}", class_="notice")
     if turn.said is not None:

@@ -145,7 +145,6 @@ def _earlier(model: str, models: Sequence[str]) -> str:
 
 
 def _causes(failures: FailureNumbers) -> Mapping[int, Sequence[str]]:
-    """Return the causes of failed runs by the run's index, main cause first."""
     found: dict[int, list[str]] = {}
     for group in failures.groups:
         main = set(group.main_indices)

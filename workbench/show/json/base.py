@@ -245,5 +245,4 @@ BROKEN_SUITES: Final = "suites with errors, of which nothing was run; `exit_code
 
 
 def broken_suites(broken: Iterable[BrokenSuite]) -> tuple[BrokenSuiteReport, ...]:
-    """Return the entries of a report for suites with errors."""
     return tuple(BrokenSuiteReport(suite=each.suite, problems=each.problems) for each in broken)

@@ -52,7 +52,6 @@ class AcceptedCase:
 
     @property
     def said(self) -> str:
-        """The outcome in words."""
         text: str = self.outcome
         if self.outcome == "proposed":
             text += f" from {counted(self.runs, 'run')}"
@@ -73,7 +72,6 @@ class AcceptedSuite:
 
     @property
     def proposed(self) -> tuple[AcceptedCase, ...]:
-        """The cases with a proposal."""
         return tuple(case for case in self.cases if case.outcome == "proposed")
 
     @property

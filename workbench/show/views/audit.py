@@ -40,7 +40,6 @@ def coverage_texts(coverage: Coverage) -> Iterator[str]:
 
 
 def finding_text(finding: AuditFinding) -> str:
-    """Return a finding with its hint."""
     return one_line(finding.message + after(" (", finding.hint, ")"))
 
 

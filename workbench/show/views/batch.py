@@ -68,7 +68,6 @@ def head_lines(
 
 
 def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
-    """Yield the graders that decided runs. With several graders, each has its number of runs."""
     deciders: Counter[str] = Counter()
     for run in runs:
         if run.figures is not None and (grader := deciding_grader(run.figures)) is not None:

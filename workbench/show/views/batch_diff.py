@@ -209,7 +209,6 @@ def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: Same
 
 
 def _agents_between(before: DiffSide, after: DiffSide) -> Iterator[str]:
-    """Yield the versions of the agents that made runs in both batches."""
     earlier, later = (agents_of(finished_summaries(side.runs)) for side in (before, after))
     for model, agents in later.items():
         then, now = " and ".join(earlier.get(model, ())), " and ".join(agents)
@@ -244,7 +243,6 @@ def by_grading(grading: Regrade | None) -> str:
 
 
 def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[str]:
-    """Yield differences between the batches, except different results of runs."""
     for batch in (before, after):
         some: dict[str, None] = {}
         for part in batch.parts:

@@ -138,7 +138,6 @@ def _first_state(row: BatchFacts) -> Value:
 
 
 def _states(row: BatchFacts) -> list[Value]:
-    """Return the states of a batch, most important first."""
     batch, found = row.batch, list[Value]()
     # Nothing else is known about a batch that cannot be read.
     if batch.damage is not None:
@@ -159,7 +158,6 @@ def _states(row: BatchFacts) -> list[Value]:
 
 
 def _results(row: BatchFacts) -> Value:
-    """Return the numbers of runs by status: `✓12 ✗3`."""
     counts = {}
     shown = []
     for status in FINAL:
@@ -300,7 +298,6 @@ def _executed(settings: Mapping[str, JsonValue]) -> str:
 
 
 def _reached(model: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Yield a model's address, or the reason why the model could not be reached, then its parameters and prices."""
     if isinstance(problem := model.get("problem"), str):
         yield f"could not be reached: {problem}"
     for key in ("model", "provider", "base_url"):

@@ -83,7 +83,6 @@ _WHOLE = "Write it to a file of another form (`--report report.html`) to have al
 
 
 def _head(report: RunsReport) -> Iterator[str]:
-    """Yield the verdict, totals, gates, changes since the baseline, and causes."""
     verdict = _VERDICTS[report.exit_code]
     if report.exit_code == 0 and report.totals.failed:
         verdict = "✓ Good enough"
@@ -146,7 +145,6 @@ def _totals_line(report: RunsReport) -> str:
 
 
 def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
-    """Yield the folded details of one case: its issues, expected and actual calls, and steps."""
     result = shown.result
     first = result.runs[0]
     run = result.decisive_run
@@ -193,7 +191,6 @@ def _fenced(name: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _all_cases(report: RunsReport, left: int) -> Iterator[str]:
-    """Yield a folded table of cases, with as many rows as fit."""
     head = ["\n<details><summary>All cases</summary>\n", *table(("", "case", "model", "score"), ())]
     left -= sum(len(line.encode()) + 1 for line in head)
     if left < 0 or not report.quality.cases:

@@ -148,7 +148,6 @@ class Title:
 
     @property
     def whole(self) -> str:
-        """The whole title on one line."""
         suite = after("", self.suite, _BETWEEN)
         return one_line(f"{self.lead}{suite}{self.case}{self.tail}")
 

@@ -192,7 +192,6 @@ def tests_view(comparison: Comparison, titles: Titles | None = None) -> Iterator
 
 
 def _titles(comparison: Comparison) -> Titles:
-    """Return the titles of all cases, with the suite if there are several."""
     with_suites = comparison.has_suites
     titles: dict[tuple[str, str], Title] = {}
     for row in comparison.rows:
@@ -347,7 +346,6 @@ def _error_line(model: str, why: str, runs: int) -> Line:
 
 
 def _pair(pair: ModelPair, titles: Titles) -> Section:
-    """Return the results of the tests of two models, and the cases on which the two differ."""
     first, second = one_line(pair.first), one_line(pair.second)
     blocks: list[Block] = []
     for sentence in pair.found.sentences(first, second):
@@ -462,7 +460,6 @@ def _counts(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
 
 
 def _arguments(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
-    """Yield the rates of valid arguments: of all calls, and of each tool with invalid calls."""
     if not any(each.valid_arguments.tools for each in totals):
         return
     by_tool: list[dict[str, ToolArguments]] = []
@@ -490,7 +487,6 @@ def _checked(found: ValidArguments | ToolArguments | None) -> str:
 
 
 def _front(totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow]:
-    """Yield a row with the measures that put each model on the Pareto front, and the number of cases."""
     names: dict[str, list[str]] = {each.model: [] for each in totals}
     for measure in PARETO_MEASURES:
         found, _ = pareto_points(measure, totals)
@@ -519,7 +515,6 @@ def _on(rests_on: int, cases: int) -> str:
 
 
 def _pooled(measure: Measure, totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow]:
-    """Yield the numbers of a measure over the graded cases."""
     for pooled in measure.pooled:
         yield pooled.title, [_with_cases(measure.text(pooled.of(each)), each, cases) for each in totals]
 
@@ -570,7 +565,6 @@ def _try(totals: ModelTotals, k: int, shares: Mapping[int, float]) -> str:
 
 
 def _gates(totals: Sequence[ModelTotals], suite_names: Mapping[str, str]) -> Iterator[TotalsRow]:
-    """Yield a row for each gate. If several suites have gates, the row is named after the suite."""
     demands: dict[tuple[str | None, GateMeasureName], GateResult] = {}
     of_models: list[dict[tuple[str | None, GateMeasureName], GateResult]] = []
     for each in totals:
@@ -611,7 +605,6 @@ def _score_interval(totals: ModelTotals) -> str:
 
 
 def _tokens(count: int | None, totals: ModelTotals, cases: int) -> str:
-    """Return a number of tokens. Empty if no run was made, and `unknown` if no endpoint counted tokens."""
     if count is None:
         return _unknown_of(totals.runs)
     return f"{count_text(count)}{_on(totals.cases, cases)}"

@@ -151,7 +151,6 @@ class RunNames:
     with_model: bool = True
 
     def case(self, run: FailedRun) -> str:
-        """Return the name of a run's case."""
         result = run.result
         if not self.with_suite:
             return one_line(result.case_name)
@@ -328,7 +327,6 @@ class ConfusionTable:
         return range(first, min(max(stop, first + 1), len(self._heads)))
 
     def _side(self, width: int) -> int:
-        """Return the width of the first column."""
         return min(max(map(cell_len, (*self._names, "expected"))), max(width // 2 - _GAP, 8))
 
 

@@ -125,7 +125,6 @@ def _section(title: str, lines: Sequence[str], nothing: str = "Nothing.") -> Ite
 
 
 def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
-    """Return the lines of the messages that the model received. Each message follows its role."""
     entries: list[tuple[str, str]] = []
     for message in messages:
         content = message.content
@@ -147,7 +146,6 @@ def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
 
 
 def _involved(case: Case, result: RunResult, tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:
-    """Return the offered tools that were expected, disallowed or called, or all offered tools if there are none."""
     names = {call.tool for _, call in case.written_calls() if call.tool} | set(result.called)
     found = []
     for tool in tools:

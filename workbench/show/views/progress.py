@@ -194,7 +194,6 @@ class _Part(NamedTuple):
 
 
 def _parts(progress: Progress, now_s: float, only_ascii: bool) -> Iterator[_Part]:
-    """Yield the parts in their order; some may have no text."""
     done, planned = progress.done, progress.planned
     yield _Part(_BAR, (Span(_bar(done, planned, BAR_WIDTH, only_ascii)),))
     yield _Part(0, (Span(_done(done, planned), "strong"),))
@@ -264,7 +263,6 @@ def _bar(done: int, planned: int, length: int, only_ascii: bool) -> str:
 
 
 def _ends(progress: Progress, only_ascii: bool) -> Line:
-    """Return the number of finished runs by status."""
     spans: list[Span] = []
     for status in Status:
         if not progress.statuses[status]:
@@ -280,7 +278,6 @@ def _ends(progress: Progress, only_ascii: bool) -> Line:
 
 
 def _awaited(progress: Progress, now_s: float) -> Line:
-    """Return a text on the wait of the oldest request and on its progress."""
     # Requests are in the order of sending.
     oldest = next(iter(progress.awaited.values()), None)
     if oldest is None or now_s - oldest.sent_s < _WORTH_A_WORD_S:

@@ -308,7 +308,6 @@ class RunItems:
         return item
 
     def append(self, item: Item) -> int:
-        """Append an item and return its index."""
         self.items.append(item)
         self._changed.add(len(self.items) - 1)
         return len(self.items) - 1
@@ -443,8 +442,6 @@ class RunItems:
         return cut
 
     def _move_from(self, index: int, by: int) -> None:
-        """Adjust all indices at and after an index."""
-
         def moved(at: int) -> int:
             return at + by * (at >= index)
 

@@ -144,7 +144,6 @@ class _Layout(NamedTuple):
         return signed(*note, self.width, indent)
 
     def below(self, text: str, role: Role, indent: int = CALL_INDENT) -> list[Line]:
-        """Return a wrapped text below the head of an item."""
         rows: list[Line] = []
         for row in wrap(one_line(text), self.width - indent):
             rows.append((Span(" " * indent), Span(row, role)))
@@ -198,7 +197,6 @@ class _Layout(NamedTuple):
         return self.note(Note(GLYPHS.warned, item.text, "warned"))
 
     def own_call(self, item: OwnCallItem) -> Sequence[Line]:
-        """Return the lines of a call that the suite made, and of its result."""
         call = item.call
         head = [*_head(None, call.stage, "muted")]
         if item.holds is not None:
@@ -213,7 +211,6 @@ class _Layout(NamedTuple):
         return JoinedLines([lines, self.rows(GrowingText(call.content), _RESULT_ROWS, role, ARGUMENT_INDENT)])
 
     def asked(self, item: AskedItem) -> Sequence[Line]:
-        """Return the lines of a request of a server, and of its reply."""
         asked, lines = item.asked, [*self.note(Note(GLYPHS.asks, asked_head(item.asked), "text"))]
         if self.expanded and asked.request:
             lines += self.below(compact_json(dict(asked.request)), "muted", ARGUMENT_INDENT)
@@ -232,7 +229,6 @@ class _Layout(NamedTuple):
         return lines
 
     def step(self, item: StepItem) -> list[Line]:
-        """Return the heading of a step. A graded step also has its sign, score and reason."""
         head: list[Span] = [Span(f" {item.name}", "heading")]
         below: list[Line] = []
         if item.of:
@@ -329,7 +325,6 @@ class _Layout(NamedTuple):
     # Calls
 
     def call(self, item: CallItem) -> Sequence[Line]:
-        """Return the lines of a call: its tool, the arguments with verdicts, and issues of the whole call."""
         head = [_CALL, Span(f"{GLYPHS.call} ", "accent"), Span(one_line(item.tool), "tool")]
         if item.server is not None:
             head.append(Span(f"  on {one_line(item.server)}", "muted"))
@@ -357,7 +352,6 @@ class _Layout(NamedTuple):
         return JoinedLines(parts)
 
     def _written_so_far(self, item: CallItem) -> list[Line]:
-        """Return the end of the arguments that a model is writing."""
         room = self.width - ARGUMENT_INDENT
         # Only a slice is made visible, because the text may be long. Four times the width fills at least one row.
         tail = one_line("".join(item.fragments)[-4 * self.width :])
@@ -368,7 +362,6 @@ class _Layout(NamedTuple):
         return [(_ARGUMENT, Span(cut(tail, room), "muted"))]
 
     def result(self, item: ResultItem) -> Sequence[Line]:
-        """Return the lines of a result, or of the progress of its call."""
         if item.result is None:
             text: Sequence[Line] = self._unanswered(item)
         else:
@@ -526,7 +519,6 @@ def _head(number: int | None, label: str, role: Role = "strong") -> Line:
 
 
 def _awaited(item: RoundItem) -> str:
-    """Return a text on the progress of an answer."""
     if item.retry is None:
         known = (f"{item.awaited.doing} {GLYPHS.running}", *item.awaited.facts(item.now_s))
         return f" {GLYPHS.dot} ".join(known)
@@ -733,7 +725,6 @@ def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int,
 
 
 def _edit_mark(name: str, arguments: Mapping[str, JsonValue], sent: Mapping[str, JsonValue]) -> _Mark:
-    """Return the note after an argument that the user changed."""
     if name not in sent and name in arguments:
         return f"{GLYPHS.by_hand} not sent", "accent"
     if name not in sent or (name in arguments and _alike(arguments[name], sent[name])):

@@ -58,7 +58,6 @@ def row_sides(row: AlignedRow, width: int, *, whole: bool) -> list[Sides]:
 
 
 def _head_of(part: Part | None, width: int) -> list[Line]:
-    """Return the number and the usage of a round."""
     if part is None or part.of is None:
         return []
     line: Line = (Span(f"round {part.of.number}", "heading"), Span(f"  {_round_facts(part.of)}", "muted"))
@@ -87,7 +86,6 @@ def fold_line(summary: str, width: int, *, is_open: bool) -> Line:
 
 
 def _round_facts(of: Round) -> str:
-    """Return a round's step in the chain, its latency and its tokens."""
     parts: list[str] = []
     if of.step is not None:
         parts.append(f"step {of.step.step}")
@@ -241,7 +239,6 @@ def _in_short(call: CallRecord, width: int) -> Line:
 def _argument(
     label: str, left: Mapping[str, JsonValue], right: Mapping[str, JsonValue], name: str, width: int, *, whole: bool
 ) -> Sides:
-    """Return the label and then the lines of one argument on both sides."""
     how = _how(name in left, name in right, json_equal(left.get(name), right.get(name)))
     longest = _MAX_LOOKED_AT
     if whole:
@@ -301,7 +298,6 @@ def _sent(call: CallRecord | None) -> str | None:
 
 
 def _notes(left: str | None, right: str | None, width: int) -> list[Sides]:
-    """Return the notes of the sides that have one."""
     if left is None and right is None:
         return []
     how = _how(left is not None, right is not None, left == right)

@@ -256,7 +256,6 @@ class RunView:
         run.append(AskedItem(asked))
 
     def _take_user(self, spoken: UserRequestStarted | UserRefused | UserSaid | UserEnded) -> None:
-        """Show an action of a conversation's user."""
         run = self._run
         run.finish_text()
         match spoken:
@@ -417,7 +416,6 @@ class RunView:
             asked.awaited.add(piece, at_ms / 1000)
 
     def _answers(self) -> None:
-        """Mark that the answer has begun."""
         asked = self._run.asked
         if asked is not None and not asked.begun:
             self._run.request()

@@ -214,7 +214,6 @@ def models_table(models: Mapping[str, Totals]) -> Table[OfModel]:
 
 
 def user_cost_text(usd: float | None) -> str:
-    """Return the cost of models that played users."""
     return "unknown" if usd is None else cost_text(usd)
 
 

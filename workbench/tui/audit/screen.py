@@ -63,7 +63,6 @@ def audit_rows(audited: Sequence[AuditedSuite], width: int) -> list[AuditRow]:
 
 
 def finding_count(audited: Sequence[AuditedSuite]) -> int:
-    """Return the number of findings in all audited suites."""
     return sum(len(each.audit.findings) for each in audited)
 
 
@@ -200,7 +199,6 @@ class AuditScreen(SearchedScreen[Target | None]):
 
     @property
     def is_done(self) -> bool:
-        """Whether all suites are audited."""
         return len(self._list.audited) == len(self._files)
 
     @property

@@ -164,17 +164,14 @@ class Breakpoints:
         return self.index_of(point) or 0
 
     def toggle(self, index: int) -> None:
-        """Enable or disable the breakpoint at an index."""
         points = list(self.points)
         points[index] = replace(points[index], enabled=not points[index].enabled)
         self._replace_all(points)
 
     def remove(self, index: int) -> None:
-        """Remove the breakpoint at an index."""
         self._replace_all((*self.points[:index], *self.points[index + 1 :]))
 
     def enable_all(self, enabled: bool) -> None:
-        """Enable or disable all breakpoints."""
         self._replace_all([replace(point, enabled=enabled) for point in self.points])
 
     def _replace_all(self, points: Sequence[Breakpoint]) -> None:

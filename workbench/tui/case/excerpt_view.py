@@ -230,7 +230,6 @@ class CaseView(LineView):
         self.repaint()
 
     def highlight(self, found: Found) -> None:
-        """Highlight the matches of a search."""
         if found != self._found:
             self._found, self._laid_out_at = found, -1
             self.repaint()

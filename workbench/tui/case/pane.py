@@ -77,7 +77,6 @@ class CasePane(Vertical):
 
     @property
     def form(self) -> FormView:
-        """The form of the selected row."""
         return self.query_one(FormView)
 
     @property
@@ -91,7 +90,6 @@ class CasePane(Vertical):
 
     @property
     def toml(self) -> TomlPane:
-        """The TOML of the selected row."""
         return self.query_one(TomlPane)
 
     def show(self) -> int | None:
@@ -300,7 +298,6 @@ class CasePane(Vertical):
             self.toml.go_to_problem()
 
     def show_as(self, view: View) -> None:
-        """Show the form or the TOML."""
         # Typed text is applied already, so ending to type loses nothing.
         self.toml.end()
         self.view = view

@@ -196,7 +196,6 @@ class CompareState:
 
     @property
     def case(self) -> ComparedCase | None:
-        """The selected case."""
         if self.rows:
             return self.rows[self.cursor].case
         return None
@@ -253,7 +252,6 @@ class CompareState:
 
     @property
     def has_base(self) -> bool:
-        """Whether a base was selected."""
         return self._base in self.models
 
     def make_base(self) -> None:

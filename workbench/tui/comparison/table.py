@@ -276,7 +276,6 @@ def _broken_off_line(cell: Cell) -> Line:
 
 
 def empty_message(state: CompareState) -> Text:
-    """Return the message for an empty table."""
     all_cases: Text = (("", "text"), (". shows all cases.", "muted"))
     end_filter: Text = (("", "text"), ("Esc ends the filter.", "muted"))
     nothing = state.why_no_cells
@@ -539,7 +538,6 @@ class CompareTable(LineView):
 
     @property
     def head(self) -> Line:
-        """The heads of the columns."""
         return header_line(self.state, self.columns, self.heads)
 
     def move_cursor(self, index: int) -> None:
@@ -553,7 +551,6 @@ class CompareTable(LineView):
         self.repaint()
 
     def move_column(self, column: int) -> None:
-        """Move the cursor to a column."""
         self.state.move_to(self.cursor, column)
         self.repaint()
         self.moved()

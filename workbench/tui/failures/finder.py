@@ -38,7 +38,6 @@ class FailureFinder:
         """The folded causes, by the name of the suite or folder."""
 
     def open(self) -> None:
-        """Find the causes in the background, and show them."""
         self._stage.work(self._find_and_show(), "failures", exclusive=True)
 
     async def _find_and_show(self) -> None:

@@ -81,7 +81,6 @@ class FailureList(FoldingState[FailureRow]):
                 yield result, case
 
     def take(self, failures: Failures) -> None:
-        """Show the causes of the failures."""
         self.failures = failures
         self._unread = []
         self._rebuild()
@@ -107,7 +106,6 @@ class FailureList(FoldingState[FailureRow]):
         return frozenset(group.cause for group in self.failures.groups if group.cause in self._folded)
 
     def as_text(self) -> str:
-        """Return all failures as text, for copying."""
         return failures_text(self.failures, self.names.suites)
 
     def _key(self, row: FailureRow) -> RowKey:
@@ -146,7 +144,6 @@ _NOTHING_FITS: Message = (("No failed run fits the filter.", "strong"), ("", "te
 
 
 def row_line(state: FailureList, row: FailureRow, width: int) -> Line:
-    """Return one row of the list."""
     if row.group is None:
         return cut_line((Span("Expected and called", "strong"), Span("  all graded runs", "muted")), width)
     if row.run is None:

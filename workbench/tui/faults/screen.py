@@ -106,7 +106,6 @@ class FaultTable(ListState[FaultRow]):
 
     @property
     def model(self) -> str:
-        """The model of the selected column."""
         return self.matrix.models[self.column]
 
     @property

@@ -469,7 +469,6 @@ def shown_steps(state: GradesState) -> Sequence[StepGrade]:
 
 
 def step_lines(state: GradesState, width: int) -> list[Line]:
-    """Return the lines of the steps: score, reason and issues."""
     steps = shown_steps(state)
     if not steps:
         return []

@@ -70,7 +70,6 @@ class GradesState:
 
     @property
     def selected(self) -> Grade:
-        """The grade under the cursor."""
         return self.grades[self.cursor]
 
     @property
@@ -80,7 +79,6 @@ class GradesState:
 
     @property
     def explanation(self) -> Explanation:
-        """The explanation of the selected grade."""
         grade = self.selected
         if grade.grader not in self._explained:
             self._explained[grade.grader] = explain(grade, self.result.grading)
@@ -108,7 +106,6 @@ class GradesState:
         return "after the steps"
 
     def decides(self, grade: Grade) -> bool:
-        """Return whether the grade decides the run's status."""
         return grade.grader == self.result.grades[0].grader
 
     @property
@@ -128,7 +125,6 @@ class GradesState:
         self.more = other.more
 
     def move_to(self, index: int) -> None:
-        """Select a grader."""
         self.cursor = min(max(index, 0), len(self.grades) - 1)
 
     def step(self, by: int) -> None:

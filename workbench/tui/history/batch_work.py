@@ -145,7 +145,6 @@ class BatchWork:
                 screen.read_soon()
 
     def ask_name(self, screen: HistoryScreen, batch: BatchRow) -> None:
-        """Ask for the name of a batch, and rename it."""
         from workbench.tui.history.questions import BatchNameScreen
 
         def take(name: str | None) -> None:

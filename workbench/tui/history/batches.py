@@ -106,16 +106,13 @@ class HistoryList(MarkedState[BatchRow]):
 
     @property
     def table(self) -> Table[BatchFacts]:
-        """The rows as a table, for copying."""
         return batch_table(list(map(self.facts, self.rows)), marks=True)
 
     def facts(self, batch: BatchRow) -> BatchFacts:
-        """Return the displayed facts of a batch."""
         marked, regraded = batch.number in self.marked, self.regraded.get(batch.number, 0)
         return BatchFacts(batch, self.parts(batch), self.is_active(batch), regraded, self.grading(batch), marked)
 
     def is_active(self, batch: BatchRow) -> bool:
-        """Return whether runs of a batch are active."""
         return batch.number in self.active
 
     def at(self, number: int) -> BatchRow | None:
@@ -166,7 +163,6 @@ class HistoryList(MarkedState[BatchRow]):
         return self.older > 0 and bool(self.filter or self.cursor + OLDER_ROWS >= len(self.rows))
 
     def show_forks(self, shown: bool) -> None:
-        """Show or hide forks and reruns."""
         self.shows_forks = shown
         self._rebuild()
 
@@ -199,7 +195,6 @@ class HistoryList(MarkedState[BatchRow]):
         return refused
 
     def needs_gradings(self, batch: BatchRow) -> bool:
-        """Return whether a batch has unread regrades."""
         return batch.damage is None and batch.number in self.regraded and batch.number not in self._gradings
 
     def set_gradings(self, number: int, read: Sequence[tuple[Regrade, tuple[BatchPart, ...]]]) -> None:
@@ -263,7 +258,6 @@ class HistoryList(MarkedState[BatchRow]):
         return self.older > 0 and batch.damage is None and batch.number not in self._trends_of
 
     def set_trends(self, number: int, trends: Mapping[TrendKey, Sequence[tuple[int, float]]]) -> None:
-        """Set the queried trends of a batch."""
         self._trends_of[number] = trends
 
     def _key(self, row: BatchRow) -> int:

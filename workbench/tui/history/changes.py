@@ -111,7 +111,6 @@ class DiffList(FoldingState[DiffRow]):
         return _side(self.before, change.before, change.case_id), _side(self.after, change.after, change.case_id)
 
     def as_text(self) -> str:
-        """Return all changes as a Markdown document."""
         title = title_of(self.before, self.after)
         return document(diff_view(self.diff, self.suites, title=title, tests=self.tests, notes=self.notes))
 
@@ -179,7 +178,6 @@ MIN_NAME_CELLS = 12
 
 
 def row_line(state: DiffList, row: DiffRow, width: int) -> Line:
-    """Return one row of the list."""
     if row.change is None:
         fold = GLYPHS.folded if state.is_folded(row.kind) else GLYPHS.open
         total = len(state.diff.of(row.kind))

@@ -132,7 +132,6 @@ class Timeline(MarkedState[RunRow]):
 
 
 def row_line(state: Timeline, run: RunRow, width: int) -> Line:
-    """Return one row of the list."""
     role: Role = "muted" if run.is_fork else "text"
     mark = GLYPHS.marked if run.id in state.marked else " "
     at = f"{_when(run):<{DATE_CELLS}} "
@@ -241,7 +240,6 @@ def _detail(state: Timeline, run: RunRow, width: int) -> Iterator[Line]:
 
 
 def timeline_text(state: Timeline) -> str:
-    """Return the displayed runs as a Markdown table."""
     # Measures import the graders. The screen itself does not need them.
     from workbench.analysis.measures import LATENCY, SCORE
 

@@ -392,7 +392,6 @@ class HeldEditor(Vertical):
 
     @property
     def editor(self) -> TextEditor:
-        """The text editor inside."""
         return self.query_one(TextEditor)
 
     @property
@@ -404,14 +403,12 @@ class HeldEditor(Vertical):
 
     @property
     def text(self) -> str:
-        """The text in the editor."""
         if self.is_mounted:
             return self.editor.typed.text
         return self._begun
 
     @property
     def is_changed(self) -> bool:
-        """Whether the text differs from the original."""
         return (self.text, self.is_error) != (self.held.original, self.held.is_error)
 
     def follow(self) -> None:

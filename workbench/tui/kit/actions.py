@@ -356,7 +356,6 @@ class Keymap:
         return self.changed.get(action.id, action.keys)
 
     def names(self, action: Action) -> str:
-        """Return the displayed names of an action's keys."""
         return " ".join(key_name(key) for key in self.keys(action))
 
     def in_words(self, text: str) -> str:

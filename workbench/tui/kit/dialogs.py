@@ -238,7 +238,6 @@ class Dialog(DismissOnce[_Answer], ModalScreen[_Answer]):
         self.set_keys(self._keys)
 
     def set_title(self, title: str) -> None:
-        """Replace the title of the dialog."""
         self.query_one("#title", Bar).set_line(lambda _: (Span(f" {title}", "heading"),))
 
     def set_keys(self, keys: Line) -> None:

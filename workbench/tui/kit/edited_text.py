@@ -101,12 +101,10 @@ class EditedText:
             self._place_cursor(self._target(motion), select)
 
     def select_all(self) -> None:
-        """Select the whole text."""
         self.put((0, 0))
         self.move("text_end", select=True)
 
     def select_word(self) -> None:
-        """Select the word under the cursor."""
         line, column = self.cursor
         for word in _WORD.finditer(self.lines[line]):
             if word.start() <= column < word.end():

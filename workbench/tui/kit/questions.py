@@ -111,7 +111,6 @@ class QuestionScreen(Dialog[_Answer]):
             self.set_keys(self._reading_keys(self._leaving))
 
     def show_choice_keys(self) -> None:
-        """Show the keys for the selected answer."""
         self._is_on_last = self.query_one("#choices", ChoiceList).cursor == len(self._answers) - 1
         self._say()
 

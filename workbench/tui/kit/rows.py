@@ -88,7 +88,6 @@ class FoldingState(ListState[Row]):
         raise NotImplementedError
 
     def is_folded(self, group: Hashable) -> bool:
-        """Return whether a group is folded."""
         return group in self._folded and not self.filter
 
     def fold(self, folded: bool) -> bool:
@@ -140,7 +139,6 @@ class MarkedState(ListState[Row]):
         self.marked = tuple(marked[-_MAX_MARKS:])
 
     def unmark(self) -> None:
-        """Remove all marks."""
         self.marked = ()
 
     @property

@@ -27,12 +27,10 @@ class DrawingContext(Protocol):
 
 
 def keymap_of(node: DOMNode) -> Keymap:
-    """Return the keymap of a node's app."""
     return cast("DrawingContext", node.app).keymap
 
 
 def palette_of(widget: Widget) -> Palette:
-    """Return the palette of a widget's app."""
     return cast("DrawingContext", widget.app).palette
 
 

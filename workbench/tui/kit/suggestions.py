@@ -52,7 +52,6 @@ class CompletionList(LineView, can_focus=False):
 
     @property
     def is_open(self) -> bool:
-        """Whether the list is visible."""
         return self.has_class("open")
 
     @property
@@ -73,7 +72,6 @@ class CompletionList(LineView, can_focus=False):
         self.refresh(layout=True)
 
     def close(self) -> None:
-        """Hide the list."""
         self.found = ()
         self.set_class(False, "open")
 
@@ -147,7 +145,6 @@ class ProblemList(LineView, can_focus=False):
         self._laid_out_at = -1
 
     def show(self, problems: Sequence[Problem]) -> None:
-        """Replace the listed problems."""
         if tuple(problems) == self.problems:
             return
         # A new layout redraws the whole pane, so it is requested only for a new number of lines.

@@ -112,7 +112,6 @@ class TextEditor(LineView, inherit_bindings=False):
             self.repaint()
 
     def highlight(self, found: Found) -> None:
-        """Highlight the matches of a search."""
         if found != self._found:
             self._found = found
             self.repaint()

@@ -161,14 +161,12 @@ class ModelsState:
             yield "text", f"Beside each suite as written, {_named(sorted(self._checked_variants))} will run."
 
     def check(self, row: Row) -> None:
-        """Check or uncheck the model or variant of a row."""
         if row.variant:
             self._checked_variants ^= {row.variant}
         if row.name is not None:
             self._checked ^= {row.name}
 
     def mark_asked(self, endpoint: KnownEndpoint) -> None:
-        """Record that an endpoint is asked for its models."""
         self._asked.add(endpoint.preset.name)
         self._build()
 
@@ -468,7 +466,6 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         self._refuse(why)
 
     def action_probe(self) -> None:
-        """Test how the model of the row handles tools."""
         name = self._list.row.name
         if name is None:
             self._refuse("put the cursor on a model that has a name here")

@@ -224,7 +224,6 @@ class ChoiceField(Bar, can_focus=True):
 
     @property
     def value(self) -> str:
-        """The chosen value."""
         return self.values[self.at]
 
     def choose(self, at: int) -> None:

@@ -65,7 +65,6 @@ class Prober:
             return CheckResult(False, f"{listed.spec.base_url} did not answer within {seconds_text(CHECK_TIMEOUT_S)}")
 
     async def send(self, listed: ListedModel, endpoints: Endpoints) -> AsyncGenerator[ProbeResult]:
-        """Yield the result of each probe."""
         # The module imports the engine. The import takes long, so a thread does it first.
         await in_background(lambda: importlib.import_module("workbench.evaluation.tool_probes"))
         from workbench.evaluation.tool_probes import ToolProbes

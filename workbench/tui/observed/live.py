@@ -61,7 +61,6 @@ class SeenConversation:
 
     @property
     def calls(self) -> int:
-        """The number of calls by the model."""
         return sum(len(message.tool_calls) for message in self.conversation.messages)
 
     def events(self) -> Sequence[Event]:

@@ -201,7 +201,6 @@ class LiveScreen(ListScreen[None, Conversations]):
         self._live.stop()
 
     def show_observations(self) -> None:
-        """Show new observations of the recording."""
         if not self.is_mounted:
             return
         # Observations are conversations, or sentences about errors outside of conversations.

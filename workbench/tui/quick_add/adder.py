@@ -113,7 +113,6 @@ class QuickAdder:
         self.focus()
 
     def focus(self) -> None:
-        """Focus the line."""
         self._shows = True
         self._main.set_focus(self._line.field)
         self._main.show_run()
@@ -304,7 +303,6 @@ class QuickAdder:
         self.show()
 
     def stop(self) -> None:
-        """Stop the running request."""
         running = self.state.running
         if running is not None:
             self.state.has_keyboard = False
@@ -312,14 +310,12 @@ class QuickAdder:
             self.show()
 
     def choose_models(self) -> None:
-        """Open the list of models."""
         from workbench.tui.models.chooser import ModelChooser
 
         self.state.has_keyboard = False
         ModelChooser(self._app).choose(self._selection.notify_all)
 
     def show_log(self) -> None:
-        """Show the log of the suite's servers."""
         from workbench.tui.tools.server_logs import open_log
 
         self.state.has_keyboard = False

@@ -239,7 +239,6 @@ class RunBook:
         self._stepped_back[run_id] = run, run.holds_before[:-1]
 
     def finished(self, case: CaseKey) -> list[RunRecord]:
-        """Return the finished runs of a case."""
         # Most runs are both latest and counting runs, so `distinct` removes the repetitions.
         runs = (*self._latest.get(case, {}).values(), *chain.from_iterable(self.by_model.of(case).values()))
         return [run for run in distinct(runs) if run.figures is not None]
@@ -288,7 +287,6 @@ class RunBook:
         self._limits_reached.pop(batch, None)
 
     def has_ended(self, batch: str) -> bool:
-        """Return whether every run of a batch has ended."""
         return self._batches[batch].ended_s is not None
 
     def waiting_in(self, batch: str) -> int:
@@ -504,7 +502,6 @@ class RunBook:
         return list(self._going.get(case, ()))
 
     def any_active(self, cases: Iterable[CaseKey]) -> bool:
-        """Return whether any of the cases has an active run."""
         return any(self._going.get(case) for case in cases)
 
     def _follow_clock(self) -> None:

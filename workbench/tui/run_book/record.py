@@ -101,7 +101,6 @@ class Spend:
 
 
 def spend_of(result: RunResult) -> Spend:
-    """Return the usage of a run."""
     usage = result.trajectory.usage
     tokens = 0
     if usage is not None:
@@ -254,7 +253,6 @@ class RunRecord:
 
     @property
     def case_key(self) -> CaseKey:
-        """The key of the run's case."""
         return self.path, self.case_id
 
     @property
@@ -398,7 +396,6 @@ class RunRecord:
 
     @property
     def held(self) -> bool:
-        """Whether the run is held for the user."""
         return self.paused is not None and self.paused.at != "permission"
 
     @property

@@ -48,7 +48,6 @@ class RunsByModel:
             self._put(case, model, sorted(runs, key=lambda run: run.repeat))
 
     def recall(self, run: RunRecord) -> None:
-        """Add a recorded run."""
         case = run.case_key
         known = self._runs.get(case, {}).get(run.model, [])
         if not run.is_fork and all(other.recorded for other in known):
@@ -177,7 +176,6 @@ class CaseTally(NamedTuple):
 
     @classmethod
     def of(cls, cases: Iterable[CaseSummary]) -> CaseTally:
-        """Return the numbers of cases."""
         good, graded, errors = 0, 0, 0
         for case in cases:
             good += case.graded is not None and case.graded.good
@@ -186,7 +184,6 @@ class CaseTally(NamedTuple):
         return cls(good, graded, errors)
 
     def plus(self, other: CaseTally) -> CaseTally:
-        """Return the sums of both numbers."""
         return CaseTally(self.good + other.good, self.graded + other.graded, self.errors + other.errors)
 
 

@@ -81,7 +81,6 @@ class PairList(LineView):
 
     @property
     def stacked(self) -> bool:
-        """Whether the runs are currently stacked."""
         if self.above is None:
             return self.size.width < TWO_COLUMNS_CELLS
         return self.above

@@ -242,7 +242,6 @@ def _title(needs: SuiteNeeds) -> str:
 
 
 def trust_lines(path: Path, allowed: Sequence[str], width: int) -> list[Line]:
-    """Return everything that trust allows, as lines."""
     room = max(width - 4, 10)
     lines: list[Line] = [EMPTY]
     lines += with_margin(str(path.absolute()), width, "strong")

@@ -118,7 +118,6 @@ class ForkDraft:
 
     @property
     def key(self) -> ForkKey:
-        """The identity of the fork."""
         return self.run.path, self.run.run_id, self.run.recorded, self.at
 
     def resume(self, before: ForkDraft) -> None:

@@ -180,13 +180,11 @@ class Runner:
             self._runtime.set_breakpoints(self._breakpoints)
 
     def stop(self, run_ids: Sequence[str]) -> None:
-        """Stop some runs."""
         if self._runtime is not None:
             for run_id in run_ids:
                 self._runtime.stop(run_id)
 
     def stop_all(self) -> None:
-        """Stop every run."""
         if self._runtime is not None:
             self._runtime.stop_all()
 

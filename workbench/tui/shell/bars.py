@@ -80,7 +80,6 @@ class MainBars:
         self._keys.offer(())
 
     def show_titles(self) -> None:
-        """Update the titles of the panes."""
         screen, runs, shown = self._screen, self._runs(), self._screen.visible_panes
         about = {"suites": "", "case": screen.selection.title, "run": ""}
         if screen.selection.tree.filter:

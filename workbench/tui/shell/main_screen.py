@@ -252,7 +252,6 @@ class MainScreen(PanesScreen):
         self._bars.show_status()
 
     def show_titles(self) -> None:
-        """Update the titles of the panes."""
         self._bars.show_titles()
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:

@@ -218,7 +218,6 @@ class Services:
         self._update_side_screens(cases, False)
 
     def update_grades_everywhere(self, cases: set[CaseKey]) -> None:
-        """Show new grades of these cases on every screen."""
         self._main.update_runs(cases, False)
         self._update_side_screens(cases, False)
 

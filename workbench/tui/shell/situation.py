@@ -35,7 +35,6 @@ _OF_SHOWN_RUN = frozenset({each.id for group in (ShownRunActions, StepActions) f
 
 
 def situation_of(screen: PanesScreen) -> MainSituation:
-    """Return the current situation of the main screen."""
     selection, book, tree = screen.selection, screen.book, screen.selection.tree
     movable = tuple(step for step in (-1, 1) if tree.neighbour(step) is not None)
     # Each key needs the situation, so this code must not read files or walk through trajectories.

@@ -395,7 +395,6 @@ class Workbench(StagedApp):
             open_palette(self, self.main, self.memory)
 
     def show_help(self) -> None:
-        """Show the keys of the main screen."""
         now = situation_of(self.main)
         self.show_keys(help_sections(now), now, *places_of(now))
 

@@ -63,7 +63,6 @@ class DraftKeeper:
         return "and it cannot be kept as a draft either"
 
     def forget(self, suite: OpenSuite) -> None:
-        """Remove the draft of a suite."""
         self._drafts.forget(suite.path)
 
     def close(self) -> None:

@@ -27,7 +27,6 @@ class StagedApp(KeyQueueApp):
 
     @property
     def is_exiting(self) -> bool:
-        """Whether the app has been asked to end."""
         return self._exit
 
     @property

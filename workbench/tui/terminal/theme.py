@@ -86,7 +86,6 @@ class Palette:
                 self._styles[role, ground] = self._build_style(role, ground)
 
     def style(self, role: Role, ground: Ground = "background") -> Style:
-        """Return the style of a role on a background."""
         return self._styles[role, ground]
 
     def _build_style(self, role: Role, ground: Ground) -> Style:

@@ -73,7 +73,6 @@ class Appearance:
         return tuple(self._themes.by_name.values())
 
     def palette(self, name: str) -> Palette:
-        """Return the styles of the theme with a name."""
         return Palette(self._fitted(self._themes.by_name[name]), no_colour=self._no_colour)
 
     def register(self, app: Workbench) -> None:

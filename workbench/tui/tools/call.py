@@ -357,7 +357,6 @@ class CallView(LineView):
 
     @property
     def parameter(self) -> str | None:
-        """The parameter under the cursor."""
         if self.cursor >= self.line_count():
             return None
         return self._picture.fields[self.cursor]
@@ -390,11 +389,9 @@ class CallView(LineView):
 
     @property
     def is_typing(self) -> bool:
-        """Whether the field is open."""
         return self._typed is not None
 
     def open_field(self) -> None:
-        """Open the field over the value of the selected parameter."""
         if (name := self.parameter) is None:
             return
         self._typed, self._before = name, self._form.text(name)

@@ -44,7 +44,6 @@ class LogView(LineView):
 
     @property
     def rows(self) -> list[Line]:
-        """All rows of the log at the current width."""
         if self._laid_out != self.text_width:
             self._laid_out = self.text_width
             room = max(self.text_width - 2, 10)

@@ -176,7 +176,6 @@ class ToolList(ListState[ToolRow]):
         return tuple(tools)
 
     def set_findings(self, path: Path, findings: Sequence[LintFinding]) -> None:
-        """Set the lint findings of a suite."""
         self._findings[path] = tuple(findings)
         self._about = {}
         for of, found in self._findings.items():
@@ -295,7 +294,6 @@ _FACTS = (
 
 
 def row_line(state: ToolList, row: ToolRow, width: int, now: datetime) -> Line:
-    """Return one row of the list."""
     source = row.source
     if row.kind == "suite":
         return cut_line((Span(one_line(source.suite_name or source.file.path.name), "heading"),), width)
@@ -350,7 +348,6 @@ def _size(source: ServerTools) -> Line:
 
 
 def list_message(state: ToolList) -> Message:
-    """Return the message of an empty list."""
     if state.filter:
         return (("No tool fits the filter.", "strong"), ("", "text"), ("Esc shows all tools again.", "muted"))
     return (

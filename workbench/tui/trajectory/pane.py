@@ -226,7 +226,6 @@ class RunChoice(Bar):
         self._chosen = 0
 
     def show(self, runs: Sequence[RunRecord], chosen: int) -> None:
-        """Show tabs for these runs."""
         self.display = len(runs) > 1
         if not self.display:
             return

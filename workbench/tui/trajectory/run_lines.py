@@ -158,7 +158,6 @@ class RunLines(LaidOut):
         return None
 
     def toggle(self, item: int) -> None:
-        """Expand or fold an item."""
         self._expanded ^= {id(self._items[item])}
         self._measure(item)
 
@@ -173,7 +172,6 @@ class RunLines(LaidOut):
 
     @property
     def matches(self) -> int:
-        """The number of matches."""
         return sum(self._times)
 
     @property

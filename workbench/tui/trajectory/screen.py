@@ -94,7 +94,6 @@ class TrajectoryScreen(SideScreen[None]):
 
     @property
     def run(self) -> ReadRun:
-        """The widget with the run and its search."""
         return self.query_one(ReadRun)
 
     def update_times(self) -> None:

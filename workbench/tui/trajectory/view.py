@@ -387,7 +387,6 @@ class SearchedRun(SearchedPane):
 
     @property
     def run_list(self) -> RunList:
-        """The widget with the lines of the run."""
         return self.query_one(RunList)
 
     def mark_found(self) -> None:
@@ -403,5 +402,4 @@ class SearchedRun(SearchedPane):
 
     @on(RunList.Changed)
     def show_found(self) -> None:
-        """Show the number of matches in the search bar."""
         self.show_match_count(self.run_list.found)

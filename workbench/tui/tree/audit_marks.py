@@ -55,7 +55,6 @@ class AuditMarks:
         return list(found.values())
 
     def take(self, asked: AuditedCases, findings: Iterable[AuditFinding]) -> None:
-        """Store findings."""
         self._audited[asked.key] = _Audited(_identity(asked), tuple(findings))
 
     def forget(self) -> None:

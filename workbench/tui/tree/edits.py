@@ -52,7 +52,6 @@ class SuiteChanger:
     # Cases
 
     def duplicate(self) -> None:
-        """Duplicate the case or suite."""
         row = self._selection.row
         if row is None or row.open is None:
             return
@@ -64,7 +63,6 @@ class SuiteChanger:
             self._take(suite, lambda: with_copy(suite, index))
 
     def rename(self) -> None:
-        """Rename the case or suite."""
         row = self._selection.row
         if row is None or row.open is None or not self._can_be_restructured(row.open):
             return
@@ -93,7 +91,6 @@ class SuiteChanger:
             self._take(suite, lambda: with_moved(suite, index, to))
 
     def move_over(self) -> None:
-        """Put the case into another suite."""
         row = self._selection.row
         if row is None or row.open is None or row.case is None:
             return
@@ -147,7 +144,6 @@ class SuiteChanger:
         return [name for name in used if name not in known]
 
     def delete(self) -> None:
-        """Delete the case or suite."""
         row = self._selection.row
         if row is None or row.open is None:
             return

@@ -87,12 +87,10 @@ class Row(NamedTuple):
 
     @property
     def is_broken(self) -> bool:
-        """Whether the row's case has errors."""
         return self.open is not None and self.case is not None and self.case.index in self.open.broken_cases
 
     @property
     def is_changed(self) -> bool:
-        """Whether the row's case has unsaved changes."""
         return self.open is not None and self.case is not None and self.open.is_changed(self.case.index)
 
 

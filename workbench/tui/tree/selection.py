@@ -102,7 +102,6 @@ class Selection:
 
     @property
     def suite(self) -> OpenSuite | None:
-        """The suite of the selected row."""
         row = self.row
         if row is None:
             return None
@@ -179,7 +178,6 @@ class Selection:
 
     @property
     def runs(self) -> list[RunRecord]:
-        """The latest runs of the selected case."""
         case = self.case
         if case is None:
             return []
@@ -187,7 +185,6 @@ class Selection:
 
     @property
     def run(self) -> RunRecord | None:
-        """The selected run of the case."""
         runs = self.runs
         # The last batch of the case may have had more runs than the new batch.
         self.chosen_run = min(self.chosen_run, max(len(runs) - 1, 0))

@@ -151,7 +151,6 @@ class TreeState:
         return row.key in self._folded and not self.filter
 
     def fold(self, row: Row, folded: bool) -> None:
-        """Fold or unfold a row."""
         if not self.is_foldable(row):
             return
         if row.key.kind == "case":

@@ -48,11 +48,9 @@ class StoredResults:
 
     @property
     def is_filled(self) -> bool:
-        """Whether there are any results."""
         return bool(self._results)
 
     def take(self, results: LastResults) -> None:
-        """Replace the results."""
         self._results = results
         self._any_to_run_again = any(result.status in RERUN_STATUSES for result in results.values())
         self._tallies = {}

@@ -40,7 +40,6 @@ class LastRuns:
     failed: list[RunRow | RunRecord] = field(default_factory=list)
 
     def add(self, runs: Iterable[RunRow | RunRecord]) -> None:
-        """Add the finished runs of one case."""
         for run in runs:
             # Only an ended run has figures.
             if run.figures is None:

@@ -542,7 +542,6 @@ class FormPage:
         return self._laid[row]
 
     def row_of(self, line: int) -> int:
-        """Return the row of a line."""
         return bisect_right(self._starts, line) - 1
 
     def lines_of(self, row: int) -> tuple[int, int]:
@@ -565,7 +564,6 @@ class FormPage:
 
     @property
     def current(self) -> FormRow | None:
-        """The selected row."""
         if self.row < len(self.rows):
             return self.rows[self.row]
         return None

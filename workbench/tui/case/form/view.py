@@ -280,7 +280,6 @@ class FormView(FormFields):
         return why_not
 
     def duplicate(self) -> str | None:
-        """Duplicate the selected element."""
         return self._restructure(duplicated)
 
     def move(self, step: int) -> str | None:

@@ -301,7 +301,6 @@ class TomlCompleting:
             self.close()
 
     def close(self) -> None:
-        """Close the completions."""
         self._offer = None
         if self._list.is_open:
             self._list.close()

@@ -60,7 +60,6 @@ class TomlPart:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """The problems of the part."""
         if self.index is None:
             return self.suite.file.problems
         return self.suite.problems_of(self.index)
@@ -283,7 +282,6 @@ class TomlPane(SearchedPane):
 
     @property
     def typing(self) -> bool:
-        """Whether the text is being edited."""
         return self._typing
 
     @property
