@@ -41,7 +41,7 @@ async def by_app(home: Path, repeats: int) -> Report:
         cases = [(suite, tuple(case.id for case in valid.cases)) for suite, valid in suites if valid is not None]
         await app.app.services.starter.run(cases, repeats)
         book = app.app.selection.book
-        await app.until(lambda: not book.under_way())
+        await app.until(lambda: not book.active_runs())
         records = [run for suite, ids in cases for case_id in ids for run in book.runs_of((suite.path, case_id))]
         runs = [
             FinishedRun(place, run.planned.case, run.result)

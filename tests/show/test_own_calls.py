@@ -15,7 +15,7 @@ from workbench.grading.status import Status
 from workbench.show.spans import plain
 from workbench.show.text import Paint
 from workbench.show.views.copied_text import copied_text
-from workbench.show.views.run_items import OwnCallItem
+from workbench.show.views.run_items import SuiteCallItem
 from workbench.show.views.run_lines import lines_of
 from workbench.show.views.run_view import RunView
 from workbench.show.views.trajectory import StepLines, trajectory_lines
@@ -52,7 +52,7 @@ def test_the_app_shows_each_with_its_result(width: int) -> None:
     view = RunView()
     for event in EVENTS:
         view.add(event)
-    items = [item for item in view.items if isinstance(item, OwnCallItem)]
+    items = [item for item in view.items if isinstance(item, SuiteCallItem)]
     assert [item.call for item in items] == [SETUP, FINAL]
     shown = "\n".join(plain(line) for item in items for line in lines_of(item, width))
     assert all(len(line) <= width for line in shown.split("\n"))
@@ -79,7 +79,7 @@ def test_a_state_is_marked_once_the_run_is_graded(status: str, why: str, holds: 
     issues = (Issue("final state", why, decides=True),) * bool(why)
     grade = Grade("critics", None, Status.PASSED, "", issues=issues, status=Status(status))
     view.grade(result(Status(status), trajectory=fold(EVENTS), grade=grade))
-    (item,) = (item for item in view.items if isinstance(item, OwnCallItem) and item.call is FINAL)
+    (item,) = (item for item in view.items if isinstance(item, SuiteCallItem) and item.call is FINAL)
     assert item.holds is holds
     assert head in plain(lines_of(item, 80)[0])
 

@@ -8,7 +8,7 @@ from workbench.engine.events import BatchEvent, RequestDelayed, RunDone, RunEven
 from workbench.engine.plan import PlannedRun
 from workbench.grading.run_summary import RunSummary
 from workbench.show.views.progress import Progress
-from workbench.show.views.values import Awaited
+from workbench.show.views.values import AnswerProgress
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     Event,
@@ -65,7 +65,7 @@ class BatchProgress(Progress):
             case RequestStarted():
                 # Requests are in the order of waiting, so a repeated request goes to the end.
                 self.awaited.pop(happened.run_id, None)
-                self.awaited[happened.run_id] = Awaited(now_s)
+                self.awaited[happened.run_id] = AnswerProgress(now_s)
             case PromptProgress() as reading if awaited is not None:
                 awaited.reading = reading
             case TextDelta(text=piece) | ReasoningDelta(text=piece) | CallArgumentsDelta(fragment=piece):

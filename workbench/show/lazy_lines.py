@@ -308,7 +308,7 @@ KEPT_LAYOUTS = 512
 """Number of items whose lines are cached."""
 
 
-class LaidOut:
+class LazyLayout:
     """The lines of items at a width. Items are laid out when they come near the screen."""
 
     def __init__(self, width: int) -> None:
@@ -365,18 +365,18 @@ class LaidOut:
             return index
         at = index - self._heights.start_of(item)
         # Items above the line turn out higher or lower than estimated, which moves the line.
-        self._know(item)
+        self._set_height(item)
         room = rows - at
         for other in range(item - 1, -1, -1):
             if room <= 0:
                 break
-            self._know(other)
+            self._set_height(other)
             room -= self._heights[other]
         room = rows - (self._heights[item] - at)
         for other in range(item + 1, len(self._heights)):
             if room <= 0:
                 break
-            self._know(other)
+            self._set_height(other)
             room -= self._heights[other]
         return self._index_in(item, at)
 
@@ -392,7 +392,7 @@ class LaidOut:
         self._heights[item] = len(self._lines(item))
         self._known[item] = 1
 
-    def _know(self, item: int) -> None:
+    def _set_height(self, item: int) -> None:
         if not self._known[item]:
             self._measure(item)
 
@@ -432,7 +432,7 @@ class TextLines(LazyLines):
         return self._indent, Span(self._rows[index], self._role)
 
 
-class Ways(NamedTuple):
+class ActionNames(NamedTuple):
     """The names of keys or options that unfold parts, for use in lines."""
 
     expand: str
@@ -440,11 +440,11 @@ class Ways(NamedTuple):
     grades: str
 
 
-IN_APP = Ways("Enter", "; y copies all of them", ": =")
+IN_APP = ActionNames("Enter", "; y copies all of them", ": =")
 
 
 def text_rows(
-    text: GrowingText, width: int, limit: int | None, role: Role, indent: int, ways: Ways = IN_APP
+    text: GrowingText, width: int, limit: int | None, role: Role, indent: int, ways: ActionNames = IN_APP
 ) -> Sequence[Line]:
     """Return at most `limit` wrapped and indented rows of a text. If rows are left out, the last row counts them."""
     rows = text.rows(width - indent)

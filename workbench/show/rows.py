@@ -23,7 +23,7 @@ def _blank(width: int) -> Span:
     return Span(" " * width)
 
 
-class Laid(Generic[Row]):
+class TableLayout(Generic[Row]):
     """The rows of a table as lines of a given width.
 
     For each width, columns are measured once over the first rows, and over the titles if these are shown.
@@ -226,7 +226,7 @@ def _rows_of(block: Block, width: int, indent: int) -> Iterator[Line]:
             for each in blocks:
                 yield from _rows_of(each, width, indent + 2)
         case Table() | Matrix():
-            raise TypeError("a table is a list of its own in the app: `Laid` has its rows")
+            raise TypeError("a table is a list of its own in the app: `TableLayout` has its rows")
 
 
 def fact_rows(block: Facts) -> Iterator[tuple[Line, Span]]:

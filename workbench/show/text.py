@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.show.doc import Block, Diff, Facts, Heading, Items, Matrix, Paragraph, Row, Section, Table
-from workbench.show.rows import GAP, Laid, columns_from, fact_rows, filled, is_apart, matrix_rooms
+from workbench.show.rows import GAP, TableLayout, columns_from, fact_rows, filled, is_apart, matrix_rooms
 from workbench.show.spans import Line, Role, Span, cells, cut_line, cut_middle, padded, wrap_line
 from workbench.show.visible import visible
 
@@ -154,7 +154,7 @@ def table_lines(table: Table[Row], width: int, paint: Paint, *, titled: bool = F
     """Yield the rows of a table. Notes are on lines below their rows. With `titled`, column titles come first."""
     indent = Span("    ")
     # A command writes all rows at once, so it measures all of them. A list in the app measures only the first rows.
-    laid = Laid(table, titled=titled, measured=len(table.rows))
+    laid = TableLayout(table, titled=titled, measured=len(table.rows))
     if titled and table.rows:
         yield paint.line(laid.titles(width))
     for row in table.rows:

@@ -53,7 +53,7 @@ def batch_screen(app: Opened) -> ComparedBatchScreen:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read again at every news, and when it is shown again."""
-    monkeypatch.setattr("workbench.tui.comparison.batch_screen.GOING_S", 0.0)
+    monkeypatch.setattr("workbench.tui.comparison.batch_screen.RELOAD_INTERVAL_S", 0.0)
 
 
 @pytest.mark.slow

@@ -134,7 +134,7 @@ def test_a_trend_is_of_whole_batches_of_the_same_suite_and_model_up_to_the_batch
     state = listed(
         batch_of(1, part_of(1, 2)),
         batch_of(2, part_of(1, 0, cases=1)),  # some cases only
-        batch_of(3, part_of(2, 0), active=True),  # something is missing
+        batch_of(3, part_of(2, 0), going=True),  # something is missing
         batch_of(4, part_of(3, 0), kind="fork"),
         batch_of(5, part_of(0, 3, model="other")),
         batch_of(6, part_of(0, 3, suite=elsewhere)),
@@ -149,7 +149,7 @@ def test_a_trend_is_of_whole_batches_of_the_same_suite_and_model_up_to_the_batch
 
 
 def test_a_batch_that_goes_on_costs_no_trends_and_joins_them_when_it_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = listed(batch_of(1, part_of(1, 2)), batch_of(2, part_of(1, 0), active=True), active=[2])
+    state = listed(batch_of(1, part_of(1, 2)), batch_of(2, part_of(1, 0), going=True), going=[2])
     first, second = (state.at(number) for number in (1, 2))
     assert first is not None
     assert second is not None
@@ -163,14 +163,14 @@ def test_a_batch_that_goes_on_costs_no_trends_and_joins_them_when_it_is_whole(mo
 
     monkeypatch.setattr(history_list, "trends_of", counted)
     for good, rates in ((2, [1 / 3]), (3, [1 / 3, 1]), (3, [1 / 3, 1])):
-        state.renew([batch_of(2, part_of(good, 0), active=True)], frozenset([2]))
+        state.renew([batch_of(2, part_of(good, 0), going=True)], frozenset([2]))
         assert state.trend(second, second.parts[0]) == pytest.approx(rates)
     assert set(looked_at) == {2}
 
 
 def test_what_is_missing_is_said_and_whether_the_batch_goes_on() -> None:
-    cut, goes_on = batch_of(1, part_of(2, 0), active=True), batch_of(2, part_of(2, 0), active=True)
-    state = listed(cut, goes_on, active=[2])
+    cut, goes_on = batch_of(1, part_of(2, 0), going=True), batch_of(2, part_of(2, 0), going=True)
+    state = listed(cut, goes_on, going=[2])
     said = ["\n".join(map(plain, history_lines.detail_lines(state, batch, 80))) for batch in (cut, goes_on)]
     assert "1 of 3 runs missing: interrupted; c runs exactly these." in said[0]
     merged = replace(cut, settings={"merged": MergedShards(None, ((1, 2),)).settings})

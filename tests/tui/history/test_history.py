@@ -366,7 +366,7 @@ async def test_a_batch_that_runs_is_seen_growing(tmp_path: Path) -> None:
 async def test_a_batch_that_goes_on_is_read_again_when_something_happens_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workbench.tui.history.batches_screen.GOING_S", 0.0)
+    monkeypatch.setattr("workbench.tui.history.batches_screen.RELOAD_INTERVAL_S", 0.0)
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:
         await app.press("s")

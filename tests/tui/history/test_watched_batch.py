@@ -84,7 +84,7 @@ async def test_a_repeat_that_runs_is_offered_beside_those_that_are_over(tmp_path
 async def test_the_last_news_before_a_pause_are_read_once_it_is_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workbench.tui.comparison.batch_screen.GOING_S", 2.0)
+    monkeypatch.setattr("workbench.tui.comparison.batch_screen.RELOAD_INTERVAL_S", 2.0)
     with detached(tmp_path) as (suites, history, batch):
         async with opened(suites, size=(80, 24), history=history) as app:
             await app.press("h", "enter")

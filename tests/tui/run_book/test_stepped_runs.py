@@ -25,7 +25,7 @@ from tests.tui.run_book.showing import (
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
 from workbench.grading.status import Status
 from workbench.show.views.copied_text import copied_text
-from workbench.show.views.run_items import CallItem, ResultItem, RoundItem, SetAsideItem
+from workbench.show.views.run_items import CallItem, ResultItem, RoundItem, SupersededItem
 from workbench.show.views.run_view import RunPlace, RunView
 from workbench.trajectory.events import (
     CallEdited,
@@ -285,7 +285,7 @@ def test_what_is_said_of_the_same_call_ids_coming_again_is_about_the_new_calls()
     assert (call.arguments, call.index, call.issues) == ({"room": "hall"}, 0, (issue,))
     assert answer.result is not None
     assert answer.result.content == "ok"
-    (aside,) = [item for item in view.items if isinstance(item, SetAsideItem)]
+    (aside,) = [item for item in view.items if isinstance(item, SupersededItem)]
     assert all(not item.issues for item in aside.items if isinstance(item, CallItem))
 
 

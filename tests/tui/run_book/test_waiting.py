@@ -53,7 +53,7 @@ class Shown:
 
     def at(self, seconds: float) -> str:
         """The line of the answer at a second."""
-        self.view.update_answer_time(BEGAN + timedelta(seconds=seconds))
+        self.view.pass_time(BEGAN + timedelta(seconds=seconds))
         self.lines.sync()
         return plain(self.lines.line(0)).strip()
 

@@ -228,10 +228,10 @@ def _causes(shown: Overview) -> Element | None:
         return None
     title = "Why runs of both batches failed" if shown.kind == "changes" else "Why runs failed"
     causes = el("ol", map(_cause, failures.groups), class_="causes")
-    return section("causes", title, causes, _mixed_up(failures.confusion.confused_pairs))
+    return section("causes", title, causes, _confused_tools(failures.confusion.confused_pairs))
 
 
-def _mixed_up(mixed: Sequence[tuple[ToolPair, int]]) -> Element | None:
+def _confused_tools(mixed: Sequence[tuple[ToolPair, int]]) -> Element | None:
     if not mixed:
         return None
     rows = []

@@ -106,7 +106,7 @@ def _run(run: RunResult, expected: Expectations) -> Element:
         "div",
         el("div", _result(run), class_="result"),
         (el("p", notice, class_="notice") for notice in notices),
-        el("div", aside, el("div", _story(run, expected), class_="story"), beside, class_="columns"),
+        el("div", aside, el("div", _conversation(run, expected), class_="story"), beside, class_="columns"),
         class_="run",
     )
 
@@ -296,7 +296,7 @@ def _servers(run: RunResult) -> Iterator[Element]:
 # The conversation
 
 
-def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
+def _conversation(run: RunResult, expected: Expectations) -> Iterator[Node]:
     trajectory, start = run.trajectory, run.trajectory.start
     system = None
     if trajectory.agent is not None:
@@ -447,7 +447,7 @@ def _missing(grade: Grade, expected: Expectations) -> Iterator[Element]:
 
 
 def _call(call: CallRecord, pairings: Sequence[CallPairing | None], expected: Expectations) -> Element:
-    parts: list[Node] = [*_by_grade([[_judged(call, pairing, expected)] for pairing in pairings])]
+    parts: list[Node] = [*_by_grade([[_call_with_verdict(call, pairing, expected)] for pairing in pairings])]
     if call.call.problem is not None:
         parts += [
             el("p", f"{Status.FAILED.sign} the arguments are not a JSON object: {call.call.problem}", class_="failed"),
@@ -474,7 +474,7 @@ def _returned(call: CallRecord) -> Element | None:
     return el("div", who, long_text(_pretty(result.content)), class_=kind)
 
 
-def _judged(call: CallRecord, pairing: CallPairing | None, expected: Expectations) -> Element:
+def _call_with_verdict(call: CallRecord, pairing: CallPairing | None, expected: Expectations) -> Element:
     """Return the tool and the arguments of a call, with the verdict of one grade."""
     status, role, note = None, "", ""
     if pairing is not None:

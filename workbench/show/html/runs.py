@@ -56,7 +56,7 @@ def _page(
         watched = report.watched
     models = tuple(run.model for run in summaries)
     comparison = compare_cells(
-        cells_of(_that_count(summaries)), models, report.suite_names, report.suite_gates, watched
+        cells_of(_counting_runs(summaries)), models, report.suite_names, report.suite_gates, watched
     )
     links = _links(summaries, comparison.models, beside=kind == "changes")
     tags: dict[tuple[str, str], Sequence[str]] = {}
@@ -103,7 +103,7 @@ def _summaries(report: RunsReport) -> list[RunSummary]:
     return summaries
 
 
-def _that_count(summaries: Sequence[RunSummary]) -> Iterable[RunSummary]:
+def _counting_runs(summaries: Sequence[RunSummary]) -> Iterable[RunSummary]:
     """Return the runs that count. Forks count only if all runs are forks."""
     if all(run.is_fork for run in summaries):
         return [replace(run, is_fork=False) for run in summaries]

@@ -145,7 +145,7 @@ def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, Suit
         yield f"{'; '.join(only)}: {_models_left(diff)}"
     if diff.left_out:
         yield f"{counted(diff.left_out, 'case')} not compared, because not graded in both"
-    yield from _graded_otherwise(diff, suites)
+    yield from _changed_graders(diff, suites)
     if diff.rules:
         rules = (_rule(*rule, cases, diff.compared) for rule, cases in diff.rules.items())
         yield f"graded by other rules: {'; '.join(rules)}"
@@ -158,7 +158,7 @@ def _rule(name: str, before: str, after: str, cases: int, compared: int) -> str:
     return one_line(f"{name} was {before}, and is {after}{some}")
 
 
-def _graded_otherwise(diff: BatchDiff, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
+def _changed_graders(diff: BatchDiff, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
     """Yield the graders that differ between the batches. The affected cases are named unless all are affected."""
     compared: set[tuple[str, str]] = set()
     for each in diff.decided:
@@ -202,13 +202,13 @@ def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: Same
         for suite in side.batch.suites:
             suites[suite.key] = suite
     yield from notes_of(diff, *names_of(before, after), suites)
-    yield from _agents_between(before, after)
-    yield from _what_else(before.batch, after.batch, same)
+    yield from _agent_versions(before, after)
+    yield from _other_differences(before.batch, after.batch, same)
     for side in (before, after):
         yield from later_runs(side.batch, side.grading, side.runs, history)
 
 
-def _agents_between(before: DiffSide, after: DiffSide) -> Iterator[str]:
+def _agent_versions(before: DiffSide, after: DiffSide) -> Iterator[str]:
     earlier, later = (agents_of(finished_summaries(side.runs)) for side in (before, after))
     for model, agents in later.items():
         then, now = " and ".join(earlier.get(model, ())), " and ".join(agents)
@@ -242,7 +242,7 @@ def by_grading(grading: Regrade | None) -> str:
     return f", grading {grading.number}"
 
 
-def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[str]:
+def _other_differences(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[str]:
     for batch in (before, after):
         some: dict[str, None] = {}
         for part in batch.parts:

@@ -282,7 +282,7 @@ def made_with(batch: BatchRow, agents: Mapping[str, Sequence[str]] = MappingProx
     if isinstance(models, Mapping):
         for name, model in models.items():
             if isinstance(model, Mapping):
-                parts = [*agents.get(name, ()), settings_text(model) or one_line(_BETWEEN.join(_reached(model)))]
+                parts = [*agents.get(name, ()), settings_text(model) or one_line(_BETWEEN.join(_endpoint_lines(model)))]
                 yield f"{model_label(name)}: {one_line(_BETWEEN.join(parts))}"
 
 
@@ -297,7 +297,7 @@ def _executed(settings: Mapping[str, JsonValue]) -> str:
     return "tools mocked or executed as the cases say"
 
 
-def _reached(model: Mapping[str, JsonValue]) -> Iterator[str]:
+def _endpoint_lines(model: Mapping[str, JsonValue]) -> Iterator[str]:
     if isinstance(problem := model.get("problem"), str):
         yield f"could not be reached: {problem}"
     for key in ("model", "provider", "base_url"):

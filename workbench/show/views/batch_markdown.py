@@ -56,7 +56,7 @@ _BAD = (Status.FAILED, Status.ERROR, Status.STOPPED)
 def markdown_pieces(report: RunsReport, most: int = COMMENT_MAX) -> Iterator[str]:
     """Yield the report, cut to `most` bytes. If it is cut, a note at the end counts the omitted cases."""
     left = most - _ENDING_MAX
-    for part in _head(report):
+    for part in _summary_blocks(report):
         left -= len(part.encode())
         if left < 0:
             yield "\nThe rest is left out: it is longer than GitHub takes.\n"
@@ -69,20 +69,20 @@ def markdown_pieces(report: RunsReport, most: int = COMMENT_MAX) -> Iterator[str
     elif bad:
         yield "\n### Did not pass\n"
     for place, case in enumerate(cases.of(*_BAD)):
-        part = "\n".join(_details(report.shown_case(case), report)) + "\n"
+        part = "\n".join(_case_details(report.shown_case(case), report)) + "\n"
         left -= len(part.encode())
         if left < 0:
             there_are = f"{count_text(bad - place)} of them are left out"
             yield f"\n**{there_are}**: the report is cut at {count_text(most)} bytes, which GitHub takes. {_WHOLE}\n"
             return
         yield part
-    yield from _all_cases(report, left)
+    yield from _case_table(report, left)
 
 
 _WHOLE = "Write it to a file of another form (`--report report.html`) to have all of it."
 
 
-def _head(report: RunsReport) -> Iterator[str]:
+def _summary_blocks(report: RunsReport) -> Iterator[str]:
     verdict = _VERDICTS[report.exit_code]
     if report.exit_code == 0 and report.totals.failed:
         verdict = "✓ Good enough"
@@ -109,7 +109,7 @@ def _head(report: RunsReport) -> Iterator[str]:
         yield f"\n### Tools called with invalid arguments\n\n{_items(tools)}"
     if unchecked := [*unchecked_lines(report.results, report.secrets.redacted)]:
         yield "\n" + _items(report.secrets.redact(f"▲ {line}") for line in unchecked)
-    yield from _doubts(report)
+    yield from _invalid_call_lines(report)
     if (repaired := repaired_line(report.results)) is not None:
         yield f"\n▲ {text(report.secrets.redact(repaired))}\n"
     for line in agent_lines(report.results):
@@ -144,7 +144,7 @@ def _totals_line(report: RunsReport) -> str:
     return " · ".join(parts)
 
 
-def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
+def _case_details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
     result = shown.result
     first = result.runs[0]
     run = result.decisive_run
@@ -190,7 +190,7 @@ def _fenced(name: str, lines: Sequence[str]) -> Iterator[str]:
         yield f"{name}:\n\n{fenced(_first_cut(lines))}\n"
 
 
-def _all_cases(report: RunsReport, left: int) -> Iterator[str]:
+def _case_table(report: RunsReport, left: int) -> Iterator[str]:
     head = ["\n<details><summary>All cases</summary>\n", *table(("", "case", "model", "score"), ())]
     left -= sum(len(line.encode()) + 1 for line in head)
     if left < 0 or not report.quality.cases:
@@ -207,7 +207,7 @@ def _all_cases(report: RunsReport, left: int) -> Iterator[str]:
     yield "\n</details>\n"
 
 
-def _doubts(report: RunsReport) -> Iterator[str]:
+def _invalid_call_lines(report: RunsReport) -> Iterator[str]:
     """Yield the calls in passed runs that were invalid or that a server answered with an error."""
     shown: list[str] = []
     for run in report.results:

@@ -20,7 +20,7 @@ from workbench.grading.status import Status, disagree, passed_if
 from workbench.numerals import NOTHING, counted, score_text
 from workbench.show.doc import NONE, Column, Table, Value, words
 from workbench.show.forms import LINES_MAX
-from workbench.show.rows import Laid
+from workbench.show.rows import TableLayout
 from workbench.show.signs import FORK
 from workbench.show.spans import Line, Span
 from workbench.show.text import Paint, table_lines
@@ -189,9 +189,9 @@ def run_lines(
 
     The combined result of a case's repeats follows the last repeat.
     """
-    ending = _ends_of_repeats(runs, cases)
+    ending = _cases_by_last_run(runs, cases)
     outputs = ServerOutputs(paint)
-    laid = Laid(runs_table(runs, suite_names), titled=True, measured=len(runs))
+    laid = TableLayout(runs_table(runs, suite_names), titled=True, measured=len(runs))
     if runs:
         yield paint.line(laid.titles(width))
     for run in runs:
@@ -205,7 +205,7 @@ def run_lines(
             yield from repeats_lines(ending[run.run_id], paint, with_arguments=in_full)
 
 
-def _ends_of_repeats(results: Sequence[RunResult], cases: LazyCaseResults) -> dict[str, CaseResult]:
+def _cases_by_last_run(results: Sequence[RunResult], cases: LazyCaseResults) -> dict[str, CaseResult]:
     """Return each case with repeats under the id of its last shown run.
 
     Ids identify runs, because a run without its secrets is a different object from the run in its case.
@@ -239,11 +239,11 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
             if in_full or step.status != Status.PASSED:
                 for issue in step.issues:
                     yield _issue_line(issue, indent=6)
-                shown.update(map(_about, step.issues))
+                shown.update(map(_issue_key, step.issues))
     in_short = result.status == Status.PASSED and not in_full
     # A passed run shows only its doubts: issues that its status does not reveal.
     if result.grade is not None:
-        for issue in _of_the_whole(result, result.grade, shown):
+        for issue in _run_issues(result, result.grade, shown):
             if not in_short or is_doubt(issue, result):
                 yield _issue_line(issue, indent=4)
         if not in_short and (why := why_passed(result)):
@@ -260,7 +260,7 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
             yield paint(f"    {shortened(judgement_text(judgement), ISSUE_WIDTH_MAX)}", "muted")
 
 
-def _of_the_whole(result: RunResult, grade: Grade, shown: Container[tuple[object, ...]]) -> Iterator[Issue]:
+def _run_issues(result: RunResult, grade: Grade, shown: Container[tuple[object, ...]]) -> Iterator[Issue]:
     """Yield the issues of a run except those in `shown`.
 
     Issues of a chain's failed steps have their own lines. Calls of steps that the chain never reached are omitted.
@@ -271,11 +271,11 @@ def _of_the_whole(result: RunResult, grade: Grade, shown: Container[tuple[object
             never.add(("missing call", step.expected_call))
     for issue in grade.issues:
         is_of_step = issue.kind == "failed step" and result.steps
-        if not is_of_step and _about(issue) not in shown and (issue.kind, issue.expected_call) not in never:
+        if not is_of_step and _issue_key(issue) not in shown and (issue.kind, issue.expected_call) not in never:
             yield issue
 
 
-def _about(issue: Issue) -> tuple[object, ...]:
+def _issue_key(issue: Issue) -> tuple[object, ...]:
     """Return a key that identifies an issue whatever its wording.
 
     A call that is wrong for its step may also be in the wrong order among all calls. Both issues have the same key.

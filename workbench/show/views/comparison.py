@@ -436,7 +436,7 @@ def totals_rows(
         yield one_line(f"response.{name}"), [mean_text(each.metrics.get(name)) for each in totals]
     yield from _arguments(totals)
     yield from _gates(totals, suite_names)
-    yield from _tries(totals)
+    yield from _pass_at_k_rows(totals)
     yield from _pooled(LATENCY, totals, all_cases)
     yield from _first_token(totals, all_cases)
     yield row("input tokens", lambda each: _tokens(each.input_tokens, each, all_cases))
@@ -445,7 +445,7 @@ def totals_rows(
     if any(each.users for each in totals):
         yield row("tokens of users", _user_tokens)
         yield row("cost of users", _user_cost)
-    yield from _front(on_same_cases or (), all_cases)
+    yield from _pareto_row(on_same_cases or (), all_cases)
     yield row("cases a minute", lambda each: pace_text(each.cases_a_minute))
 
 
@@ -486,7 +486,7 @@ def _checked(found: ValidArguments | ToolArguments | None) -> str:
     return checked_text(found.valid, found.checked)
 
 
-def _front(totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow]:
+def _pareto_row(totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow]:
     names: dict[str, list[str]] = {each.model: [] for each in totals}
     for measure in PARETO_MEASURES:
         found, _ = pareto_points(measure, totals)
@@ -496,7 +496,7 @@ def _front(totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow]:
                 names[point.name].append(measure.title)
     if any(names.values()):
         same = max(each.graded for each in totals)
-        yield f"Pareto front{_on(same, cases)}", [", ".join(names[each.model]) or NOTHING for each in totals]
+        yield f"Pareto front{_covered_cases(same, cases)}", [", ".join(names[each.model]) or NOTHING for each in totals]
 
 
 def _pass_rate(totals: ModelTotals, cases: int) -> str:
@@ -507,7 +507,7 @@ def _pass_rate(totals: ModelTotals, cases: int) -> str:
     return f"{rate} of {count_text(totals.graded)}"
 
 
-def _on(rests_on: int, cases: int) -> str:
+def _covered_cases(rests_on: int, cases: int) -> str:
     """Return the number of cases behind a value, or nothing if the value covers all cases."""
     if rests_on >= cases:
         return ""
@@ -533,10 +533,10 @@ def _first_token_text(totals: ModelTotals, name: str) -> str:
 def _with_cases(text: str, totals: ModelTotals, cases: int) -> str:
     if text == NOTHING:
         return text
-    return f"{text}{_on(totals.graded, cases)}"
+    return f"{text}{_covered_cases(totals.graded, cases)}"
 
 
-def _tries(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
+def _pass_at_k_rows(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
     """Yield pass@k and pass^k: the chances that one of k runs passes, and that all of them pass.
 
     pass@k is by Chen et al. (2021), pass^k by Yao et al. (2024, τ-bench).
@@ -546,15 +546,15 @@ def _tries(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
     if most < 2:
         return
     # For k = 1, both are equal.
-    yield "pass@1 = pass^1", [_try(each, 1, each.pass_at) for each in totals]
+    yield "pass@1 = pass^1", [_share_of_k(each, 1, each.pass_at) for each in totals]
     shown = shown_ks(most)[1:]
     for k in shown:
-        yield f"pass@{k}", [_try(each, k, each.pass_at) for each in totals]
+        yield f"pass@{k}", [_share_of_k(each, k, each.pass_at) for each in totals]
     for k in shown:
-        yield f"pass^{k}", [_try(each, k, each.pass_all) for each in totals]
+        yield f"pass^{k}", [_share_of_k(each, k, each.pass_all) for each in totals]
 
 
-def _try(totals: ModelTotals, k: int, shares: Mapping[int, float]) -> str:
+def _share_of_k(totals: ModelTotals, k: int, shares: Mapping[int, float]) -> str:
     """Return the share for k runs. If some cases have fewer graded runs, the number of cases with k runs follows."""
     if k not in shares:
         return NOTHING
@@ -607,7 +607,7 @@ def _score_interval(totals: ModelTotals) -> str:
 def _tokens(count: int | None, totals: ModelTotals, cases: int) -> str:
     if count is None:
         return _unknown_of(totals.runs)
-    return f"{count_text(count)}{_on(totals.cases, cases)}"
+    return f"{count_text(count)}{_covered_cases(totals.cases, cases)}"
 
 
 def _user_tokens(totals: ModelTotals) -> str:
@@ -633,7 +633,7 @@ def _cost(totals: ModelTotals, cases: int) -> str:
     unknown = totals.runs_of_unknown_cost
     if totals.cost_usd is None:
         return _unknown_of(unknown)
-    known = cost_text(totals.cost_usd) + _on(totals.cases, cases)
+    known = cost_text(totals.cost_usd) + _covered_cases(totals.cases, cases)
     if unknown:
         known += f" + {unknown} unknown"
     return known

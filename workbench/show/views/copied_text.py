@@ -9,7 +9,6 @@ from workbench.grading.grade import RunResult
 from workbench.show.spans import plain
 from workbench.show.views.grades import issue_lines
 from workbench.show.views.run_items import (
-    AskedItem,
     CallItem,
     ForkItem,
     HoldItem,
@@ -18,11 +17,12 @@ from workbench.show.views.run_items import (
     MissingItem,
     NoticeItem,
     OutcomeItem,
-    OwnCallItem,
     ResultItem,
     RoundItem,
-    SetAsideItem,
+    ServerRequestItem,
     StepItem,
+    SuiteCallItem,
+    SupersededItem,
     TextItem,
     ToolsItem,
 )
@@ -43,9 +43,9 @@ def copied_text(item: Item) -> tuple[str, str]:
             return "\n".join(tool.name for tool in item.tools), "the tools' names"
         case NoticeItem():
             return item.text, "the notice"
-        case OwnCallItem(call=call):
+        case SuiteCallItem(call=call):
             return f"{call.tool} {_json(call.arguments)}\n{call.content}", "the call and its result"
-        case AskedItem(asked=asked):
+        case ServerRequestItem(asked=asked):
             return f"{asked.message}\n{_json(asked.request)}", "the request of the server"
         case HoldItem(request=request):
             if request is None or isinstance(request, str):
@@ -55,7 +55,7 @@ def copied_text(item: Item) -> tuple[str, str]:
             return "\n".join((f"{request.method} {request.url}", *headers, "", body)), "the request"
         case ForkItem():
             return item.fork.run_id, "the id of the run that this one was forked from"
-        case SetAsideItem():
+        case SupersededItem():
             texts = filter(None, (copied_text(shown)[0] for shown in item.items))
             return "\n".join(texts), "the superseded answer"
         case RoundItem(errors=errors) if errors:

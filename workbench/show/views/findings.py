@@ -52,7 +52,7 @@ def findings_of_file(file: SuiteFile, audited: Iterable[AuditFinding] = ()) -> I
     """Yield the problems of a suite's file, and the findings of an audit."""
     path = relative_to_repository(str(file.path))
     for problem in file.problems:
-        yield _of_problem(problem, file, path)
+        yield _problem_finding(problem, file, path)
     for found in audited:
         # The subject names a case by its id. The case's index changes when another case is inserted before it.
         place: Place = found.place
@@ -67,7 +67,7 @@ def findings_of_file(file: SuiteFile, audited: Iterable[AuditFinding] = ()) -> I
         yield StaticFinding(_rule("audit", found.kind), level, finding_text(found), path, line, subject)
 
 
-def _of_problem(problem: Problem, file: SuiteFile, path: str) -> StaticFinding:
+def _problem_finding(problem: Problem, file: SuiteFile, path: str) -> StaticFinding:
     # The message also names cases by id and not by index.
     def named(match: re.Match[str]) -> str:
         index = int(match[1])
@@ -91,10 +91,10 @@ def findings_of_tools(file: SuiteFile, suite: SuiteTools) -> Iterator[StaticFind
             message = f"server {source.server}: {source.error}"
             yield StaticFinding("tools-server-error", "error", message, path, line, source.server or "")
     for finding in suite.findings or ():
-        yield _of_lint(finding, file, path)
+        yield _lint_finding(finding, file, path)
 
 
-def _of_lint(finding: LintFinding, file: SuiteFile, path: str) -> StaticFinding:
+def _lint_finding(finding: LintFinding, file: SuiteFile, path: str) -> StaticFinding:
     names = ", ".join(tool.name or f"server {tool.server}" for tool in finding.tools)
     message = ": ".join(filter(None, (names, lint_text(finding))))
     line = 1
@@ -156,7 +156,7 @@ def code_quality(findings: Sequence[StaticFinding]) -> Iterator[str]:
                 "check_name": finding.rule,
                 "fingerprint": fingerprint,
                 "severity": _SEVERITIES[finding.level],
-                "location": {"path": one_line(_below(finding.path)), "lines": {"begin": finding.line}},
+                "location": {"path": one_line(_path_in_repository(finding.path)), "lines": {"begin": finding.line}},
             }
         )
     yield json_text(shown, indent=2) + "\n"
@@ -203,7 +203,7 @@ def _artifact(path: str) -> dict[str, str]:
     return {"uri": quote(path, errors="replace"), "uriBaseId": "%SRCROOT%"}
 
 
-def _below(path: str) -> str:
+def _path_in_repository(path: str) -> str:
     """Return a path that stays inside the repository, as Code Quality requires."""
     return re.sub(r"^(?:\.\./|/)+", "", path)
 

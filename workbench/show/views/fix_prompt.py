@@ -66,7 +66,7 @@ def _lines(case: Case, result: RunResult, suite: str) -> Iterator[str]:
         failed += f" by {code(grade.grader)}"
     yield f"- model: {code(result.model)}; {failed}"
     yield from _section("System prompt", (system or "").splitlines(), "There is none.")
-    yield from _section("Conversation and request", _asked(case, messages))
+    yield from _section("Conversation and request", _message_lines(case, messages))
     yield from _tools(case, result)
     yield from _section("Expected", _expected(case, result))
     yield from _section("What happened", list(trajectory_lines(result.trajectory)), "Nothing: no call and no answer.")
@@ -83,7 +83,7 @@ def _lines(case: Case, result: RunResult, suite: str) -> Iterator[str]:
 
 def _tools(case: Case, result: RunResult) -> Iterator[str]:
     tools = result.trajectory.offered
-    involved = _involved(case, result, tools)
+    involved = _relevant_tools(case, result, tools)
     yield from ("", "## Tools")
     if not tools:
         yield from ("", "None was offered.")
@@ -124,7 +124,7 @@ def _section(title: str, lines: Sequence[str], nothing: str = "Nothing.") -> Ite
     yield from ("", f"## {title}", "", body)
 
 
-def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
+def _message_lines(case: Case, messages: Sequence[Message]) -> list[str]:
     entries: list[tuple[str, str]] = []
     for message in messages:
         content = message.content
@@ -145,7 +145,7 @@ def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
     return lines
 
 
-def _involved(case: Case, result: RunResult, tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:
+def _relevant_tools(case: Case, result: RunResult, tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:
     names = {call.tool for _, call in case.written_calls() if call.tool} | set(result.called)
     found = []
     for tool in tools:

@@ -13,7 +13,7 @@ from workbench.dataclasses import dataclass
 from workbench.grading.status import Status
 from workbench.numerals import cost_text, count_text, counted, estimate_time_text, with_user_cost
 from workbench.show.spans import EMPTY, Line, Span, cells
-from workbench.show.views.values import Awaited
+from workbench.show.views.values import AnswerProgress
 from workbench.show.visible import fit, one_line
 
 ENOUGH_RUNS = 3
@@ -63,7 +63,7 @@ class Progress:
     _models: dict[str, _OfModel] = field(default_factory=dict)
     _under_way: set[str] = field(default_factory=set)
     _waiting: set[str] = field(default_factory=set)
-    awaited: dict[str, Awaited] = field(default_factory=dict)
+    awaited: dict[str, AnswerProgress] = field(default_factory=dict)
     """The requests in flight by run, oldest first."""
 
     def plan(self, models: Iterable[str]) -> None:
@@ -197,12 +197,12 @@ def _parts(progress: Progress, now_s: float, only_ascii: bool) -> Iterator[_Part
     done, planned = progress.done, progress.planned
     yield _Part(_BAR, (Span(_bar(done, planned, BAR_WIDTH, only_ascii)),))
     yield _Part(0, (Span(_done(done, planned), "strong"),))
-    yield _Part(1, _ends(progress, only_ascii))
+    yield _Part(1, _status_counts(progress, only_ascii))
     if progress.running:
         yield _Part(2, (Span(f"{count_text(progress.running)} running{waiting_text(progress.waiting)}"),))
     if progress.starting:
         yield _Part(2, (Span(starting_text(progress.starting.values())),))
-    yield _Part(5, _awaited(progress, now_s))
+    yield _Part(5, _oldest_request_text(progress, now_s))
     if done < planned:
         yield _Part(4, (Span(f"{count_text(planned - done)} left"),))
     if (left_s := progress.left_s(now_s)) is not None:
@@ -262,7 +262,7 @@ def _bar(done: int, planned: int, length: int, only_ascii: bool) -> str:
     return one * full + other * (length - full)
 
 
-def _ends(progress: Progress, only_ascii: bool) -> Line:
+def _status_counts(progress: Progress, only_ascii: bool) -> Line:
     spans: list[Span] = []
     for status in Status:
         if not progress.statuses[status]:
@@ -277,7 +277,7 @@ def _ends(progress: Progress, only_ascii: bool) -> Line:
     return tuple(spans)
 
 
-def _awaited(progress: Progress, now_s: float) -> Line:
+def _oldest_request_text(progress: Progress, now_s: float) -> Line:
     # Requests are in the order of sending.
     oldest = next(iter(progress.awaited.values()), None)
     if oldest is None or now_s - oldest.sent_s < _WORTH_A_WORD_S:

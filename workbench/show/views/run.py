@@ -8,7 +8,7 @@ from workbench.grading.grade import RunResult
 from workbench.history.records import RunRow
 from workbench.numerals import counted, score_text
 from workbench.show.forms import LINES_MAX
-from workbench.show.lazy_lines import Ways
+from workbench.show.lazy_lines import ActionNames
 from workbench.show.spans import signed
 from workbench.show.text import Paint
 from workbench.show.views.batch import run_title
@@ -19,7 +19,7 @@ from workbench.show.views.run_view import RunView
 from workbench.show.visible import one_line
 from workbench.trajectory.events import Event
 
-_IN_TERMINAL = Ways("--verbose", "", "")
+_IN_TERMINAL = ActionNames("--verbose", "", "")
 
 
 def run_steps(events: Sequence[Event], result: RunResult, width: int, paint: Paint, *, verbose: bool) -> Iterator[str]:

@@ -10,7 +10,7 @@ from itertools import chain
 from workbench.grading.final import met_requirements, state_request_text
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, RunResult, StepGrade
 from workbench.grading.status import Status
-from workbench.show.views.run_items import CallItem, ForkItem, Item, MissingItem, OwnCallItem, RunItems, StepItem
+from workbench.show.views.run_items import CallItem, ForkItem, Item, MissingItem, RunItems, StepItem, SuiteCallItem
 from workbench.suite.expected_calls import ExpectedCall
 from workbench.suite.model import Case, FinalTable
 from workbench.suite.problems import Place
@@ -143,7 +143,7 @@ def put_grade(
     outcome = run.end()
     if (asked := run.request()) is not None:
         asked.over = True
-    before = _take_missing(run)
+    before = _remove_missing(run)
     issues = result.issues
     pairings: Sequence[CallPairing] = ()
     if result.grade is not None:
@@ -156,8 +156,8 @@ def put_grade(
     for place, index in enumerate(run.order):
         call = run.items[index]
         assert isinstance(call, CallItem)
-        found, verdicts = steps.word_on(place, issues_of[place], pairing_of.get(place))
-        shown_at_calls.update(map(_what, found))
+        found, verdicts = steps.notes_at(place, issues_of[place], pairing_of.get(place))
+        shown_at_calls.update(map(_issue_key, found))
         if (found, verdicts) != (call.issues, call.verdicts):
             call.issues, call.verdicts = found, verdicts
             run.changed(index)
@@ -171,7 +171,7 @@ def put_grade(
     assert run.outcome is not None
     lost = steps.lost(pairings, issues)
     placed = missing_calls(*lost, expected, run.order, run.outcome, ends)
-    placed = _behind_replay(run, placed)
+    placed = _after_replay(run, placed)
     if placed == before:
         # The objects stay the same, because they may be unfolded or have the cursor.
         placed = before
@@ -185,7 +185,7 @@ def put_grade(
     at_end: list[Issue] = []
     for issue in issues:
         if issue.call is not None:
-            is_shown = _what(issue) in shown_at_calls
+            is_shown = _issue_key(issue) in shown_at_calls
         else:
             is_shown = steps.tell(issue) or (issue.expected_call is not None and issue.expected_call in shown)
         # Headings show failed steps, and the outcome names them.
@@ -203,7 +203,7 @@ def _mark_states(run: RunItems, result: RunResult) -> None:
     """Mark each call that the suite made after the run as right or wrong, by the call's result."""
     wrong = [issue.why for issue in result.issues if issue.kind == "final state" and issue.decides]
     for index, item in enumerate(run.items):
-        if not isinstance(item, OwnCallItem) or item.call.stage != "final":
+        if not isinstance(item, SuiteCallItem) or item.call.stage != "final":
             continue
         holds = None
         if result.status.graded:
@@ -214,7 +214,7 @@ def _mark_states(run: RunItems, result: RunResult) -> None:
             run.changed(index)
 
 
-def _behind_replay(run: RunItems, placed: list[tuple[int, MissingItem]]) -> list[tuple[int, MissingItem]]:
+def _after_replay(run: RunItems, placed: list[tuple[int, MissingItem]]) -> list[tuple[int, MissingItem]]:
     """Return missing calls. Those at the end of a fork's replayed part are moved after the fork."""
     fork = None
     for index, item in enumerate(run.items):
@@ -242,7 +242,7 @@ def _by_call(issues: Iterable[Issue]) -> Mapping[int | None, tuple[Issue, ...]]:
     return found
 
 
-def _what(issue: Issue) -> tuple[object, ...]:
+def _issue_key(issue: Issue) -> tuple[object, ...]:
     """Return a key by which an issue of a step equals the same issue of the whole run."""
     return issue.kind, issue.call, issue.argument
 
@@ -256,7 +256,7 @@ class _Steps:
         self._issues = _by_call(chain.from_iterable(grade.issues for grade in result.steps))
         self._by_expected = {grade.expected_call: grade for grade in result.steps}
 
-    def word_on(
+    def notes_at(
         self, place: int, issues: tuple[Issue, ...], pairing: CallPairing | None
     ) -> tuple[tuple[Issue, ...], tuple[ArgumentVerdict, ...]]:
         """Return the issues and verdicts to show at a call, given those of the whole run.
@@ -333,7 +333,7 @@ def _grade_steps(run: RunItems, result: RunResult) -> dict[int, int]:
     return ends
 
 
-def _take_missing(run: RunItems) -> list[tuple[int, MissingItem]]:
+def _remove_missing(run: RunItems) -> list[tuple[int, MissingItem]]:
     """Remove the missing calls, and return each with the index at which the next item is after the removal."""
     taken: list[tuple[int, MissingItem]] = []
     for index in range(len(run.items) - 1, -1, -1):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import ArgumentVerdict, Issue, RunResult, StepGrade
 from workbench.show.lazy_lines import GrowingText
-from workbench.show.views.values import Awaited
+from workbench.show.views.values import AnswerProgress
 from workbench.trajectory.events import (
     ExecutionProgress,
     Forked,
@@ -68,7 +68,7 @@ class NoticeItem:
 
 
 @dataclass(slots=True)
-class OwnCallItem:
+class SuiteCallItem:
     """A call that the suite made before or after the run, with its result.
 
     For a call after a graded run, `holds` says whether the result is as expected.
@@ -79,7 +79,7 @@ class OwnCallItem:
 
 
 @dataclass(slots=True)
-class AskedItem:
+class ServerRequestItem:
     """A request from a server during a call, with the reply."""
 
     asked: ServerAsked
@@ -153,12 +153,12 @@ class RoundItem:
     retry_at: datetime | None = None
     over: bool = False
     replayed: bool = False
-    awaited: Awaited = field(default_factory=lambda: Awaited(0.0))
+    awaited: AnswerProgress = field(default_factory=lambda: AnswerProgress(0.0))
     now_s: float | None = None
 
 
 @dataclass(slots=True)
-class SetAsideItem:
+class SupersededItem:
     """A superseded answer with the items that showed it. The first item is the round's item."""
 
     round: int
@@ -251,13 +251,13 @@ Item = (
     MessageItem
     | ToolsItem
     | NoticeItem
-    | OwnCallItem
-    | AskedItem
+    | SuiteCallItem
+    | ServerRequestItem
     | StepItem
     | HoldItem
     | ForkItem
     | RoundItem
-    | SetAsideItem
+    | SupersededItem
     | TextItem
     | CallItem
     | ResultItem
@@ -410,13 +410,13 @@ class RunItems:
             return None
         return self._calls.get(call_id)
 
-    def take_held(self) -> CallItem | ResultItem | HoldItem | AskedItem | None:
+    def take_held(self) -> CallItem | ResultItem | HoldItem | ServerRequestItem | None:
         """Return the item where the run was held, marked as changed, and clear the hold."""
         if self.held is None:
             return None
         item = self.changed(self.held)
         self.held = None
-        assert isinstance(item, CallItem | ResultItem | HoldItem | AskedItem)
+        assert isinstance(item, CallItem | ResultItem | HoldItem | ServerRequestItem)
         return item
 
     # Reporting changes

@@ -20,11 +20,11 @@ from workbench.show.highlight import cut_json, json_line, json_rows
 from workbench.show.lazy_lines import (
     DISPLAY_LIMIT,
     IN_APP,
+    ActionNames,
     GrowingText,
     JoinedLines,
     JsonLines,
     LazyLines,
-    Ways,
     parsed_json,
     text_rows,
 )
@@ -46,7 +46,6 @@ from workbench.show.spans import (
 )
 from workbench.show.views.grades import note_of_issue, verdict
 from workbench.show.views.run_items import (
-    AskedItem,
     CallItem,
     ForkItem,
     HoldItem,
@@ -55,11 +54,12 @@ from workbench.show.views.run_items import (
     MissingItem,
     NoticeItem,
     OutcomeItem,
-    OwnCallItem,
     ResultItem,
     RoundItem,
-    SetAsideItem,
+    ServerRequestItem,
     StepItem,
+    SuiteCallItem,
+    SupersededItem,
     TextItem,
     ToolsItem,
 )
@@ -118,7 +118,7 @@ _EXPECTED = " expected "
 _CALL, _ARGUMENT = Span(" " * CALL_INDENT), Span(" " * ARGUMENT_INDENT)
 
 
-def lines_of(item: Item, width: int, expanded: bool = False, ways: Ways = IN_APP) -> Sequence[Line]:
+def lines_of(item: Item, width: int, expanded: bool = False, ways: ActionNames = IN_APP) -> Sequence[Line]:
     """Return the lines of an item; none if it has nothing to show yet."""
     width = max(width, NARROWEST)
     lines = _LAYOUTS[type(item)](_Layout(width, expanded, ways), item)
@@ -133,12 +133,12 @@ class _Layout(NamedTuple):
 
     width: int
     expanded: bool
-    ways: Ways
+    names: ActionNames
 
     def rows(self, text: GrowingText, limit: int | None, role: Role, indent: int) -> Sequence[Line]:
         if self.expanded:
             limit = None
-        return text_rows(text, self.width, limit, role, indent, self.ways)
+        return text_rows(text, self.width, limit, role, indent, self.names)
 
     def note(self, note: Note, indent: int = CALL_INDENT) -> list[Line]:
         return signed(*note, self.width, indent)
@@ -196,7 +196,7 @@ class _Layout(NamedTuple):
             return self.note(Note(GLYPHS.dot, item.text))
         return self.note(Note(GLYPHS.warned, item.text, "warned"))
 
-    def own_call(self, item: OwnCallItem) -> Sequence[Line]:
+    def own_call(self, item: SuiteCallItem) -> Sequence[Line]:
         call = item.call
         head = [*_head(None, call.stage, "muted")]
         if item.holds is not None:
@@ -210,7 +210,7 @@ class _Layout(NamedTuple):
             return lines
         return JoinedLines([lines, self.rows(GrowingText(call.content), _RESULT_ROWS, role, ARGUMENT_INDENT)])
 
-    def asked(self, item: AskedItem) -> Sequence[Line]:
+    def asked(self, item: ServerRequestItem) -> Sequence[Line]:
         asked, lines = item.asked, [*self.note(Note(GLYPHS.asks, asked_head(item.asked), "text"))]
         if self.expanded and asked.request:
             lines += self.below(compact_json(dict(asked.request)), "muted", ARGUMENT_INDENT)
@@ -264,7 +264,7 @@ class _Layout(NamedTuple):
             return [*held, *self.note(Note(GLYPHS.failed, f"cannot be sent: {request}", "failed"))]
         target = f"{request.method} {request.url}"
         if not self.expanded:
-            more = f"  {self.ways.expand}: what is sent"
+            more = f"  {self.names.expand}: what is sent"
             target = cut(one_line(target), max(room - cell_len(more), room // 2))
             return [*held, (_CALL, Span(target, "muted"), Span(more, "comment"))]
         rows = self.below(target, "muted")
@@ -284,7 +284,7 @@ class _Layout(NamedTuple):
         elif item.over:
             text = "no answer"
         else:
-            text, role = _awaited(item), "running"
+            text, role = _answer_progress(item), "running"
         lines: list[Line] = [(*_head(item.number, "model"), Span(cut(text, room), role))]
         if response is not None:
             for repaired in deviation_lines(response.deviations):
@@ -312,12 +312,12 @@ class _Layout(NamedTuple):
             limit = COLLAPSED_ROWS["reasoning"]
         return self.rows(item.text, limit, role, 3)
 
-    def set_aside(self, item: SetAsideItem) -> Sequence[Line]:
+    def set_aside(self, item: SupersededItem) -> Sequence[Line]:
         """Return the lines of a superseded answer: a one-line summary or, when expanded, the whole answer."""
         head = (*_head(item.number, "model", "muted"), Span(f"{GLYPHS.retry} superseded", "accent"))
         if not self.expanded:
-            return [(*head, Span(f": {_answer_in_short(item.items, self.width)}", "muted"))]
-        shown = JoinedLines([lines_of(each, self.width, True, self.ways) for each in item.items])
+            return [(*head, Span(f": {_answer_summary(item.items, self.width)}", "muted"))]
+        shown = JoinedLines([lines_of(each, self.width, True, self.names) for each in item.items])
         # The head already has the number of the answer.
         timed = (*head, Span("  "), *shown[0][2:])
         return JoinedLines([[cut_line(timed, self.width)], _Muted(shown)])
@@ -337,7 +337,7 @@ class _Layout(NamedTuple):
             parts.append(held_lines(f"before {one_line(item.tool)}", item.held, self.width))
         parts.append([cut_line(tuple(head), self.width)])
         if item.arguments is None:
-            parts.append(self._written_so_far(item))
+            parts.append(self._partial_arguments(item))
         elif item.problem is not None:
             parts.append(self.note(Note(GLYPHS.failed, item.problem, "failed"), ARGUMENT_INDENT))
             parts.append(self.rows(GrowingText(item.raw or ""), _BROKEN_ROWS, "muted", ARGUMENT_INDENT))
@@ -351,7 +351,7 @@ class _Layout(NamedTuple):
                 parts.append(self.note(note_of_issue(issue, at_call=True), ARGUMENT_INDENT))
         return JoinedLines(parts)
 
-    def _written_so_far(self, item: CallItem) -> list[Line]:
+    def _partial_arguments(self, item: CallItem) -> list[Line]:
         room = self.width - ARGUMENT_INDENT
         # Only a slice is made visible, because the text may be long. Four times the width fills at least one row.
         tail = one_line("".join(item.fragments)[-4 * self.width :])
@@ -380,7 +380,7 @@ class _Layout(NamedTuple):
         if item.unedited is not None:
             head.append(Span(f"  {GLYPHS.by_hand} edited", "accent"))
             if not self.expanded:
-                head.append(Span(f", {self.ways.expand}: original", "comment"))
+                head.append(Span(f", {self.names.expand}: original", "comment"))
         compact = one_line(result.content[: 4 * self.width])
         if not self.expanded and cells(tuple(head)) + 2 + cell_len(compact) <= self.width:
             painted = json_line(compact)
@@ -457,7 +457,7 @@ class _Layout(NamedTuple):
         result = item.result
         if result is None:
             return [EMPTY, (Span(f" {GLYPHS.running} grading", "running"),)]
-        lines: list[Line] = [EMPTY, (Span(" "), *outcome_line(result, self.ways.grades))]
+        lines: list[Line] = [EMPTY, (Span(" "), *outcome_line(result, self.names.grades))]
         for each in outcome_notes(item, result, in_full=self.expanded):
             if isinstance(each, Note):
                 lines += self.note(each, 1)
@@ -470,13 +470,13 @@ _LAYOUTS: Mapping[type[Item], Callable[[_Layout, Any], Sequence[Line]]] = {
     MessageItem: _Layout.message,
     ToolsItem: _Layout.tools,
     NoticeItem: _Layout.notice,
-    OwnCallItem: _Layout.own_call,
-    AskedItem: _Layout.asked,
+    SuiteCallItem: _Layout.own_call,
+    ServerRequestItem: _Layout.asked,
     StepItem: _Layout.step,
     HoldItem: _Layout.hold,
     ForkItem: _Layout.fork,
     RoundItem: _Layout.round,
-    SetAsideItem: _Layout.set_aside,
+    SupersededItem: _Layout.set_aside,
     TextItem: _Layout.text,
     CallItem: _Layout.call,
     ResultItem: _Layout.result,
@@ -518,7 +518,7 @@ def _head(number: int | None, label: str, role: Role = "strong") -> Line:
     return (Span(f"{shown:<{NUMBER_WIDTH}}", "muted"), Span(f"{label:<{LABEL_WIDTH}}", role))
 
 
-def _awaited(item: RoundItem) -> str:
+def _answer_progress(item: RoundItem) -> str:
     if item.retry is None:
         known = (f"{item.awaited.doing} {GLYPHS.running}", *item.awaited.facts(item.now_s))
         return f" {GLYPHS.dot} ".join(known)
@@ -564,7 +564,7 @@ class _Muted(LazyLines):
         return tuple(Span(text, "muted") for text, _ in self._lines[index + 1])
 
 
-def _answer_in_short(items: Sequence[Item], limit: int) -> str:
+def _answer_summary(items: Sequence[Item], limit: int) -> str:
     calls, texts = [], []
     for item in items:
         if isinstance(item, CallItem):
@@ -727,12 +727,12 @@ def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int,
 def _edit_mark(name: str, arguments: Mapping[str, JsonValue], sent: Mapping[str, JsonValue]) -> _Mark:
     if name not in sent and name in arguments:
         return f"{GLYPHS.by_hand} not sent", "accent"
-    if name not in sent or (name in arguments and _alike(arguments[name], sent[name])):
+    if name not in sent or (name in arguments and _is_alike(arguments[name], sent[name])):
         return "", "accent"
     return f"{GLYPHS.by_hand} sent {compact_json(sent[name], _MAX_ON_ONE_ROW)}", "accent"
 
 
-def _alike(left: JsonValue, right: JsonValue) -> bool:
+def _is_alike(left: JsonValue, right: JsonValue) -> bool:
     try:
         return toml_equal(left, right)
     except RecursionError:

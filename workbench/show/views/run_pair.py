@@ -327,7 +327,7 @@ _SIGNS: dict[PartState, tuple[str, Role]] = {
 }
 
 
-class Beside(LazyLines):
+class SideBySideColumns(LazyLines):
     """Both sides in two columns."""
 
     def __init__(self, sides: Sides, width: int) -> None:
@@ -352,7 +352,7 @@ def _line_at(lines: Sequence[Line], index: int) -> Line:
     return lines[index]
 
 
-class Above(LazyLines):
+class StackedColumns(LazyLines):
     """The left side above the right side. Content that is equal on both sides appears once."""
 
     def __init__(self, sides: Sides, width: int) -> None:

@@ -17,7 +17,6 @@ from workbench.show.lazy_lines import GrowingText
 from workbench.show.views.agents import agent_text, note_text
 from workbench.show.views.run_grade import PlacedCall, put_grade
 from workbench.show.views.run_items import (
-    AskedItem,
     CallItem,
     ForkItem,
     HoldItem,
@@ -25,18 +24,19 @@ from workbench.show.views.run_items import (
     MessageItem,
     NoticeItem,
     OutcomeItem,
-    OwnCallItem,
     ResultItem,
     RoundItem,
     RunItems,
-    SetAsideItem,
+    ServerRequestItem,
     StepItem,
+    SuiteCallItem,
+    SupersededItem,
     TextItem,
     ToolsItem,
 )
 from workbench.show.views.trajectory import pause_text
 from workbench.show.views.user_turns import ended_text, source_of
-from workbench.show.views.values import Awaited
+from workbench.show.views.values import AnswerProgress
 from workbench.trajectory.events import (
     AgentNoted,
     AgentStarted,
@@ -171,10 +171,12 @@ class RunView:
             case RequestStarted(round=number):
                 # A request that repeats the number of an unanswered request is a retry.
                 if self._is_under_way(number):
-                    self._begin_again(event.time_ms)
+                    self._restart_attempt(event.time_ms)
                 else:
                     self._begin_answer()
-                    run.append_round(RoundItem(self._next_number(), number, awaited=Awaited(event.time_ms / 1000)))
+                    run.append_round(
+                        RoundItem(self._next_number(), number, awaited=AnswerProgress(event.time_ms / 1000))
+                    )
             case RequestFailed(error=error):
                 if (asked := run.request()) is not None:
                     asked.errors.append(error)
@@ -231,31 +233,31 @@ class RunView:
                 if (answer := run.result(call_id)) is not None:
                     answer.result = result
             case ServerAsked() as asking:
-                self._take_asked(asking)
+                self._apply_server_request(asking)
             case OwnCallAnswered() as answered:
                 run.finish_text()
-                run.append(OwnCallItem(answered))
+                run.append(SuiteCallItem(answered))
             case Forked() as fork:
                 self._end_replay(fork)
             case UserRequestStarted() | UserRefused() | UserSaid() | UserEnded() as spoken:
-                self._take_user(spoken)
+                self._apply_player_action(spoken)
             case RunFinished() as finish:
                 self._end(finish)
             case by_hand:
-                self._take_by_hand(by_hand)
+                self._apply_user_action(by_hand)
 
-    def _take_asked(self, asked: ServerAsked) -> None:
+    def _apply_server_request(self, asked: ServerAsked) -> None:
         run = self._run
         run.finish_text()
         # If the run was held before the reply to a request, the request is already shown.
         for index, item in enumerate(run.items):
-            if isinstance(item, AskedItem) and item.waits:
+            if isinstance(item, ServerRequestItem) and item.waits:
                 item.asked, item.waits = asked, False
                 run.changed(index)
                 return
-        run.append(AskedItem(asked))
+        run.append(ServerRequestItem(asked))
 
-    def _take_user(self, spoken: UserRequestStarted | UserRefused | UserSaid | UserEnded) -> None:
+    def _apply_player_action(self, spoken: UserRequestStarted | UserRefused | UserSaid | UserEnded) -> None:
         run = self._run
         run.finish_text()
         match spoken:
@@ -270,7 +272,9 @@ class RunView:
                 played = "played" if spoken.usage is not None else ""
                 run.append(MessageItem("user", GrowingText(ended_text(spoken)), source=played))
 
-    def _take_by_hand(self, action: Paused | Resumed | CallEdited | ResultEdited | MessageAdded | Regenerated) -> None:
+    def _apply_user_action(
+        self, action: Paused | Resumed | CallEdited | ResultEdited | MessageAdded | Regenerated
+    ) -> None:
         """Apply an action of the user, or a wait for one."""
         run = self._run
         match action:
@@ -391,12 +395,12 @@ class RunView:
                 item.difference = sentence
                 self._run.changed(index)
 
-    def _begin_again(self, at_ms: float) -> None:
+    def _restart_attempt(self, at_ms: float) -> None:
         """Show a retry: remove the output of the failed attempt, but keep its error."""
         asked = self._run.request()
         if asked is None or self._run.round is None or self._run.outcome is not None:
             return
-        asked.retry, asked.begun, asked.awaited, asked.now_s = None, False, Awaited(at_ms / 1000), None
+        asked.retry, asked.begun, asked.awaited, asked.now_s = None, False, AnswerProgress(at_ms / 1000), None
         self._run.cut(self._run.round + 1)
 
     # An answer, and the end
@@ -476,7 +480,7 @@ def hold(run: RunItems, paused: Paused) -> None:
     """Show that the run is held at a call or a result, or after the last item if a request is next."""
     go_on(run)
     if paused.asked is not None:
-        run.held = run.append(AskedItem(paused.asked, paused.why, waits=True))
+        run.held = run.append(ServerRequestItem(paused.asked, paused.why, waits=True))
         return
     index = run.index_of(paused.call_id)
     if index is None:
@@ -507,7 +511,7 @@ def go_on(run: RunItems, held_ms: float = 0.0) -> None:
             answer.asks = answer.held = None
         case CallItem() as call:
             call.held = None
-        case AskedItem() as asked:
+        case ServerRequestItem() as asked:
             asked.held = None
         case HoldItem() as held:
             held.why = held.request = held.said = None
@@ -555,7 +559,7 @@ def set_aside(run: RunItems, asked: Regenerated) -> None:
     old = run.cut(run.round)
     run.round = None
     answer = tuple(item for item in old if not isinstance(item, MessageItem))
-    run.append(SetAsideItem(asked.round, request.number, answer))
+    run.append(SupersededItem(asked.round, request.number, answer))
     for item in old:
         if isinstance(item, MessageItem):
             run.append(item)
@@ -598,7 +602,7 @@ def place_at(run: RunItems, index: int) -> RunPlace | None:
             number = above.round
     if isinstance(item, ForkItem):
         return RunPlace(item.fork.round, answered=item.fork.answered)
-    if isinstance(item, HoldItem | SetAsideItem):
+    if isinstance(item, HoldItem | SupersededItem):
         return RunPlace(item.round, step=_step(run, index))
     if asked is None or isinstance(item, MessageItem | StepItem):
         return RunPlace(number + 1, step=_step(run, index))

@@ -126,7 +126,7 @@ SHOWN_AFTER_S = 1.0
 
 
 @dataclass(slots=True)
-class Awaited:
+class AnswerProgress:
     """A request in flight.
 
     `sent_s` and `first_s` are the times, in seconds of one clock, at which the request was sent and its answer began.

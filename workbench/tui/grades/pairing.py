@@ -317,7 +317,9 @@ _FOLDED, UNFOLDED = 2_000, 20_000
 
 
 class Columns(NamedTuple):
-    """The widths of the columns. Without room for two, `expected` is 0, and expected values go below actual values."""
+    """The widths of the columns, in cells.
+
+    Without room for two columns of values, `expected` is 0, and the expected value goes below the actual value."""
 
     name: int
     expected: int

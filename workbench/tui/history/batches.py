@@ -15,7 +15,7 @@ from workbench.history.records import BatchPart, BatchRow, Regrade, SuiteRef
 from workbench.numerals import count_text, counted, counted_of
 from workbench.show.doc import Table
 from workbench.show.glyphs import GLYPHS
-from workbench.show.rows import MEASURED_ROWS, Laid
+from workbench.show.rows import MEASURED_ROWS, TableLayout
 from workbench.show.signs import sparkline
 from workbench.show.spans import (
     ELLIPSIS,
@@ -78,7 +78,7 @@ class HistoryList(MarkedState[BatchRow]):
         self._older_forks = 0
         self.active: frozenset[int] = frozenset()
         """The numbers of batches with active runs, here or in another process."""
-        self._laid: tuple[object, list[BatchRow], Laid[BatchFacts]] | None = None
+        self._laid: tuple[object, list[BatchRow], TableLayout[BatchFacts]] | None = None
         """The measured columns, with the state and rows used to measure them."""
         self.shows_forks = False
         self.regraded: Mapping[int, int] = {}
@@ -95,13 +95,13 @@ class HistoryList(MarkedState[BatchRow]):
         return sum(batch.kind != "runs" for batch in self.batches) + self._older_forks
 
     @property
-    def laid(self) -> Laid[BatchFacts]:
+    def laid(self) -> TableLayout[BatchFacts]:
         """The rows in columns. Columns are measured again when the rows change."""
         # The key holds the `id` of the rows. Keeping the rows alive ensures that no new list has the same `id`.
         shown = id(self.rows), self.active, tuple(self._chosen.items()), tuple(self._gradings)
         if self._laid is None or self._laid[0] != shown:
             measured = list(map(self.facts, self.rows[:MEASURED_ROWS]))
-            self._laid = shown, self.rows, Laid(batch_table(measured, marks=True))
+            self._laid = shown, self.rows, TableLayout(batch_table(measured, marks=True))
         return self._laid[2]
 
     @property

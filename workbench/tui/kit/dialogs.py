@@ -41,7 +41,7 @@ BuildLines = Callable[[int], Sequence[Line]]
 
 
 class TextView(LineView):
-    """A scrolling text. A function of the width builds its lines."""
+    """A scrolling text. Its lines are built for the width of the view."""
 
     GROUND: ClassVar[Ground] = "panel"
 

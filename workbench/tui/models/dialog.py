@@ -202,7 +202,7 @@ class ModelsState:
         return 0
 
     def changed(self, choices: ModelChoices) -> None:
-        """Show models that were read again after one changed."""
+        """Replace the listed models after a model was changed."""
         self.choices = choices
         self._build()
 
@@ -445,8 +445,8 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         self._functions.add(self.state.endpoints, row.endpoint, row.model, added)
 
     def _tell_answer(self, model: Added) -> None:
-        if model.show_models:
-            text = f" {GLYPHS.passed} {one_line(model.name)} {model.show_models} "
+        if model.answered:
+            text = f" {GLYPHS.passed} {one_line(model.name)} {model.answered} "
             self.set_keys((Span(text, "passed"), *keys_line(("Enter", "use"), ("Esc", "leave"))))
 
     def action_change(self) -> None:

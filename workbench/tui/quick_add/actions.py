@@ -61,12 +61,12 @@ class QuickAddActions(MainActions):
 
     @action("up", "Earlier request; at a result, up", name="quick.up", where="line", listed=False)
     def up(self) -> None:
-        """Recall an earlier request, or move up in the result."""
+        """Recall an earlier request, or move up in the displayed result."""
         self._adder.move(-1)
 
     @action("down", "Later request; at a result, down", name="quick.down", where="line", listed=False)
     def down(self) -> None:
-        """Recall a later request, or move down in the result."""
+        """Recall a later request, or move down in the displayed result."""
         self._adder.move(1)
 
     @action("right", "Another check for the argument; in a text, right", name="quick.check", where="line", listed=False)

@@ -428,7 +428,7 @@ class RunBook:
         return total(self._spent.values())
 
     def _count(self) -> None:
-        """Update the counts of changed cases. Thousands of other cases may be unchanged."""
+        """Update the counts of the cases that changed since the last call."""
         for case in self._uncounted:
             counted = self.counting_runs(case)
             latest = distinct((*self._latest[case].values(), *counted))

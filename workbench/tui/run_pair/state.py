@@ -8,9 +8,18 @@ from typing import NamedTuple
 from workbench.analysis.alignment import Difference, DifferenceKind, PartKind, align, first_difference
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
-from workbench.show.lazy_lines import JoinedLines, LaidOut
+from workbench.show.lazy_lines import JoinedLines, LazyLayout
 from workbench.show.spans import Line, Span, cut_line, plain
-from workbench.show.views.run_pair import GUTTER, NARROWEST, Above, Beside, beside, both_heads, fold_line, row_sides
+from workbench.show.views.run_pair import (
+    GUTTER,
+    NARROWEST,
+    SideBySideColumns,
+    StackedColumns,
+    beside,
+    both_heads,
+    fold_line,
+    row_sides,
+)
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.trajectory.headline import headline, run_name
@@ -196,7 +205,7 @@ _COPIED_CELLS = 160
 """The width of a copied comparison."""
 
 
-class PairLines(LaidOut):
+class PairLines(LazyLayout):
     """The lines of a comparison at one width, laid out on demand."""
 
     def __init__(self, state: PairState, width: int, *, stacked: bool, whole: bool = False) -> None:
@@ -215,7 +224,7 @@ class PairLines(LaidOut):
         if self.stacked and row.part.kind == "round" and row.left is not None and row.right is not None:
             return JoinedLines([[both_heads(row.left, row.right, self.width)]])
         width, whole = self._side_width, self._whole or entry in self.state.expanded
-        lines = Above if self.stacked else Beside
+        lines = StackedColumns if self.stacked else SideBySideColumns
         return JoinedLines([lines(sides, width) for sides in row_sides(row, width, whole=whole)])
 
     def arrange(self, width: int, *, stacked: bool) -> None:

@@ -130,7 +130,7 @@ PRELOADED_MODULES = ("workbench.tui.kit.help", "workbench.evaluation.runtime")
 """The modules that `?` and the first run import, which takes an eighth of a second."""
 
 
-class AppStart:
+class StartUp:
     """Starts the app on some `paths`.
 
     `begin` are runs to start at once. `shown_batch` is the number of another process's batch to observe. `problems`

@@ -60,7 +60,7 @@ from workbench.tui.shell.main_screen import MainScreen
 from workbench.tui.shell.services import Services
 from workbench.tui.shell.shutdown import Shutdown
 from workbench.tui.shell.situation import situation_of
-from workbench.tui.shell.start import AppStart, current_position
+from workbench.tui.shell.start import StartUp, current_position
 from workbench.tui.terminal.containment import Containment
 from workbench.tui.terminal.driver import TolerantDriver
 from workbench.tui.terminal.environment import TerminalEnvironment
@@ -155,7 +155,7 @@ class Workbench(StagedApp):
             named=terminal.editor_is_named,
             missing=NO_EDITOR_IN_BROWSER if terminal.served else NO_EDITOR,
         )
-        self.starting = AppStart(self, paths, begin=begin, shown_batch=shown_batch, problems=problems)
+        self.starting = StartUp(self, paths, begin=begin, shown_batch=shown_batch, problems=problems)
         self.leaving = Shutdown(
             self,
             self.services,

@@ -294,7 +294,7 @@ def _cut_tab(tab: Line, room: int) -> Line:
 
 
 class BranchLine(Bar):
-    """The line below the tabs: the description of a fork, or a note on an unselected model. Hidden otherwise."""
+    """The line below the tabs. It describes a fork, or a run on an unselected model. Hidden for any other run."""
 
     GROUND: ClassVar[Ground] = "background"
 

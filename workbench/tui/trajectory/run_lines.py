@@ -7,10 +7,18 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from workbench.show.lazy_lines import LaidOut
+from workbench.show.lazy_lines import LazyLayout
 from workbench.show.search import Found, found_in, marked, pattern_for
 from workbench.show.spans import Line, Role
-from workbench.show.views.run_items import AskedItem, CallItem, HoldItem, Item, MissingItem, ResultItem, StepItem
+from workbench.show.views.run_items import (
+    CallItem,
+    HoldItem,
+    Item,
+    MissingItem,
+    ResultItem,
+    ServerRequestItem,
+    StepItem,
+)
 from workbench.show.views.run_lines import lines_of, rough_height
 from workbench.show.views.run_view import RunView
 
@@ -29,7 +37,7 @@ Annotate: TypeAlias = Callable[[CallItem, int], Sequence[Line] | None]
 """Returns the lines to show for a call at a width, or `None` to show the call's own lines."""
 
 
-class RunLines(LaidOut):
+class RunLines(LazyLayout):
     """The lines of one run at one width, with a search.
 
     Items near the screen are laid out. The heights of other items are estimates."""
@@ -68,10 +76,10 @@ class RunLines(LaidOut):
         if self.view.held is None or self.view.held >= len(self._items):
             return None
         match self._items[self.view.held]:
-            case HoldItem() | CallItem() | AskedItem():
+            case HoldItem() | CallItem() | ServerRequestItem():
                 return self.start_of(self.view.held)
             case ResultItem(held=str()):
-                self._know(self.view.held)
+                self._set_height(self.view.held)
                 # The actions of a held result are badges on its last lines. The first of these lines is the held line.
                 start = self.start_of(self.view.held + 1)
                 for line in reversed(self._lines(self.view.held)):
@@ -153,7 +161,7 @@ class RunLines(LaidOut):
         """Return the line of a call, by its index in the run."""
         for index, item in enumerate(self._items):
             if isinstance(item, CallItem) and item.index == call:
-                self._know(index)
+                self._set_height(index)
                 return self.start_of(index)
         return None
 

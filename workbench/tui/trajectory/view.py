@@ -180,7 +180,7 @@ class RunList(LineView):
     def update_answer_time(self, now: datetime) -> None:
         """Update the displayed time of the model's answer."""
         if self.lines is not None:
-            self.lines.view.update_answer_time(now)
+            self.lines.view.pass_time(now)
             self.flush()
 
     def toggle(self) -> None:

@@ -92,7 +92,7 @@ class FormActions(MainActions):
         listed=False,
     )
     def remove(self) -> None:
-        self._report(self.app.main.case_pane.form.remove())
+        self._report(self.app.main.case_pane.form.remove_element())
 
     @action("K alt+up", "Move it up", name="form.up", where="form", needs=_edit, changes=True, listed=False)
     def up(self) -> None:
@@ -261,7 +261,7 @@ class FormView(FormFields):
         self._open()
         return None
 
-    def remove(self) -> str | None:
+    def remove_element(self) -> str | None:
         """Remove the selected element, or reset it to its default. Show in the form how to undo the change."""
         row, source, at = self.page.current, self.page.source, self.page.row
         cells = () if row is None else row.cells
