@@ -211,6 +211,25 @@ def test_permissions_are_given_to_tools_of_the_suite_alone(tmp_path: Path) -> No
     assert "".join(round_.text for round_ in run.rounds) == "[no][no][once]done"
 
 
+NAMES = (
+    "mcp__workbench__send",
+    "mcp_workbench_send",
+    "workbench__send",
+    "workbench_send",
+    "workbench/send",
+    "workbench.send",
+    "mcp.workbench.send",
+    "mcp__workbench/send",
+    "send (workbench MCP Server)",
+)
+
+
+def test_every_agent_gets_the_permission_by_the_name_that_it_gives_a_tool(tmp_path: Path) -> None:
+    run = run_of(tmp_path, *(["ask", name] for name in NAMES), ["say", "done"])
+    assert "permission" not in dict(notes_of(run))
+    assert "".join(round_.text for round_ in run.rounds) == "[once]" * len(NAMES) + "done"
+
+
 @pytest.mark.parametrize(("builtin", "graded"), [("forbid", []), ("off", []), ("allow", ["bash ls"])])
 def test_the_agents_own_tools_are_shown_and_graded_only_where_they_are_allowed(
     tmp_path: Path, builtin: str, graded: list[str]
