@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, aclosing
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 
@@ -86,10 +86,7 @@ async def ask(
     attempt = 1
     while True:
         try:
-            # The stack suspends the time limit while the turn is awaited, and resumes it once the turn is held.
-            async with AsyncExitStack() as held:
-                async with limit.suspended():
-                    await held.enter_async_context(model.turn())
+            async with limit.before(model.turn()):
                 return await _ask_once(model, request, recorder)
         except AnswerTooLargeError:
             raise  # a ModelError too, but the next answer would be as long

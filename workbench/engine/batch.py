@@ -62,6 +62,14 @@ class SkipRule(Protocol):
         ...
 
 
+@dataclass
+class _Running:
+    """A run in progress: its task, and how often it was stopped."""
+
+    task: asyncio.Task[None]
+    stops: int = 0
+
+
 class Batch:
     """Runs that are started together.
 
@@ -80,7 +88,7 @@ class Batch:
         self._context = context
         self._skip_rules = skip_rules
         self._queues = model_queues(runs, queue_of)
-        self._running: dict[str, asyncio.Future[None]] = {}
+        self._running: dict[str, _Running] = {}
 
     async def run(self) -> None:
         """Make all runs.
@@ -108,9 +116,10 @@ class Batch:
                 if run_id in (None, planned.run_id):
                     queue.waiting.remove(planned)
                     self._without_trajectory(planned, Status.STOPPED)
-        for running_id, task in self._running.items():
+        for running_id, running in self._running.items():
             if run_id in (None, running_id):
-                task.cancel()
+                running.stops += 1
+                running.task.cancel()
 
     async def _work(self, queue: ModelQueue) -> None:
         while queue.waiting:
@@ -120,21 +129,27 @@ class Batch:
                 await self._context.wait_until_stored()
 
     async def run_one(self, planned: PlannedRun) -> None:
-        """Make one run.
+        """Make one run in the current task.
 
         The run ends with exactly one `RunDone`, even if it is stopped or fails unexpectedly."""
-        # The run is its own task: `stop` cancels the run, and the worker continues with the next one.
-        task = asyncio.ensure_future(self._run_unless_skipped(planned))
-        self._running[planned.run_id] = task
-        # `wait` does not raise the task's errors. They are handled below.
-        await asyncio.wait([task])
-        del self._running[planned.run_id]
-        if task.cancelled():
+        task = asyncio.current_task()
+        assert task is not None
+        running = self._running[planned.run_id] = _Running(task)
+        try:
+            await self._run_unless_skipped(planned)
+        except asyncio.CancelledError:
             self._without_trajectory(planned, Status.STOPPED)
-        elif (error := task.exception()) is not None:
-            _logger.error("run %s of case %s broke", planned.run_id, planned.case.id, exc_info=error)
+        except Exception as error:
+            _logger.exception("run %s of case %s broke", planned.run_id, planned.case.id)
             broken = f"unexpected {type(error).__name__}: {error}; the log holds the details"
             self._without_trajectory(planned, Status.ERROR, broken)
+        finally:
+            del self._running[planned.run_id]
+        # A stop ends only the run, and its task goes on to the next one. Any other cancellation ends the task.
+        for _ in range(running.stops):
+            task.uncancel()
+        if task.cancelling():
+            raise asyncio.CancelledError
 
     async def _run_unless_skipped(self, planned: PlannedRun) -> None:
         for skip_rules in self._skip_rules:

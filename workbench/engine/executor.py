@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
 from typing import Literal
 
 from workbench.checks.check import CheckVerdict
@@ -200,9 +199,7 @@ class Executor:
     ) -> tuple[ToolAnswer, float]:
         """Return the server's answer and its latency in milliseconds."""
         allowed = await self._permit(call, self._definitions[call.tool])
-        async with AsyncExitStack() as held:
-            async with self._limit.suspended():
-                await held.enter_async_context(planned.turn())
+        async with self._limit.before(planned.turn()):
             return await self._execute_in_turn(call, planned, server, allowed, ask)
 
     async def _execute_in_turn(

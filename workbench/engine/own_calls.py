@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
 
 from workbench.checks.check import CheckVerdict
 from workbench.checks.combined_kinds import Judged
@@ -103,9 +102,7 @@ class OwnCalls:
             )
         began = self._recorder.clock()
         questions = CallQuestions(call, self._tools.answers, self._recorder, judged if self._judge else None)
-        async with AsyncExitStack() as held:
-            async with limit.suspended():
-                await held.enter_async_context(planned.turn())
+        async with limit.before(planned.turn()):
             answer = await self._answer(call, planned, questions)
         questions.check()
         server = planned.server if planned.source == "server" else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 
 from workbench.trajectory.events import Event, EventPayload
@@ -15,39 +16,89 @@ class TimeLimit:
     """A context manager that raises TimeoutError after some seconds. Time inside `suspended` does not count."""
 
     def __init__(self, seconds: float) -> None:
-        self._timeout = asyncio.timeout(seconds)
+        self._seconds = seconds
+        self._timeout = asyncio.timeout(None)
+        self._loop = asyncio.get_running_loop()
+        self._deadline_s = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._suspensions = 0
+        self._suspended_s = 0.0
+        self._suspension = Suspension(self)
 
     async def __aenter__(self) -> TimeLimit:
         await self._timeout.__aenter__()
+        self._deadline_s = self._loop.time() + self._seconds
+        self._look()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         await self._timeout.__aexit__(kind, error, traceback)
 
     def suspended(self) -> Suspension:
         """Return a context whose time does not count."""
-        return Suspension(self._timeout)
+        return self._suspension
+
+    def before(self, context: AbstractAsyncContextManager[object]) -> Unlimited:
+        """Return a context that enters another one, with no limit for the time until it is entered."""
+        return Unlimited(self._suspension, context)
+
+    def suspend(self) -> None:
+        """Stop the time, until as many calls of `resume`."""
+        self._suspensions += 1
+        if self._suspensions == 1:
+            self._suspended_s = self._loop.time()
+
+    def resume(self) -> None:
+        """Let the time go on."""
+        self._suspensions -= 1
+        if self._suspensions == 0:
+            self._deadline_s += self._loop.time() - self._suspended_s
+            if self._timer is None and not self._timeout.expired():
+                self._look()
+
+    def _look(self) -> None:
+        """Expire if the time is over, and otherwise look again at the deadline."""
+        # The timer stays while the time is suspended, as most suspensions end long before the deadline.
+        self._timer = None
+        if self._suspensions == 0:
+            if self._loop.time() < self._deadline_s:
+                self._timer = self._loop.call_at(self._deadline_s, self._look)
+            else:
+                self._timeout.reschedule(self._loop.time())
 
 
 class Suspension:
     """The context of `TimeLimit.suspended`. It is a class because a generator takes several times as long."""
 
-    def __init__(self, timeout: asyncio.Timeout) -> None:
-        self._timeout = timeout
-        self._left_s: float | None = None
+    def __init__(self, limit: TimeLimit) -> None:
+        self._limit = limit
 
     async def __aenter__(self) -> None:
-        deadline_s = self._timeout.when()
-        if deadline_s is not None:  # otherwise an outer context has suspended it already
-            self._left_s = deadline_s - asyncio.get_running_loop().time()
-            self._timeout.reschedule(None)
+        self._limit.suspend()
 
     async def __aexit__(self, *_error: object) -> None:
-        # A timeout that has expired cannot be rescheduled: asyncio raises RuntimeError.
-        if self._left_s is not None and not self._timeout.expired():
-            self._timeout.reschedule(asyncio.get_running_loop().time() + self._left_s)
+        self._limit.resume()
+
+
+class Unlimited:
+    """The context of `TimeLimit.before`."""
+
+    def __init__(self, suspension: Suspension, context: AbstractAsyncContextManager[object]) -> None:
+        self._suspension = suspension
+        self._context = context
+
+    async def __aenter__(self) -> None:
+        async with self._suspension:
+            await self._context.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        return await self._context.__aexit__(kind, error, traceback)
 
 
 Clock = Callable[[], float]
