@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
@@ -124,10 +124,10 @@ BodyKind = Literal["events", "document", "page", "garbage"]
 
 async def read_answer(
     response: aiohttp.ClientResponse, reader: AnswerReader, errors: EndpointErrors
-) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-    """Yield the events of an answer while it arrives, up to its last event. The connection may stay open afterwards.
+) -> AsyncGenerator[Sequence[ModelEvent | AnswerFinished]]:
+    """Yield the events of an answer, those that arrive together at once, up to its last event.
 
-    Raises ModelError, and the errors of the HTTP library."""
+    The connection may stay open afterwards. Raises ModelError, and the errors of the HTTP library."""
     content = content_of(response)
     content_type = response.headers.get("content-type", "")
     kind: BodyKind | None
@@ -157,8 +157,8 @@ async def read_answer(
         body = await _rest(body, content, MAX_MESSAGE_BYTES)
         if len(body) > MAX_MESSAGE_BYTES:
             raise AnswerTooLargeError(too_much_sent(MAX_MESSAGE_BYTES))
-        for joined in reader.feed_document(_document(body, errors)):
-            yield joined
+        for event in reader.feed_document(_document(body, errors)):
+            yield (event,)
     elif kind == "page":
         raise errors.of_page(await _rest(body, content, MAX_ERROR_BYTES))
     elif body.strip():
@@ -166,11 +166,11 @@ async def read_answer(
     else:
         raise errors.of_empty_body()
     for last in reader.finish():
-        yield last
+        yield (last,)
 
 
-def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[ModelEvent]:
-    """Yield a reader's events for server-sent events that arrived together.
+def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[list[ModelEvent]]:
+    """Yield a reader's events for server-sent events that arrived together, at once.
 
     If the reader raises, the preceding events are yielded first."""
     # Neighbouring pieces of a text are joined: each event costs time in the listeners, and these pieces are shown at
@@ -184,7 +184,8 @@ def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[ModelEvent]:
             if reader.ended:
                 break
     finally:
-        yield from joined
+        if joined:
+            yield joined
 
 
 def _join_pieces(joined: list[ModelEvent], piece: ModelEvent) -> bool:

@@ -378,77 +378,103 @@ class EndpointModel:
 
         An answer that the provider pauses is sent back until it is complete. Raises AnswerTooLargeError for endless
         pauses."""
-        whole: AnswerFinished | None = None
-        text: list[str] = []
-        calls = pauses = 0
-        asked = request
-        while True:
-            end: AnswerFinished | None = None
-            async with aclosing(self._stream_once(asked)) as events:
-                async for event in events:
-                    if isinstance(event, AnswerFinished):
-                        end = event
-                        break
-                    if isinstance(event, TextDelta):
-                        text.append(event.text)
-                    elif isinstance(event, TextWasReasoning):
-                        text.clear()
-                    elif isinstance(event, CallStarted):
-                        calls += 1
-                    yield event
-            assert end is not None, "otherwise its reader raised an error"
-            whole = end if whole is None else _joined(whole, end)
-            if not end.paused:
-                yield whole
-                return
-            pauses += 1
-            if pauses > MAX_PAUSES:
-                raise AnswerTooLargeError(MAX_PAUSES.reached())
-            yield AnswerPaused(request.round, pauses)
-            so_far = Message("assistant", "".join(text), provider_state=whole.provider_state)
-            messages = (*request.messages, so_far)
-            asked = replace(request, messages=messages, calls_before=request.calls_before + calls)
-
-    async def _stream_once(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        client = await self._connected()
-        path = self._wire.path
-        began = False
-        flight = self._flights.begin()
-        try:
-            response = await client.post(path, self._wire.body(request), self.spec.read_timeout_s)
-            began = True
+        so_far = _PausableAnswer(request)
+        while (asked := so_far.next_request) is not None:
+            client = await self._connected()
+            began = False
+            flight = self._flights.begin()
             try:
-                async with aclosing(read_answer(response, self._wire.reader(request), self._errors)) as events:
-                    async for event in events:
-                        yield self._timed(event, flight)
+                response = await client.post(self._wire.path, self._wire.body(asked), self.spec.read_timeout_s)
+                began = True
+                try:
+                    async with aclosing(read_answer(response, self._wire.reader(asked), self._errors)) as arrivals:
+                        async for events in arrivals:
+                            for event in events:
+                                if isinstance(event, AnswerFinished):
+                                    so_far.end(self._with_wait(event, flight))
+                                else:
+                                    self._look_at(event, flight)
+                                    so_far.add(event)
+                                    yield event
+                finally:
+                    response.close()
+            except (AnswerTooLargeError, KeyCommandError):
+                raise
+            except ModelError as error:
+                raise self._errors.of_reading(error) from error
+            except RecursionError:
+                raise self._errors.error("answers with JSON too deeply nested: check the server") from None
+            except client.errors as error:
+                raise self._failed(error, asked, began=began) from error
             finally:
-                response.close()
-        except (AnswerTooLargeError, KeyCommandError):
-            raise
-        except ModelError as error:
-            raise self._errors.of_reading(error) from error
-        except RecursionError:
-            raise self._errors.error("answers with JSON too deeply nested: check the server") from None
-        except client.errors as error:
-            tool_at = partial(self._wire.tool_at, request)
-            has_media = any(message.media for message in request.messages)
-            failed = self._errors.of_exception(error, path=path, began=began, tool_at=tool_at, has_media=has_media)
-            # If an endpoint asks one request to wait, it would refuse the other requests too.
-            if failed.retryable and failed.retry_after_s is not None:
-                self._limiter.pause(failed.retry_after_s)
-            raise failed from error
-        finally:
-            self._flights.end(flight)
+                self._flights.end(flight)
+            if so_far.next_request is not None:
+                yield AnswerPaused(request.round, so_far.pauses)
+        assert so_far.whole is not None, "otherwise its reader raised an error"
+        yield so_far.whole
 
-    def _timed(self, event: ModelEvent | AnswerFinished, flight: RequestInFlight) -> ModelEvent | AnswerFinished:
-        """Record a first token or progress; add to `AnswerFinished` how long the request waited at the endpoint."""
+    def _failed(self, error: Exception, request: ModelRequest, *, began: bool) -> ModelError:
+        """Return the ModelError for an error of the client, and pause the requests if the endpoint asks for it."""
+        tool_at = partial(self._wire.tool_at, request)
+        has_media = any(message.media for message in request.messages)
+        failed = self._errors.of_exception(
+            error, path=self._wire.path, began=began, tool_at=tool_at, has_media=has_media
+        )
+        # If an endpoint asks one request to wait, it would refuse the other requests too.
+        if failed.retryable and failed.retry_after_s is not None:
+            self._limiter.pause(failed.retry_after_s)
+        return failed
+
+    def _look_at(self, event: ModelEvent, flight: RequestInFlight) -> None:
+        """Record a first token or progress."""
         if isinstance(event, FIRST_TOKEN_EVENTS):
             self._flights.first_token(flight)
         elif isinstance(event, PromptProgress):
             self._flights.computing(flight, event.took_ms)
-        elif isinstance(event, AnswerFinished) and (waited_ms := self._flights.waited_ms(flight, event.prompt_ms)):
-            return replace(event, waited_ms=waited_ms)
-        return event
+
+    def _with_wait(self, end: AnswerFinished, flight: RequestInFlight) -> AnswerFinished:
+        """Return the end of an answer with the time that its request waited at the endpoint."""
+        if waited_ms := self._flights.waited_ms(flight, end.prompt_ms):
+            return replace(end, waited_ms=waited_ms)
+        return end
+
+
+class _PausableAnswer:
+    """An answer that the provider may pause, with the request that continues it."""
+
+    def __init__(self, request: ModelRequest) -> None:
+        self._request = request
+        self._text: list[str] = []
+        self._calls = 0
+        self.pauses = 0
+        self.whole: AnswerFinished | None = None
+        """The end of the answer so far."""
+        self.next_request: ModelRequest | None = request
+        """The next request; `None` if the answer is complete."""
+
+    def add(self, event: ModelEvent) -> None:
+        """Take an event of the present part."""
+        if isinstance(event, TextDelta):
+            self._text.append(event.text)
+        elif isinstance(event, TextWasReasoning):
+            self._text.clear()
+        elif isinstance(event, CallStarted):
+            self._calls += 1
+
+    def end(self, part: AnswerFinished) -> None:
+        """End the present part.
+
+        Raises AnswerTooLargeError for too many pauses."""
+        self.whole = part if self.whole is None else _joined(self.whole, part)
+        self.next_request = None
+        if part.paused:
+            self.pauses += 1
+            if self.pauses > MAX_PAUSES:
+                raise AnswerTooLargeError(MAX_PAUSES.reached())
+            so_far = Message("assistant", "".join(self._text), provider_state=self.whole.provider_state)
+            messages = (*self._request.messages, so_far)
+            calls_before = self._request.calls_before + self._calls
+            self.next_request = replace(self._request, messages=messages, calls_before=calls_before)
 
 
 class _RequestTurn:
