@@ -115,18 +115,22 @@ def unknown_answers(answers: Iterable[Answer], known: KnownNames) -> Iterator[Fi
 
 def names_for_all(suite: Suite, listed: Iterable[str], prefixes: Iterable[str] = ()) -> KnownNames:
     """Return the names of the tools of the suite, of all its cases, and of servers (`listed`)."""
-    return KnownNames(tuple(dict.fromkeys([*_written_names(suite), *listed])), tuple(prefixes))
+    written, prefixes = _written_names(suite), tuple(prefixes)
+    more = [name for name in listed if name not in written.names]
+    if not more and not prefixes:
+        return written
+    return KnownNames(dict.fromkeys((*written.names, *more)), prefixes)
 
 
-def _all_written_names(suite: Suite) -> tuple[str, ...]:
+def _all_written_names(suite: Suite) -> KnownNames:
     names = dict.fromkeys(tool.name for tool in suite.tools)
     names |= dict.fromkeys(tool.name for tool in suite.provider_tools)
     for case in suite.cases:
         names |= dict.fromkeys(tool.name for tool in case.tools)
-    return tuple(names)
+    return KnownNames(names)
 
 
-_written_names: CachedByIdentity[Suite, tuple[str, ...]] = CachedByIdentity(_all_written_names)
+_written_names: CachedByIdentity[Suite, KnownNames] = CachedByIdentity(_all_written_names)
 
 
 def unknown_in_suite(

@@ -8,7 +8,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from difflib import unified_diff
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from workbench.dataclasses import CachedByIdentity, dataclass, json_text
 from workbench.suite.files import absolute, resolved
 from workbench.suite.frozen import values_of
-from workbench.suite.model import Case, ProviderTool, Suite, Tool, written_tools
+from workbench.suite.model import Case, ProviderTool, Suite, Tool, by_name, written_tools
 from workbench.suite.server_model import Server
 from workbench.suite.suite_file import SuiteFile, with_findings
 from workbench.suite.tool_names import unknown_in_suite
@@ -202,8 +202,18 @@ definition_of_provider: CachedByIdentity[ProviderTool, ToolDefinition] = CachedB
 
 def definitions_for(suite: Suite, case: Case) -> list[ToolDefinition]:
     """Return the definitions of a suite's tools for a case; providers' tools come last."""
-    written = [definition_of(tool) for tool in written_tools(suite, case)]
-    return [*written, *map(definition_of_provider, suite.provider_tools)]
+    if not case.tools:
+        return [*_definitions_in(suite)]
+    return _definitions(suite, written_tools(suite, case))
+
+
+def _definitions(suite: Suite, tools: Iterable[Tool]) -> list[ToolDefinition]:
+    return [*map(definition_of, tools), *map(definition_of_provider, suite.provider_tools)]
+
+
+_definitions_in: CachedByIdentity[Suite, list[ToolDefinition]] = CachedByIdentity(
+    lambda suite: _definitions(suite, by_name(suite.tools).values())
+)
 
 
 def with_listed_names(file: SuiteFile, listings: StoredListings) -> SuiteFile:

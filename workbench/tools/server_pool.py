@@ -112,7 +112,9 @@ class ServerPool:
 
     def functions(self, code: HashedCode | None) -> PythonFunctions:
         # One object for each approved code: all runs of a batch load each module once.
-        return self._functions.setdefault(code, PythonFunctions(code))
+        if code not in self._functions:
+            self._functions[code] = PythonFunctions(code)
+        return self._functions[code]
 
     async def open_toolbox(
         self,
