@@ -196,10 +196,9 @@ class CachedByIdentity(Generic[_Subject, _Answer]):
 
     def __call__(self, subject: _Subject) -> _Answer:
         identity = id(subject)
-        try:
-            return self._known[identity][1]
-        except KeyError:
-            pass
+        known = self._known.get(identity)
+        if known is not None:
+            return known[1]
         answer = self._answer(subject)
         if len(self._known) >= MAX_CACHED:
             self._known.clear()
@@ -228,11 +227,9 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
     Lone surrogates are escaped; other characters stay. Raises TypeError, ValueError or RecursionError for a value that
     JSON cannot express, such as NaN."""
-    separators = None
     if indent is None:
-        separators = (",", ":")
-    text = json.dumps(value, ensure_ascii=False, separators=separators, indent=indent, allow_nan=False)
-    return escape_lone_surrogates(text)
+        return escape_lone_surrogates(_encoded_json(value))
+    return escape_lone_surrogates(json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False))
 
 
 def escape_lone_surrogates(text: str) -> str:
@@ -453,17 +450,22 @@ def _finite(text: str) -> float:
     return number
 
 
-def _encoder() -> Callable[[Any], str]:
+def _refuse(value: Any) -> NoReturn:
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+def _encoder(default: Callable[[Any], Any]) -> Callable[[Any], str]:
     written_by = json.JSONEncoder(
-        ensure_ascii=False, check_circular=False, separators=(",", ":"), allow_nan=False, default=_plain
+        ensure_ascii=False, check_circular=False, separators=(",", ":"), allow_nan=False, default=default
     )
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:  # as in an interpreter without the accelerator
         return written_by.encode
     # `encode` makes an encoder for each value, which takes longer than writing an event.
-    pieces = make(None, _plain, json.encoder.encode_basestring, None, ":", ",", False, False, False)
+    pieces = make(None, default, json.encoder.encode_basestring, None, ":", ",", False, False, False)
     return lambda value: "".join(pieces(value, 0))
 
 
-_encoded = _encoder()
+_encoded = _encoder(_plain)
+_encoded_json = _encoder(_refuse)
 _DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite)

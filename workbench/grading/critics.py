@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
+from functools import cached_property, reduce
+from types import MappingProxyType
 from typing import NamedTuple
 
 from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, CheckVerdict, describe, evaluate, has_kind
@@ -50,11 +51,8 @@ class ToolRegistry:
 
     def __init__(self, tools: Iterable[ToolDefinition]) -> None:
         self._tools: dict[str, ToolDefinition] = {}
-        self._by_underscores: dict[str, ToolDefinition] = {}
         for tool in tools:
             self._tools.setdefault(tool.name, tool)
-            self._by_underscores.setdefault(tool.name.replace(".", "_"), tool)
-        self._defaults: dict[str, dict[str, JsonValue]] = {}
 
     def resolve(self, name: str) -> ToolDefinition | None:
         """Return the offered tool with a name, or `None`.
@@ -64,16 +62,17 @@ class ToolRegistry:
         """
         return self._tools.get(name) or self._by_underscores.get(name)
 
+    @cached_property
+    def _by_underscores(self) -> dict[str, ToolDefinition]:
+        tools: dict[str, ToolDefinition] = {}
+        for tool in self._tools.values():
+            tools.setdefault(tool.name.replace(".", "_"), tool)
+        return tools
+
     def defaults(self, name: str) -> Mapping[str, JsonValue]:
         """Return the defaults of a tool's arguments by name; empty for an unknown tool."""
-        known = self._defaults.get(name)
-        if known is None:
-            tool = self.resolve(name)
-            known = {}
-            if tool is not None:
-                known = _schema_defaults(tool.parameters)
-            self._defaults[name] = known
-        return known
+        tool = self.resolve(name)
+        return _NO_DEFAULTS if tool is None else _defaults_of(tool)
 
     def filled(self, name: str, arguments: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
         """Return the arguments of a call, with defaults in place of missing arguments and nulls."""
@@ -87,12 +86,18 @@ class ToolRegistry:
         return filled
 
 
-def _schema_defaults(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+_NO_DEFAULTS: Mapping[str, JsonValue] = MappingProxyType({})
+
+
+def _schema_defaults(tool: ToolDefinition) -> dict[str, JsonValue]:
     defaults = {}
-    for name, definition in properties_of(schema).items():
+    for name, definition in properties_of(tool.parameters).items():
         if isinstance(definition, dict) and "default" in definition:
             defaults[name] = definition["default"]
     return defaults
+
+
+_defaults_of: CachedByIdentity[ToolDefinition, dict[str, JsonValue]] = CachedByIdentity(_schema_defaults)
 
 
 # Critics: the check of an argument with its weight. Without `arcade_compatible`, an expected call has a critic for each

@@ -29,6 +29,8 @@ class ExtraCallRule:
 
     def free_calls(self, calls: Sequence[CallRecord]) -> frozenset[int]:
         """Return the indices of the calls that are free if they are surplus."""
+        if self.written in (None, "forbid") and not self.corrected:
+            return frozenset()
         return frozenset([index for index, record in enumerate(calls) if self.is_free(index, record.tool)])
 
     def is_free_tool(self, tool: str) -> bool:

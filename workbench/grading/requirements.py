@@ -63,12 +63,18 @@ from workbench.trajectory.events import JsonValue, names_of_tools
 from workbench.trajectory.json_schema import Schema, properties_of, resolved, type_names
 from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 
+_PLAIN_RULES: Mapping[object, ExtraCallRule] = {
+    None: ExtraCallRule(None),
+    "allow": ExtraCallRule("allow"),
+    "forbid": ExtraCallRule("forbid"),
+}
+
 
 def extra_call_rule_of(case: Case, grading: Grading, trajectory: Trajectory) -> ExtraCallRule:
     """Return the rule of a case for the surplus calls of a run."""
     written = extra_calls_of(case, grading)
-    if written in ("allow", "forbid", None):
-        return ExtraCallRule(written)
+    if written in _PLAIN_RULES:
+        return _PLAIN_RULES[written]
     read_only: frozenset[str] = frozenset()
     if written == "allow_read_only":
         read_only = _read_only(trajectory)
