@@ -115,10 +115,15 @@ class ModelSpecs:
         for run in {(run.file.path, run.model, run.model_of_suite): run for run in runs}.values():
             with suppress(ConfigError):
                 self.of(run)
-        for run in {(run.file.path, run.case.id): run for run in runs}.values():
-            self.load_judges(run.file.path, judged_checks(run.suite, run.case))
-            with suppress(ConfigError):
-                self.user_of(run.file.path, run.case)
+        checks: dict[Path, list[Judged]] = {}
+        for run in {(run.file.path, run.written.id): run for run in runs}.values():
+            case = run.case
+            checks.setdefault(run.file.path, []).extend(judged_checks(run.suite, case))
+            if case.conversation is not None:
+                with suppress(ConfigError):
+                    self.user_of(run.file.path, case)
+        for suite, of_suite in checks.items():
+            self.load_judges(suite, of_suite)
 
     def passed_variables(self) -> tuple[str, ...]:
         """Return the names of shell variables that every command of a trusted suite gets."""

@@ -492,28 +492,14 @@ class Case(Frozen):
         """
         # `suite.trust` finds the Python functions of checks with this method, so it must include every place for checks
         # on arguments.
-        for place, call in self._whole_calls():
+        for place, call in _whole_calls(self):
             if call.any_of:
                 yield from _placed(call.any_of, (*place, "any_of"))
             else:
                 yield place, call
 
-    def _whole_calls(self) -> Iterator[tuple[Place, ExpectedCall | Step]]:
-        yield from self.placed_expected_calls()
-        for place, call in _placed(self.disallowed, ("disallowed",)):
-            yield place, call
-            for key, other in call.conditions:
-                yield (*place, key), other
-        yield from _placed(self.steps, ("steps",))
-        if (user := self.conversation) is not None:
-            for index, message in enumerate(user.messages):
-                for at, expected in message.placed_calls():
-                    yield ("user", "messages", index, *at), expected
-        if self.final is not None:
-            yield from _placed(self.final.changes or (), ("final", "changes"))
-
     def checked_results(self) -> Iterator[tuple[Place, Check]]:
-        for place, call in self._whole_calls():
+        for place, call in _whole_calls(self):
             if call.result is not None:
                 yield (*place, "result"), call.result
             for at, alternative in _placed(call.any_of, (*place, "any_of")):
@@ -656,6 +642,27 @@ def _all_expected_calls(case: Case) -> tuple[ExpectedCall, ...]:
 
 
 _expected_calls: CachedByIdentity[Case, tuple[ExpectedCall, ...]] = CachedByIdentity(_all_expected_calls)
+
+
+def _placed_whole_calls(case: Case) -> Iterator[tuple[Place, ExpectedCall | Step]]:
+    yield from case.placed_expected_calls()
+    for place, call in _placed(case.disallowed, ("disallowed",)):
+        yield place, call
+        for key, other in call.conditions:
+            yield (*place, key), other
+    yield from _placed(case.steps, ("steps",))
+    if (user := case.conversation) is not None:
+        for index, message in enumerate(user.messages):
+            for at, expected in message.placed_calls():
+                yield ("user", "messages", index, *at), expected
+    if case.final is not None:
+        yield from _placed(case.final.changes or (), ("final", "changes"))
+
+
+_whole_calls: CachedByIdentity[Case, tuple[tuple[Place, ExpectedCall | Step], ...]] = CachedByIdentity(
+    lambda case: tuple(_placed_whole_calls(case))
+)
+"""Returns every description of a call with its place, including calls with alternatives. Many readers ask for them."""
 
 
 def _some_need_resolving(case: Case) -> bool:

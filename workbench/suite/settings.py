@@ -304,6 +304,22 @@ _judged_of: CachedByIdentity[Case, tuple[Judged, ...]] = CachedByIdentity(
 """Returns the judged checks of a case. A plan asks for them several times."""
 
 
+def _in_conditions(where: Suite | Case) -> Iterator[Judged]:
+    conditions = [mock.when or {} for mock in where.mocks]
+    conditions += [answer.when for answer in where.answers]
+    for when in conditions:
+        for condition in when.values():
+            for check in with_parts(condition):
+                if isinstance(check, Judged):
+                    yield check
+
+
+_judged_in_conditions: CachedByIdentity[Suite | Case, tuple[Judged, ...]] = CachedByIdentity(
+    lambda where: tuple(_in_conditions(where))
+)
+"""Returns the judged checks in the conditions of mocks and answers."""
+
+
 def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[Judged]:
     """Yield the judged checks that a run of a case may need.
 
@@ -313,12 +329,7 @@ def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[J
     yield from _judged_of(case)
     if case.conversation is not None and case.conversation.review == "failed":
         yield USER_REVIEW
-    if not mocks:
-        return
-    conditions = [mock.when or {} for mock in (*case.mocks, *suite.mocks)]
-    conditions += [answer.when for answer in (*case.answers, *suite.answers)]
-    for when in conditions:
-        for condition in when.values():
-            for check in with_parts(condition):
-                if isinstance(check, Judged):
-                    yield check
+    if mocks:
+        if case.mocks or case.answers:
+            yield from _judged_in_conditions(case)
+        yield from _judged_in_conditions(suite)
