@@ -98,6 +98,8 @@ class PlannedRun:
 
     @property
     def case(self) -> Case:
+        if not self.written.variants and SEPARATOR not in self.model:
+            return self.written  # as in most runs
         return varied_case(self.written, self.variant)
 
     @property

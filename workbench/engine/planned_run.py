@@ -116,7 +116,9 @@ async def run_planned(planned: PlannedRun, context: RunContext) -> None:
     Cancelling the task stops the run."""
     result = await _result_of(planned, context)
     cost_usd = cost_of(result.trajectory, context.price_of(planned))
-    context.listener(RunDone(changed(result, cost_usd=cost_usd)))
+    if cost_usd != result.cost_usd:
+        result = changed(result, cost_usd=cost_usd)
+    context.listener(RunDone(result))
 
 
 async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
@@ -385,7 +387,7 @@ def _permission(planned: PlannedRun, context: RunContext) -> Permission:
 
 
 def _audit(planned: PlannedRun, context: RunContext) -> Audit | None:
-    if context.audit is None:
+    if context.audit is None or not planned.suite.servers:
         return None
     return Audit(context.audit, Caller(_absolute_path(planned.file), planned.case.id, planned.model, planned.run_id))
 

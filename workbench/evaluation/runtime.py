@@ -53,6 +53,7 @@ from workbench.evaluation.plan import Plan
 from workbench.history.writer import BatchHandle, HistoryWriter
 from workbench.providers.built_in import REPLAY, BuiltInModels
 from workbench.providers.model import DEFAULT_RETRIES, Model, ModelError, ModelWithNotices, RetryPolicy
+from workbench.suite.settings import judged_checks
 from workbench.suite.trust import needs_trust
 from workbench.tools.audit import AuditLog
 from workbench.tools.server_pool import ServerPool
@@ -121,12 +122,17 @@ class RuntimeModels:
 
         return open_model
 
-    def judges(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], RunJudge]:
-        """Return a function that returns the judge of a run."""
+    def judges(self, approval: Approval, concurrency: int, *, always: bool) -> Callable[[PlannedRun], RunJudge | None]:
+        """Return a function that returns the judge of a run.
+
+        Unless `always`, a run without judged checks gets `None`."""
         specs = approval.specs
         under_way: PendingJudgements = {}
 
-        def judge_of(planned: PlannedRun) -> RunJudge:
+        def judge_of(planned: PlannedRun) -> RunJudge | None:
+            if not always and next(judged_checks(planned.suite, planned.case), None) is None:
+                return None
+
             def open_model(spec: ModelSpec) -> Model:
                 environment = specs.environment_at(planned.file.path)
                 return self._open_endpoint(planned, spec, environment, approval, concurrency)
@@ -424,7 +430,8 @@ class Runtime:
             audit=AuditLog(self._program.folders.audit_log, self._program.secrets),
             retries=self._retries,
             price_of=_prices(approval.specs),
-            judge_of=self._models.judges(approval, plan.concurrency),
+            # A breakpoint at which a person holds a run may have a judged condition.
+            judge_of=self._models.judges(approval, plan.concurrency, always=self._ask is not None),
             user_of=self._users(plan, approval),
             control_of=control_of,
             earlier_instructions=plan.instructions,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
@@ -84,7 +84,7 @@ class Mocks:
         self._functions = functions
         self._context = CheckContext(functions.answer, clock=clock)
         self._sleep = sleep
-        self._answered: Counter[int] = Counter()
+        self._answered: dict[int, int] = defaultdict(int)
 
     async def plan(self, call: ToolCall, judge: AskJudge | None = None) -> PlannedAnswer | None:
         """Return the answer of the first mock whose tool and condition match, `None` if no mock matches.

@@ -105,16 +105,20 @@ class ServerPool:
         """The last listing of each server, redacted."""
         self._protocols: dict[tuple[Path, str], ServerProtocol] = {}
         """The way in which the next session of each server begins, as its last start found out."""
-        self._functions: dict[HashedCode | None, PythonFunctions] = {}
+        untrusted = PythonFunctions(None)
+        self._functions: dict[HashedCode | None, PythonFunctions] = {None: untrusted}
+        self._latest_functions: tuple[HashedCode | None, PythonFunctions] = (None, untrusted)
         self._closed = False
         self.secrets = program.secrets
         """The known secrets; starting a server adds those of its settings."""
 
     def functions(self, code: HashedCode | None) -> PythonFunctions:
         # One object for each approved code: all runs of a batch load each module once.
-        if code not in self._functions:
-            self._functions[code] = PythonFunctions(code)
-        return self._functions[code]
+        if code is not self._latest_functions[0]:  # hashing the code takes a sixth of opening a toolbox
+            if code not in self._functions:
+                self._functions[code] = PythonFunctions(code)
+            self._latest_functions = code, self._functions[code]
+        return self._latest_functions[1]
 
     async def open_toolbox(
         self,
