@@ -4,7 +4,8 @@ Everything is measured in turn, round after round, so that a busy machine slows 
 beside it: comparing the arguments with `==`, and `json.dumps` of a report that is there as a whole. With the
 `site-packages` of an environment that has Arcade's library (`--arcade FOLDER`), one evaluation of its critics is
 measured too. What is found out once for a case, such as its checks in words, is known when a case is graded again: the
-cold figure is that of cases which are graded for the first time, as a batch with one run of each does it.
+cold figure is that of cases which are graded for the first time, as a batch with one run of each does it. A run waits
+for its deciding grader only.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from importlib import import_module
 from pathlib import Path
 
 from benchmarks.sizes import sized
-from workbench.checks.check import EMPTY_CONTEXT
+from workbench.checks.check import EMPTY_CONTEXT, CheckContext
 from workbench.evaluation.plan import FinishedRun
 from workbench.evaluation.report import Report
 from workbench.grading.grade import RunResult
 from workbench.grading.resolution import resolved_case
-from workbench.grading.run import GRADERS_BY_NAME, grade_run
+from workbench.grading.run import GRADERS_BY_NAME, grade_by_deciding_grader, grade_run
 from workbench.suite.grading_model import GRADERS
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
@@ -107,7 +108,7 @@ def gradings(expected: list[dict[str, object]], calls: list[tuple[str, Arguments
     (case,) = suite.cases
     run = trajectory_of(calls)
     settings = settings_of(suite, case)
-    fresh = fresh_cases(suite, case)
+    fresh, others = fresh_cases(suite, case), fresh_cases(suite, case)
     wanted = [record.arguments for record in trajectory_of(RIGHT * (len(calls) // 5 or 1)).calls[: len(calls)]]
     return {
         "arguments compared with ==": lambda: [
@@ -116,7 +117,14 @@ def gradings(expected: list[dict[str, object]], calls: list[tuple[str, Arguments
         **{name: partial(each.grade, case, settings, run, EMPTY_CONTEXT) for name, each in GRADERS_BY_NAME.items()},
         "all of them": lambda: grade_run(suite, case, run),
         "all of them, cold": lambda: grade_run(suite, next(fresh), run),
+        "what a run waits for": lambda: at_once(suite, case, run),
+        "what a run waits for, cold": lambda: at_once(suite, next(others), run),
     }
+
+
+def at_once(suite: Suite, case: Case, run: Trajectory) -> object:
+    """Grade by the deciding grader, as the engine does; the others grade off the path of requests."""
+    return grade_by_deciding_grader(suite, case, run, context=CheckContext(verdicts={}, search_time={}))
 
 
 def resolutions(expected: list[dict[str, object]], calls: list[tuple[str, Arguments]]) -> Measured:
