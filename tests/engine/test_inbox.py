@@ -15,8 +15,8 @@ def test_the_first_item_wakes_and_the_others_do_not() -> None:
     inbox.put(2)
     assert woken == [1]
     assert inbox.is_waiting
-    assert inbox.take() == [1, 2]
-    assert inbox.take() == []
+    assert inbox.take_all() == [1, 2]
+    assert inbox.take_all() == []
     inbox.put(3)
     assert woken == [1, 1]
 
