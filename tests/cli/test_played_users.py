@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.conversations import PLAYED, Script, agent, desk, leave, player, run, said_in, say, texts
+from tests.effort import examples
 from tests.providers.server import Answer, Call, document, error_document, said
 
 
@@ -250,7 +251,7 @@ AGENTS: dict[str, Script] = {
 }
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(75), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     habit=st.sampled_from(sorted(HABITS)),
     model=st.sampled_from(sorted(AGENTS)),

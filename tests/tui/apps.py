@@ -7,8 +7,12 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
+from textual._context import visible_screen_stack
+from textual.app import App
 from textual.pilot import Pilot
 
 from workbench.config.folders import Folders
@@ -65,6 +69,7 @@ from workbench.tui.runs.runner import AppRuntime
 from workbench.tui.shell.workbench import Workbench
 from workbench.tui.storage import watch
 from workbench.tui.terminal.environment import terminal_environment
+from workbench.tui.terminal.output_stage import compose
 from workbench.tui.tree import background_audit
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -332,6 +337,7 @@ class Opened:
         self.app = app
         self.pilot = pilot
         self._sessions = sessions
+        self._seen: str | None = None
 
     @property
     def session(self) -> ScriptedRuntime:
@@ -339,8 +345,14 @@ class Opened:
 
     @property
     def screen(self) -> str:
-        """What stands on the screen."""
-        return screen_text(self.app)
+        """What stands on the screen: drawn once for all that a test asks about it before the app goes on."""
+        if self._seen is None:
+            self._seen = screen_text(self.app)
+            asyncio.get_running_loop().call_soon(self._look_again)
+        return self._seen
+
+    def _look_again(self) -> None:
+        self._seen = None
 
     async def press(self, *keys: str) -> None:
         """Press keys and let everything settle."""
@@ -440,10 +452,13 @@ async def opened(
             await asyncio.to_thread(app.services.runner.close)
 
 
-def screen_text(app: Workbench) -> str:
-    """The screen as plain text, without blanks at the ends of lines."""
-    lines = [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
-    return "\n".join(lines)
+def screen_text(app: App[Any]) -> str:
+    """The screen as plain text, without blanks at the ends of lines: what a whole frame would write."""
+    compositor = app.screen._compositor
+    visible_screen_stack.set(app._background_screens)
+    pieces = sorted(compose(compositor, [compositor.size.region]), key=lambda piece: (piece.y, piece.x))
+    rows = groupby(pieces, lambda piece: piece.y)
+    return "\n".join("".join(piece.strip.text for piece in row).rstrip() for _, row in rows)
 
 
 def suites_in(folder: Path, **texts: str) -> Path:

@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from tests.tui.apps import screen_text
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.known_tools import tools_of_suite
 from workbench.authoring.open_suite import OpenSuite
@@ -153,8 +154,7 @@ class Typist:
     @property
     def screen(self) -> str:
         """What stands on the screen."""
-        lines = [strip.text.rstrip() for strip in self.app.screen._compositor.render_strips()]
-        return "\n".join(lines).rstrip()
+        return screen_text(self.app).rstrip()
 
 
 @asynccontextmanager

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import workbench
+from tests.effort import examples
 from tests.tools.processes import becomes_true, is_running
 from workbench.config.secrets import Secrets
 from workbench.engine.agents import agent_model
@@ -180,7 +181,7 @@ MADE = st.tuples(
 )
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.one_of(MADE, st.lists(MADE, min_size=1, max_size=3)), max_size=5))
 def test_calls_are_those_that_the_agent_sent_as_json_values_in_order_by_bare_name(
     tmp_path: Path, made: list[Any]
