@@ -116,7 +116,7 @@ IMPORT_MORE = {
     "api": "evaluating framework_agents media provider_tools",
     "cli": """
         batches forking detached export github grade_calls history history_file init models options progress
-        published_scores recordings resume resume_of_odd_batches shards static_findings stopping
+        published_scores recordings repeated resume resume_of_odd_batches shards static_findings stopping
         unwritable_history
     """,
     "evaluation": """
