@@ -1,12 +1,12 @@
 """What `workbench run` costs beside the bare minimum, each a process of its own, in turn, against one local endpoint.
 
 The run is a user's: streamed, with a key, all five graders, a history and a JSON report. Beside it, raw sockets that
-parse nothing, loops over the openai SDK, and pydantic-evals if it is installed (`bare_loops.py`). Three works: one-call
-cases, chains of four rounds, and many one-call cases; `--sizes` measures instead how time and memory grow from 100 to
-10,000 cases. Wire is the time from the first request's arrival to the last answer, as the endpoint sees it; the ideal
-is what latency alone takes. The share is (wire - ideal) ÷ (wire of the streamed loop - ideal). CPU is that of the whole
-process and its children, start and report included. The noise is the wall time ÷ the CPU of a spin loop between the
-processes: where it is over 1.15, other programs took the cores, and the figures are not to be used. Prints figures;
+parse nothing, loops over the openai SDK, and pydantic-evals if it is installed (`minimal_loops.py`). Three works:
+one-call cases, chains of four rounds, and many one-call cases; `--sizes` measures instead how time and memory grow from
+100 to 10,000 cases. Wire is the time from the first request's arrival to the last answer, as the endpoint sees it; the
+ideal is what latency alone takes. The share is (wire - ideal) ÷ (wire of the streamed loop - ideal). CPU is that of the
+whole process and its children, start and report included. The noise is the wall time ÷ the CPU of a spin loop between
+the processes: where it is over 1.15, other programs took the cores, and the figures are not to be used. Prints figures;
 asserts nothing.
 
 Aims, on quiet cores: 200 one-call cases at 1.20 times the ideal and a share of 0.15, chains at 1.10 times the ideal;
@@ -157,7 +157,7 @@ def compare(work: Work, repeats: int) -> None:
     noises: list[float] = []
     with tempfile.TemporaryDirectory() as name, endpoint(work) as server:
         suite = suite_file(work, Path(name))
-        loop = [sys.executable, "-m", "benchmarks.bare_loops"]
+        loop = [sys.executable, "-m", "benchmarks.minimal_loops"]
         numbers = [server.url, str(work.cases), str(work.rounds), str(AT_ONCE)]
         ways = {
             "raw sockets": [*loop, "sockets", *numbers],

@@ -56,7 +56,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         suite = Path(folder) / "suite.toml"
         suite.write_text(_suite())
-        _beside_the_least_app(Path(folder))
+        _beside_minimal_app(Path(folder))
         _start_and_keys(suite, Path(folder))
         _slow_link(suite, Path(folder))
         for steps in sized((1_000, 10_000), (20,)):
@@ -72,11 +72,11 @@ def _suite(count: int = CASES) -> str:
     return f'format = 1\nname = "Benchmark"\n{cases}'
 
 
-LEAST_APP = (sys.executable, "-m", "benchmarks.least_app")
+LEAST_APP = (sys.executable, "-m", "benchmarks.minimal_app")
 START_ROUNDS = sized(7, 1)
 
 
-def _beside_the_least_app(state: Path) -> None:
+def _beside_minimal_app(state: Path) -> None:
     """The start on the sample suites beside that of the least app, by turns, since only their ratio holds anywhere."""
     samples = str(bundled("sample_suites"))
     least, ours = [], []

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-HELPERS = {"__init__", "sizes", "bare_loops", "least_app"}
+HELPERS = {"__init__", "sizes", "minimal_loops", "minimal_app"}
 """What the others import or start."""
 
 ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {

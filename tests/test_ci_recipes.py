@@ -18,7 +18,7 @@ import yaml
 
 from tests.cli.forking import forked_command
 from tests.cli.suites import WEATHER, WRONG
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from workbench.evaluation.ci_jobs import CI_FILES, VARIABLE, CiSystem
 
 ROOT = Path(__file__).parents[1]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hatch_build import shared_files
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from workbench.cli.main import COMMANDS, WORDS
 from workbench.version import __version__
 

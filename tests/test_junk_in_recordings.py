@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.program import Program
-from tests.junk import JUNK, recording_lines, with_junk
+from tests.malformed_values import JUNK, recording_lines, with_junk
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from workbench.config.secrets import NO_SECRETS
 from workbench.engine.recordings import result_of_recording, run_of_recording, suite_of_recording

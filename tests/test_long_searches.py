@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.apps import SMART_HOME, suites_in
 from tests.tui.in_terminal import Terminal, assert_restored
 from workbench.evaluation.exit_codes import INTERRUPTED, OK

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.cli.suites import WEATHER, WRONG
-from tests.quick import first_rows
+from tests.sampled_rows import first_rows
 from tests.test_ci_recipes import ROOT, Machine
 from workbench.grading.status import Status
 from workbench.history.history import History

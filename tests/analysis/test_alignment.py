@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.analysis.drawn_runs import asked, call, run, trajectories
-from tests.effort import examples
+from tests.example_counts import examples
 from workbench.analysis import alignment
 from workbench.analysis.alignment import (
     MAX_COMPARED,

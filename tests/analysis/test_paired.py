@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.analysis.cells import column, columns, ran
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.tables import each_row
 from workbench.analysis.comparison import Cell, cell_of
 from workbench.analysis.measures import PAIRED_MEASURES, PASS_RATE, SCORE, VALID_ARGUMENTS

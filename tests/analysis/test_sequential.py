@@ -9,7 +9,7 @@ from itertools import repeat
 
 import pytest
 
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from workbench.analysis.statistics import (
     DECIDING_E_VALUE,
     SIGNIFICANCE_LEVEL,

@@ -18,7 +18,7 @@ from tests.engine.stepped import Person
 from tests.pictures import in_base64, png, wav
 from tests.programs import begin, program_of
 from tests.providers.server import APIS, Answer, Api, Call, Server, base_url_of, document, said, serve
-from tests.quick import first_of, first_rows
+from tests.sampled_rows import first_of, first_rows
 from tests.show.html_page import Page
 from workbench.cli.main import main
 from workbench.config.models import ModelSpec

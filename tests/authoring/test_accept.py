@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.authoring.edited import EditedCase
-from tests.effort import examples
+from tests.authoring.edited_suite import EditedCase
+from tests.example_counts import examples
 from tests.strategies import json_values
 from tests.trajectories import CallSpec
 from workbench.authoring.accept import accept_call, accept_missing, accept_run

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
-from tests.authoring.edited import EditedCase
+from tests.authoring.edited_suite import EditedCase
 from tests.authoring.test_accept import CASE, HEAD, ran
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.strategies import json_values
 from tests.tables import each_row
 from tests.trajectories import CallSpec

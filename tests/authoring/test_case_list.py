@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from workbench.authoring.case_list import (
-    Restructured,
+    CaseListChange,
     free_id,
     free_name,
     free_path,
@@ -46,7 +46,7 @@ def opened(text: str = TEXT, path: str = "home.toml") -> OpenSuite:
     return OpenSuite(parse_suite(text, Path(path)))
 
 
-def taken(suite: OpenSuite, change: Restructured) -> list[tuple[str, str]]:
+def taken(suite: OpenSuite, change: CaseListChange) -> list[tuple[str, str]]:
     """Ids and names after a change; what it leads to can be run, and its cursor stands on a case that is there."""
     suite.change(change.document, change.summary, case=change.case)
     assert suite.file.errors == ()

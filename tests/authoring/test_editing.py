@@ -10,7 +10,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.tables import each_row
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.open_suite import OpenSuite

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.authoring.edited import EditedCase
-from workbench.authoring.form.typed import items_at
+from tests.authoring.edited_suite import EditedCase
+from workbench.authoring.form.field_text import items_at
 from workbench.authoring.from_calls import Addition, expectation_of_call, index_of_call, mock_of_call
 from workbench.grading.run import grade_run
 from workbench.suite.settings import settings_of

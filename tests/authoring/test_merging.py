@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.tables import each_row
 from workbench.authoring.document import Document
-from workbench.authoring.merge import Merged, Side, merge, news
+from workbench.authoring.merge import MergeResult, Side, changes_summary, merge
 from workbench.suite.suite_file import parse_suite
 from workbench.suite.suite_text import SuiteText
 from workbench.suite.toml_equality import toml_equal
@@ -53,7 +53,7 @@ user = "Off."
 
 def merged(
     mine: str, theirs: str, base: str = SUITE, chosen: Mapping[tuple[object, ...], Side] | None = None
-) -> Merged:
+) -> MergeResult:
     found = merge(SuiteText.of(base), SuiteText.of(mine), SuiteText.of(theirs), chosen)
     assert found is not None
     return found
@@ -63,7 +63,7 @@ def test_what_one_side_changed_is_that_sides() -> None:
     mine = SUITE.replace("Open them.", "Open all.").replace("max_rounds = 4", "max_rounds = 5")
     theirs = SUITE.replace('"Off."', '"Off!"  # now').replace("# all of them", "# some").replace("Be brief", "Be kind")
     both = mine.replace('"Off."', '"Off!"  # now').replace("# all of them", "# some").replace("Be brief", "Be kind")
-    assert merged(mine, theirs) == merged(theirs, mine) == Merged(both)
+    assert merged(mine, theirs) == merged(theirs, mine) == MergeResult(both)
 
 
 def test_what_both_changed_differently_is_asked_and_the_rest_is_merged() -> None:
@@ -140,10 +140,10 @@ def test_parts_that_share_a_name_or_have_none_are_known_by_what_they_say(part: s
     def suite(*values: int) -> str:
         return "format = 1\n" + "".join("\n" + part.format(f'"{value}"') for value in values)
 
-    assert merged(suite(1, 2, 3), suite(0, 1, 2), suite(1, 2)) == Merged(suite(0, 1, 2, 3))
-    assert merged(suite(1, 22), suite(0, 1, 2), suite(1, 2)) == Merged(suite(0, 1, 22))
-    assert merged(suite(1, 22), suite(2), suite(1, 2)) == Merged(suite(22))
-    assert merged(suite(2, 1), suite(1, 2, 3), suite(1, 2)) == Merged(suite(2, 3, 1))
+    assert merged(suite(1, 2, 3), suite(0, 1, 2), suite(1, 2)) == MergeResult(suite(0, 1, 2, 3))
+    assert merged(suite(1, 22), suite(0, 1, 2), suite(1, 2)) == MergeResult(suite(0, 1, 22))
+    assert merged(suite(1, 22), suite(2), suite(1, 2)) == MergeResult(suite(22))
+    assert merged(suite(2, 1), suite(1, 2, 3), suite(1, 2)) == MergeResult(suite(2, 3, 1))
     found = merged(suite(11, 2), suite(2), suite(1, 2))
     assert (found.text, found.conflicts[0].theirs) == (suite(11, 2), None)
     # Which of both the first one became, nobody knows.
@@ -165,7 +165,7 @@ def test_parts_that_share_a_name_or_have_none_are_known_by_what_they_say(part: s
     ],
 )
 def test_what_changed_is_said_in_few_words(after: str, said: str) -> None:
-    assert news(SuiteText.of(SUITE), SuiteText.of(after)) == said
+    assert changes_summary(SuiteText.of(SUITE), SuiteText.of(after)) == said
 
 
 WORDS = st.sampled_from(["dim", "on", "off", "warm"])
@@ -235,7 +235,7 @@ def test_a_side_that_did_nothing_changes_nothing(all_three: tuple[str, str, str]
     base, mine, theirs = all_three
     for version in (mine, theirs):
         assert merged(base, version, base).text == merged(version, base, base).text == version
-        assert merged(version, version, base) == Merged(version)
+        assert merged(version, version, base) == MergeResult(version)
 
 
 @given(versions())

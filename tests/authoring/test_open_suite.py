@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from workbench.authoring.document import HEAD, Document
-from workbench.authoring.form.typed import CellKey, InvalidText
+from workbench.authoring.form.field_text import CellKey, InvalidText
 from workbench.authoring.known_tools import KnownTools
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import OpenSuites, Workspace

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.workspace import OpenSuites, SuitesChanged, Workspace, redo, tie, undo
+from workbench.authoring.workspace import OpenSuites, SuitesChanged, Workspace, link_move, redo, undo
 from workbench.suite.files import FileState
 from workbench.suite.suite_file import SuiteFile, parse_suite
 
@@ -89,7 +89,7 @@ def test_a_case_moved_from_suite_to_suite_comes_back_in_both_before_anything_is_
     open_suites, a, b = followed.open_suites, followed.a, followed.b
     for suite in (a, b):
         open_suites.change(suite, typed(suite), "Moved", case="one")
-    tie(a, b)
+    link_move(a, b)
     followed.news()
     undo(b, open_suites)
     assert [change.suites for change in followed.news()] == [(b,), (a,)]
@@ -101,7 +101,7 @@ def test_what_grades_moved_is_told_of_the_last_change_only() -> None:
     open_suites = followed.open_suites
     seen: list[str] = []
     open_suites.follow(lambda change: setattr(open_suites, "moved", "a case passes") if change.index == 0 else None)
-    open_suites.follow(lambda change: seen.append(open_suites.and_moved))
+    open_suites.follow(lambda change: seen.append(open_suites.moved_grades_text))
     table = {**followed.a.document.table(0), "user": "Goodbye"}
     open_suites.change(followed.a, followed.a.document.with_case(0, table), "Changed", index=0)
     open_suites.change(followed.b, typed(followed.b), "Renamed")

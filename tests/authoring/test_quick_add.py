@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from tests.tables import each_row
 from tests.tui.apps import SMART_HOME
-from workbench.authoring.form.typed import CellError
+from workbench.authoring.form.field_text import CellError
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.quick_add import (
-    Kind,
     Question,
     QuickAdd,
     Request,
+    RequestKind,
+    case_with_request,
     name_of,
     new_request,
     question_for,
-    same_request,
     suite_to_run,
 )
 from workbench.config.secrets import NO_SECRETS
@@ -69,7 +69,7 @@ def run_of(*answers: tuple[tuple[str, dict[str, JsonValue]], ...]) -> Trajectory
     return fold([Event("run", number, float(number), what) for number, what in enumerate(happened)])
 
 
-def question_of(kind: Kind, *runs: Trajectory, text: str = SMART_HOME) -> Question:
+def question_of(kind: RequestKind, *runs: Trajectory, text: str = SMART_HOME) -> Question:
     suite = opened_suite(text)
     request = new_request("Dim it", kind, suite, ())
     file = suite_to_run(suite, request.table)
@@ -96,7 +96,7 @@ def test_pending_requests_and_cases_share_no_id() -> None:
     first = new_request("Lights off!", "calls expected", suite, ())
     second = new_request("Lights off!", "calls expected", suite, [first])
     assert len({"lights-off", first.case_id, second.case_id}) == 3
-    assert same_request("Good night.", suite) == "Nothing to do"
+    assert case_with_request("Good night.", suite) == "Nothing to do"
 
 
 EXPECTED_LIGHTS = {"tool": "set_lights", "args": {"room": "hall", "brightness": 20}}
@@ -115,7 +115,7 @@ EXPECTED_TV = {"tool": "set_tv", "args": {"power": "on"}}
         ("chain", [run_of((LIGHTS, TV), (TV,))], {"steps": [{"user": "Dim it", **EXPECTED_LIGHTS}, EXPECTED_TV, {}]}),
     ],
 )
-def test_the_expectation_fits_the_runs(kind: Kind, runs: list[Trajectory], keys: object) -> None:
+def test_the_expectation_fits_the_runs(kind: RequestKind, runs: list[Trajectory], keys: object) -> None:
     case = question_of(kind, *runs).case
     assert "expect_nothing_yet" not in case
     if isinstance(keys, dict):
@@ -169,7 +169,7 @@ def test_no_typed_text_is_lost(steps: list[str]) -> None:
             case "end":
                 if state.requests:
                     state.requests[0].state = "failed"
-                    state.ended()
+                    state.show_result()
                     assert not (state.is_open and state.text)
                     state.drop()
             case text:

@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from tests.bfcl.checker import Made, is_right
 from tests.bfcl.perturbing import calls_of, perturbed
 from tests.bfcl.rows import SAMPLES, Sample
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.exchange.importers.samples import as_lines
 from tests.suite.examples import parsed
 from tests.tables import each_row
 from tests.trajectories import trajectory_of
 from workbench.config.secrets import Secrets
-from workbench.exchange.importers.conversations import Imported, ImportedCase
+from workbench.exchange.importers.conversations import ImportedCase, ImportedFile
 from workbench.exchange.importers.forms import format_of
-from workbench.exchange.importers.import_files import made_suite
+from workbench.exchange.importers.import_files import make_suite
 from workbench.exchange.importers.source_files import source_of
 from workbench.grading.run import grade_run
 from workbench.suite.model import Suite
@@ -39,7 +39,7 @@ def imported(*samples: Sample) -> Suite:
         row = sample.row | ({} if sample.answers is None else {"ground_truth": sample.answers})
         made = format_of("bfcl").read(source_of(Path(f"{sample.category}.jsonl"), as_lines(row)))
         cases += made.cases
-    file = made_suite(Imported(tuple(cases), made.suite), "Rows", Path("rows.toml"), Secrets()).file
+    file = make_suite(ImportedFile(tuple(cases), made.suite), "Rows", Path("rows.toml"), Secrets()).file
     assert file.problems == () and file.suite is not None
     return file.suite
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import TOO_LATE, WEATHER, WRONG
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 
 BROKEN = WEATHER.replace('args = { city = "Oslo" }', 'args = { city = "Rome" }')
 

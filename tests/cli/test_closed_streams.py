@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from tests.cli.program import COMMAND, INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE, Program
-from tests.quick import first_of, in_turn
+from tests.sampled_rows import first_of, in_turn
 from workbench.cli.main import COMMANDS, WORDS
 
 SUITE = """format = 1

@@ -14,7 +14,7 @@ from tests.cli.by_chance import SUITE, Booking, by_chance, suite
 from tests.cli.program import IN_FULL, Program
 from tests.cli.suites import WEATHER, WRONG
 from tests.providers.server import HANG, Answer, Request, Server, Signal, Tell, document
-from tests.quick import first_of, first_rows
+from tests.sampled_rows import first_of, first_rows
 
 RUN = ("run", "rooms.toml", "--trust", *IN_FULL)
 BASELINE = ("--baseline", "1", "--fail-on", "regression")

@@ -25,7 +25,7 @@ from tests.providers.server import (
     error_document,
     said,
 )
-from tests.quick import first_rows
+from tests.sampled_rows import first_rows
 from tests.tools.web import hosted
 
 SUBMIT = "submit_requests"

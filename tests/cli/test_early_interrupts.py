@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.samples import SAMPLES
 
 ROOT = Path(__file__).parents[2]

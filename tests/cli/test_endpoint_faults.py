@@ -9,7 +9,7 @@ import pytest
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from tests.providers.server import Answer, Call, said, serve
-from tests.quick import first_rows
+from tests.sampled_rows import first_rows
 
 CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
 AS_TEXT = "endpoint fault: the endpoint returned the call as text"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.cli.program import Program
-from tests.quick import first_rows
+from tests.sampled_rows import first_rows
 from tests.tools.conftest import SERVERS
 
 WORKSHOP = f'command = ["python", "{SERVERS}/workshop.py"]'

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.quick import first_of, first_rows
+from tests.sampled_rows import first_of, first_rows
 from workbench.engine.recordings import result_of_recording
 from workbench.exchange.exporters.forms import FORMS
 from workbench.trajectory.recording import read_recording, recordings_in

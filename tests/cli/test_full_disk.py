@@ -12,7 +12,7 @@ import pytest
 from tests.cli.program import COMMAND, Program
 from tests.cli.suites import WEATHER
 from tests.cli.test_resume_of_odd_batches import lose
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 
 
 def on_full_disk(program: Program, *words: str, most: int = 4096) -> subprocess.CompletedProcess[str]:

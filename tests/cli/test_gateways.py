@@ -13,7 +13,7 @@ import pytest
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from tests.providers.server import Answer, Api, Request, Server, document, error_document, said, serve
-from tests.quick import first_of, first_rows
+from tests.sampled_rows import first_of, first_rows
 
 GATEWAY = "gateway-secret-4711-x"
 KEY = "first-key-0815-abc"

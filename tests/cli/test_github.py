@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
-from tests.quick import first_of
-from tests.show.hostile import HOSTILE, hostile_run, report_on, texts
+from tests.sampled_rows import first_of
+from tests.show.hostile_texts import HOSTILE, hostile_run, report_on, texts
 from workbench.cli.github import EscapedStream
 from workbench.show.github import annotation_lines
 from workbench.show.workflow_commands import inert, inert_json

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.schemas import fits
 from workbench.suite.grading_model import GRADERS, REPEAT_RULES
 

@@ -7,7 +7,7 @@ import pytest
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from tests.history.unpacking import texts_in
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 
 PASSWORD = "hunter2hunter2zz"
 SUITE = WEATHER.replace('"Right"', f'"Right {PASSWORD}"').replace('name = "Weather"', f'name = "Weather {PASSWORD}"')

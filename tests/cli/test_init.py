@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.cli.program import Program
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.samples import SAMPLES
 from tests.schemas import schema_of
 from tests.tools.conftest import SERVERS

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from tests.providers.server import Answer, Call, Request, Server, said
-from tests.quick import first_rows
+from tests.sampled_rows import first_rows
 from workbench.grading.result_json import outcome_from_json
 from workbench.trajectory.recording import read_recording
 

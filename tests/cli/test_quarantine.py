@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 
 HEAD = 'tags = ["demo"]'
 FLAKY = WRONG.replace('name = "Wrong"', 'name = "Wrong"\ntags = ["flaky"]')

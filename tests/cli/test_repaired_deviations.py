@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.providers.server import APIS, Api, Call, base_url_of, said, serve
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.show.html_page import Page
 
 SUITE = """format = 1

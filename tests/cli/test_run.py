@@ -14,7 +14,7 @@ import pytest
 from tests.cli.forking import ForkedProgram
 from tests.cli.program import COMMAND, Program, read_until
 from tests.cli.suites import SLOW, TOO_LATE, WEATHER, WRONG
-from tests.quick import first_of, first_rows
+from tests.sampled_rows import first_of, first_rows
 from tests.schemas import fits
 
 SERVED = """

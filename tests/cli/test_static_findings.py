@@ -15,7 +15,7 @@ from hypothesis import given
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from tests.cli.test_github import commands_in, properties
-from tests.show.hostile import texts
+from tests.show.hostile_texts import texts
 from workbench.show.views.findings import StaticFinding, annotations_of, code_quality, sarif
 
 WEAK = (

@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.batches import wait_until_one_is_kept
 from tests.cli.program import Program
-from tests.quick import first_rows
+from tests.sampled_rows import first_rows
 from tests.schemas import fits
 from tests.show.html_page import Page
 from workbench.history.history import History

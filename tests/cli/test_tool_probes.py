@@ -10,7 +10,7 @@ import pytest
 from tests.cli.program import Program
 from tests.providers.server import APIS, Answer, Api, Request, Server, base_url_of, document, error_document, said
 from tests.providers.tool_model import Fault, endpoint
-from tests.quick import first_rows
+from tests.sampled_rows import first_rows
 
 PROBES = [
     "one call",

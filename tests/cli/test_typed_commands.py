@@ -16,7 +16,7 @@ import pytest
 from tests.cli.batches import interrupted
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 
 HISTORY = "a place/kept.sqlite3"
 

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 import workbench
 from tests.cli.program import Program
-from tests.quick import first_rows
+from tests.sampled_rows import first_rows
 from tests.show.html_page import Page
 
 LAMPS = """format = 1

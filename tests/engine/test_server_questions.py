@@ -13,7 +13,7 @@ import pytest
 import workbench
 from tests.engine.stepped import Does, Person
 from tests.programs import program_of
-from tests.quick import first_rows
+from tests.sampled_rows import first_rows
 from tests.tables import each_row
 from workbench.engine.checkpoint import AnswerQuestion, Command, EditArguments, HoldPoint, SkipCall, refusal
 from workbench.engine.fork import Fork, ForkPoint, replayed_events

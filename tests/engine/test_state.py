@@ -12,7 +12,7 @@ import pytest
 import workbench
 from tests.cli.program import Program
 from tests.tables import each_row
-from workbench.authoring.case_list import graded_alike
+from workbench.authoring.case_list import has_same_grading
 from workbench.engine.plan import plan_runs, sends_same_requests
 from workbench.suite.suite_file import parse_suite
 
@@ -336,4 +336,4 @@ def test_another_setup_is_another_question_and_another_final_another_verdict(
     now = parse_suite(text.replace(before, after) if before else text, Path("shop.toml")).suite
     assert now is not None
     assert sends_same_requests(run, now, now.cases[0]) is asked_alike
-    assert graded_alike(run, now, now.cases[0]) is graded
+    assert has_same_grading(run, now, now.cases[0]) is graded

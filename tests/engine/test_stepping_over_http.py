@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
 from tests.engine.stepped import Person, Stepped
+from tests.example_counts import examples
 from tests.programs import program_of
 from tests.providers.server import APIS, Answer, Api, Call, Request, Server, base_url_of, said
 from tests.strategies import is_json, json_objects

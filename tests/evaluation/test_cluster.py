@@ -39,7 +39,7 @@ from tests.providers.server import (
     error_document,
     said,
 )
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from workbench.engine.events import ClusterNotice
 from workbench.engine.plan import plan_runs
 from workbench.evaluation.approval import needs

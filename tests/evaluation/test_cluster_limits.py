@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.providers.http.test_rate_limiter import World
 from workbench.evaluation.cluster.dask import SILENCE_TIMEOUT_S
 from workbench.evaluation.cluster.endpoint_limits import LOST_LEASE_TIMEOUT_S, EndpointLimits

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.grading.test_packed import ASKED_OF_ALL
 from tests.history.batches import SUITE, run_kept
 from tests.limits import lower
-from tests.quick import first_of
 from tests.results import result
+from tests.sampled_rows import first_of
 from workbench.analysis.batch_diff import batch_diff
 from workbench.cli.main import main
 from workbench.config.secrets import Secrets

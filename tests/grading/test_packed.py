@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.results import result
 from tests.show.test_json_report import runs_made_up
 from tests.trajectory.scripts import scripts

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.tables import each_row
 from tests.trajectories import trajectory_of
 from workbench.checks.check import EMPTY_CONTEXT, by_json

@@ -15,7 +15,7 @@ import pytest
 from tests.history.batches import SUITE, run_kept
 from tests.history.entries import batch_of, done
 from tests.history.unpacking import store_alone
-from tests.quick import first_rows
+from tests.sampled_rows import first_rows
 from workbench.history.edits import name_batch, remove_batches
 from workbench.history.history import History
 from workbench.history.packing import RUNS_IN_BLOCK

@@ -16,7 +16,7 @@ import pytest
 
 from tests.history.batches import run_kept
 from tests.history.entries import batch_of, done, lines_of
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from workbench.config.folders import APP_NAME, HISTORY_NAME, PROJECT_HISTORY
 from workbench.history import database
 from workbench.history.database import as_history_errors, open_for_reading, open_for_writing, transaction

@@ -12,7 +12,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.history.entries import FILE, batch_of, done
 from tests.trajectory.scripts import events_of
 from workbench.grading.grade import Grade

@@ -17,8 +17,8 @@ import pytest
 from tests.cli.program import Program
 from tests.history.batches import SUITE, run_kept
 from tests.history.unpacking import store_alone
-from tests.junk import recording_lines, with_junk
 from tests.limits import lower
+from tests.malformed_values import recording_lines, with_junk
 from workbench.engine.recordings import result_of_recording
 from workbench.grading.result_json import outcome_from_json
 from workbench.history import packing

@@ -14,7 +14,7 @@ import pytest
 from tests.history.batches import SUITE, run_kept
 from tests.history.entries import batch_of
 from tests.programs import program_of
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from workbench.analysis.trends import stored_trends, trends_of
 from workbench.engine.recordings import result_of_recording
 from workbench.engine.resume import resumable

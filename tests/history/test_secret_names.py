@@ -13,7 +13,7 @@ import pytest
 from tests.history.batches import SUITE
 from tests.history.unpacking import texts_in
 from tests.programs import begin, program_of
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from workbench.config.program import Program
 from workbench.engine.events import BatchDone, BatchEvent
 from workbench.engine.plan import PlannedRun, plan_runs

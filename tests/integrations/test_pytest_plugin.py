@@ -22,7 +22,7 @@ from tests.api.conftest import BROKEN, CLOCK
 from tests.cli.by_chance import Booking, suite
 from tests.integrations.sessions import session
 from tests.providers.server import Answer, Call, Request, Server, base_url_of, error_document, said
-from tests.quick import first_of, first_rows
+from tests.sampled_rows import first_of, first_rows
 from workbench.config.passed_variables import passed_variables
 from workbench.integrations.pytest_plugin.fixtures import Settings
 from workbench.integrations.pytest_plugin.tests import Batch, RemoteBatch, SuiteTest, VerdictServer

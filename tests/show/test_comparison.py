@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.analysis.cells import ran
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.schemas import fits
 from tests.show.markdown import tables
 from workbench.analysis.comparison import cells_of

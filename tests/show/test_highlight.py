@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.authoring.form.typed import shown_value, shown_values
+from workbench.authoring.form.field_text import shown_value, shown_values
 from workbench.show.highlight import cut_json, json_line, json_rows, toml_lines
 from workbench.show.lazy_lines import GrowingText, JsonLines
 from workbench.show.spans import Line, Role, cut, plain, wrap_line

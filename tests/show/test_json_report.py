@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import validators
 
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.grading.cases import call, case_of
 from tests.results import result
 from tests.schemas import fits, with_defaults

@@ -15,7 +15,7 @@ from junitparser import JUnitXml
 from junitparser.xunit2 import JUnitXml as JUnitXml2
 
 from tests.results import result
-from tests.show.hostile import HOSTILE, hostile_run, report_on, texts
+from tests.show.hostile_texts import HOSTILE, hostile_run, report_on, texts
 from tests.tables import each_row
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.results import result
-from tests.show.hostile import report_on
+from tests.show.hostile_texts import report_on
 from workbench.grading.status import Status
 from workbench.show.forms import FORMS, form_of_file, forms_of
 from workbench.show.report_files import why_not_writable, write_report

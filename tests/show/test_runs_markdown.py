@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from tests.grading.cases import call, case_of
 from tests.results import result
-from tests.show.hostile import HOSTILE, hostile_run, report_on, texts
+from tests.show.hostile_texts import HOSTILE, hostile_run, report_on, texts
 from tests.show.markdown import tables
 from tests.tables import each_row
 from workbench.config.secrets import Secrets

@@ -10,7 +10,7 @@ from hypothesis import given
 from markdown_it import MarkdownIt
 
 from tests.grading.cases import call, case_of
-from tests.show.hostile import HOSTILE, hostile_run, report_on, texts
+from tests.show.hostile_texts import HOSTILE, hostile_run, report_on, texts
 from tests.show.markdown import tables
 from tests.show.test_runs_markdown import LIVE, OURS, Reader
 from tests.tables import each_row

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import given
 
-from tests.show.hostile import HOSTILE, hostile_run, report_on, texts
+from tests.show.hostile_texts import HOSTILE, hostile_run, report_on, texts
 from tests.tables import each_row
 from workbench.config.secrets import Secrets
 from workbench.evaluation.report import Report

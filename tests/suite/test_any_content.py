@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.suite.examples import PATH, WHOLE
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.suite.trust import needs_trust

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.suite.examples import WHOLE
 from tests.suite.toml_texts import KEYS, TEXTS, VALUES, Value, Writer, written_documents
 from workbench.suite.problems import Place

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.suite.examples import WHOLE
 from tests.suite.toml_texts import Value, written_documents
 from workbench.suite.positions import _Scanner, scan

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
+from tests.example_counts import examples
 from workbench.suite.render import block_text, one_line, pair_text
 from workbench.suite.toml_equality import matching_elements, toml_equal
 

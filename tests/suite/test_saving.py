@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from workbench.suite.files import ChangedOnDiskError, FileState, SavingError, save, state_of
 from workbench.suite.suite_file import load_suite
 

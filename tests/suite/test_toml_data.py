@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.strategies import checks, is_finite, json_objects
 from tests.suite.examples import CASE, HEAD, WHOLE, suite_of
 from tests.tables import each_row

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.programs import grant_of
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tools.conftest import QUICK, SERVERS
 from tests.tools.web import hosted
 from workbench.config.program import Program

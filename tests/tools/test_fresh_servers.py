@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import workbench
 from tests.cli.program import Program
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.programs import grant_of
-from tests.quick import first_rows
+from tests.sampled_rows import first_rows
 from tests.tools.conftest import SERVERS
 from tests.tools.processes import becomes_true, servers_of
 from tests.tools.web import Speaks, hosted

@@ -11,7 +11,7 @@ import pytest
 from tests.programs import started
 from tests.providers.server.script import CUT, HANG, RESET, Answer, Request, document, page
 from tests.providers.server.server import Server as RawServer
-from tests.quick import first_rows
+from tests.sampled_rows import first_rows
 from tests.tools.conftest import QUICK, SERVERS, OpenServer
 from tests.tools.forgetful import Forgetful
 from tests.tools.processes import group_is_gone

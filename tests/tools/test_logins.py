@@ -22,7 +22,7 @@ from tests.programs import program_of, started
 from tests.providers.server import Answer, Request, document, page
 from tests.providers.server import Server as RawServer
 from tests.providers.server.script import Signal, Tell
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tools.conftest import QUICK, SUITE_FILE
 from tests.tools.guarded import ROBOT_SECRET, Browser, Guarded, ended, guarded
 from workbench.config.program import Program

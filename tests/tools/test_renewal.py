@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.programs import program_of, started
 from tests.providers.server.script import Answer, document, page
 from tests.providers.server.server import Server as RawServer
-from tests.quick import first_rows
+from tests.sampled_rows import first_rows
 from tests.tools.conftest import QUICK, SERVERS, OpenServer
 from tests.tools.forgetful import GONE, Forgetful, json_error
 from tests.tools.processes import becomes_true, group_is_gone

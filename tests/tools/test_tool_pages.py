@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.programs import grant_of
-from tests.quick import first_rows
+from tests.sampled_rows import first_rows
 from tests.tools.conftest import SUITE_FILE, OpenServer
 from workbench.config.program import Program
 from workbench.suite.model import Case, Suite

@@ -16,7 +16,7 @@ import trustme
 from tests.programs import program_of, started
 from tests.providers.server.script import HANG, Answer, Request, document, page
 from tests.providers.server.server import Server as RawServer
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tools.conftest import PLANTED, QUICK, SUITE_FILE
 from tests.tools.processes import becomes_true
 from tests.tools.web import ALL_SPEAK, Shared, Speaks, hosted

@@ -365,7 +365,7 @@ class Opened:
             while True:
                 await self.pilot.pause()
                 busy = any(worker.group not in ("start", "ask", "watch") for worker in self.app.workers)
-                opening = not self.app.starting.is_over or busy
+                opening = not self.app.starting.has_ended or busy
                 if not opening and not self.app.main.is_catching_up and not self.app.services.runner.is_delivering:
                     break
                 await asyncio.sleep(0)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.pages import blocks_of, clone_in, follow, page, shell_in
 from workbench.checks.value_kinds import Equals
 from workbench.suite.suite_file import load_suite

@@ -14,7 +14,13 @@ from workbench.config.program import create_program
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
 from workbench.exchange.importers.forms import FORMS
-from workbench.exchange.importers.import_files import ImportOptions, ImportReport, must_be_free, run_of, written
+from workbench.exchange.importers.import_files import (
+    ImportOptions,
+    ImportReport,
+    require_unused_paths,
+    run_of,
+    write_import,
+)
 from workbench.exchange.importers.import_files import import_file as import_by_options
 from workbench.exchange.importers.source_files import RefusedError
 from workbench.exchange.importers.tables import MEANINGS
@@ -61,8 +67,8 @@ class Imported:
         try:
             # Both places are checked before either is written, so a refusal leaves nothing behind.
             if not force:
-                must_be_free(suite, folder, "path")
-            written(made, suite, folder, self._secrets, force=force)
+                require_unused_paths(suite, folder, "path")
+            write_import(made, suite, folder, self._secrets, force=force)
         except RefusedError as error:
             raise UsageError(self._secrets.redact(str(error))) from None
         return load(suite)
@@ -99,7 +105,7 @@ def import_file(
         raise UsageError(f"fields has {unknown[0]!r}, which is not one of {', '.join(MEANINGS)}")
     # A dry import writes nothing. Until `save` gets a path, `output` only names the suite, so the file may exist.
     file = Path(path)
-    options = ImportOptions(file=file, output=file.with_suffix(".toml"), form=form, dry=True)
+    options = ImportOptions(file=file, output=file.with_suffix(".toml"), form=form, dry_run=True)
     if fields is not None:
         options = replace(options, fields=dict(fields))
     if tools_from is not None:

@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TypeVar
 
 from workbench.authoring.document import Document
-from workbench.authoring.form.typed import value_at, without_keys
+from workbench.authoring.form.field_text import value_at, without_keys
 from workbench.authoring.proposal import (
     NO_CALLS,
     AcceptedCall,
@@ -24,12 +24,12 @@ from workbench.authoring.proposal import (
     accept_step_without_call,
     accept_steps,
     alternative_place,
-    as_expected,
-    as_expected_again,
     check_calls,
+    expect_call,
     merged_call,
     places_of,
     proposal_without_secrets,
+    update_expectation,
 )
 from workbench.checks.check import CheckContext, CheckVerdict
 from workbench.checks.patterns import CheckError
@@ -161,13 +161,13 @@ def _of_whole_call(place: Place | None) -> Place | None:
 
 def _taken(record: CallRecord, table: Table, pair: _Pair | None) -> AcceptedCall:
     if pair is None:
-        return as_expected(record)
+        return expect_call(record)
     if not pair.pairing.same_tool:
-        return as_expected(record, pair.place)
+        return expect_call(record, pair.place)
     place = alternative_place(pair.expected, pair.place, record.tool)
     written = value_at(table, place)
     assert isinstance(written, dict)
-    return as_expected_again(record, place, written, pair.pairing.arguments)
+    return update_expectation(record, place, written, pair.pairing.arguments)
 
 
 def _is_as_expected(case: Case, calls: Sequence[AcceptedCall]) -> bool:
@@ -225,27 +225,27 @@ def proposal_for_all(
     """
     lists_all = TRAITS[settings_of(suite, case).grading.by].counts_other_arguments
     proposal = proposal_without_secrets(accept_runs(case, table, runs, lists_all=lists_all), secrets)
-    why_not = why_not_met(suite, proposal, table, runs)
+    why_not = unmet_reason(suite, proposal, table, runs)
     # The order of calls is loosened as the last resort, because that loses no check.
     if why_not is not None and proposal.calls and proposal.whole and not proposal.in_place and proposal.in_order:
         loosest = replace(proposal, in_order=False)
-        if why_not_met(suite, loosest, table, runs) is None:
+        if unmet_reason(suite, loosest, table, runs) is None:
             return loosest
     if why_not is not None:
         raise AcceptError(why_not)
     return proposal
 
 
-def why_not_met(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[RunToAccept]) -> str | None:
+def unmet_reason(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[RunToAccept]) -> str | None:
     """Return why a run would not pass with these expectations; `None` if all runs pass.
 
     Judges and functions are not called again: checks that need them are proposed only where they held.
     """
-    return why_table_not_met(suite, proposal.expectations_in(table), runs)
+    return unmet_reason_of_table(suite, proposal.expectations_in(table), runs)
 
 
-def why_table_not_met(suite: Suite, table: Table, runs: Sequence[RunToAccept]) -> str | None:
-    """Return the same reason as `why_not_met`, for a case given as a table."""
+def unmet_reason_of_table(suite: Suite, table: Table, runs: Sequence[RunToAccept]) -> str | None:
+    """Return the same reason as `unmet_reason`, for a case given as a table."""
     case = Case.model_validate(table)
     # Stands in for functions and judges, which accept every value here.
     context = CheckContext(lambda *_: True, lambda *_: CheckVerdict(1.0, True))
@@ -328,7 +328,7 @@ def _rows(runs: Sequence[Sequence[AcceptedCall]]) -> Iterator[tuple[int, ...]]:
         first = _picked(runs[fewest], of_runs[fewest])
         columns = []
         for calls, there in zip(runs, of_runs, strict=True):
-            columns.append(_picked(there, _alike(first, _picked(calls, there))))
+            columns.append(_picked(there, _most_similar_calls(first, _picked(calls, there))))
         yield from zip(*columns, strict=True)
 
 
@@ -342,7 +342,7 @@ def _picked(items: Sequence[_Item], indices: Iterable[int]) -> list[_Item]:
     return [items[at] for at in indices]
 
 
-def _alike(first: Sequence[AcceptedCall], others: Sequence[AcceptedCall]) -> list[int]:
+def _most_similar_calls(first: Sequence[AcceptedCall], others: Sequence[AcceptedCall]) -> list[int]:
     """Match each call with the most similar of `others`, and return the indices.
 
     Similarity counts, in this order, the same expectation, the number of equal arguments, and the distance in position.
@@ -457,7 +457,7 @@ class CaseToAccept:
     left_out: tuple[str, ...] = ()
 
 
-def why_left_out(result: RunResult) -> str | None:
+def exclusion_reason(result: RunResult) -> str | None:
     """Return the reason why a run does not show the model's behaviour; `None` if it does."""
     finish = result.trajectory.finish
     if result.status in (Status.ERROR, Status.STOPPED) or finish is None:
@@ -467,7 +467,7 @@ def why_left_out(result: RunResult) -> str | None:
     return f"it ended early: {finish.reason}"
 
 
-def left_out(result: RunResult, why: str) -> str:
+def exclusion_note(result: RunResult, why: str) -> str:
     """Return the note on a run that is left out."""
     return f"run {result.repeat + 1} with {result.model}: {why}"
 

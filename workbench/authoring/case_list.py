@@ -33,7 +33,7 @@ _EXPECTED = (
 )
 
 
-class CaseNow(NamedTuple):
+class CurrentCase(NamedTuple):
     """The current state of a case, with its suite reduced to what can run."""
 
     file: SuiteFile
@@ -41,24 +41,24 @@ class CaseNow(NamedTuple):
     case: Case
 
 
-def read_now(suite: OpenSuite, outline: CaseOutline) -> CaseNow | None:
+def current_case(suite: OpenSuite, outline: CaseOutline) -> CurrentCase | None:
     """Return the current state of a case in a suite that can run; `None` if the case has errors.
 
     Other cases with errors are left out of the suite.
     """
     file = suite.file
     if file.suite is not None:
-        return CaseNow(file, file.suite, file.case_of(outline.index, outline.id))
+        return CurrentCase(file, file.suite, file.case_of(outline.index, outline.id))
     # If another case has an error, the suite is read again with this case alone.
     if outline.index in suite.broken_cases:
         return None
     cut = suite.runnable((outline.key,))
     if cut is None or cut.suite is None:
         return None
-    return CaseNow(cut, cut.suite, cut.case_of(0, outline.id))
+    return CurrentCase(cut, cut.suite, cut.case_of(0, outline.id))
 
 
-def graded_alike(run: PlannedRun, suite: Suite, case: Case) -> bool:
+def has_same_grading(run: PlannedRun, suite: Suite, case: Case) -> bool:
     """Return whether a run was graded by the case's present expectations and options, under the run's variant."""
     try:
         variant = variant_of(suite, run.model)
@@ -80,7 +80,7 @@ def graded_alike(run: PlannedRun, suite: Suite, case: Case) -> bool:
     return before.grading == now.grading and before.limits == now.limits
 
 
-def stops_alike(case: Case, result: RunResult) -> bool:
+def stops_at_same_step(case: Case, result: RunResult) -> bool:
     """Return whether the case's present chain would have stopped at the same step as this run."""
     if not case.stop_on_failure:
         return True
@@ -105,7 +105,7 @@ _NUMBERED = re.compile(r"(.*\S)\s+\d+")
 
 
 @dataclass(frozen=True)
-class Restructured:
+class CaseListChange:
     """The result of a change: the document, a description, and the key of the case for the cursor.
 
     The key is `None` for the suite itself. `gone` is the key of a deleted case, which an undo restores.
@@ -156,7 +156,7 @@ def line_of_row(suite: OpenSuite, row: CaseOutline) -> int:
     return lines[at] if at < len(lines) else 1
 
 
-def index_behind(suite: OpenSuite, key: str | None) -> int:
+def index_after(suite: OpenSuite, key: str | None) -> int:
     """Return the index after the case with this key; the end for an unknown key."""
     for outline in (*suite.cases, *suite.run_cases):
         if outline.key == key:
@@ -164,20 +164,20 @@ def index_behind(suite: OpenSuite, key: str | None) -> int:
     return len(suite.cases)
 
 
-def with_new_case(suite: OpenSuite, index: int, case: Table) -> Restructured:
+def with_new_case(suite: OpenSuite, index: int, case: Table) -> CaseListChange:
     """Add a case at this index. If the id derived from its name is taken, a free id is written out."""
     case = _with_free_id(case, _ids(suite.document))
     return _at(suite.document.with_new_case(index, case), index, f"New case {case['name']}")
 
 
-def with_new_cases(document: Document, cases: Iterable[Table], message: str) -> Restructured:
+def with_new_cases(document: Document, cases: Iterable[Table], message: str) -> CaseListChange:
     first = len(document.cases)
     for at, case in enumerate(cases, first):  # one by one, so that each id is free of those before it
         document = document.with_new_case(at, _with_free_id(case, _ids(document)))
     return _at(document, first, message)
 
 
-def with_copy(suite: OpenSuite, index: int) -> Restructured:
+def with_copy(suite: OpenSuite, index: int) -> CaseListChange:
     """Duplicate a case, with its comments, directly after the original. The copy gets its own name and id."""
     document = suite.document
     case = _sound(document, index)
@@ -191,11 +191,11 @@ def with_copy(suite: OpenSuite, index: int) -> Restructured:
     return _at(document, index + 1, f"Duplicated {_name(suite, index)}")
 
 
-def with_name(suite: OpenSuite, index: int, name: str) -> Restructured:
+def with_name(suite: OpenSuite, index: int, name: str) -> CaseListChange:
     """Rename a case, or the suite for `HEAD`. A saved case keeps its id, which identifies its runs."""
     document = suite.document
     if index == HEAD:
-        return Restructured(document.with_header("name", name), f"Renamed the suite to {name}", None)
+        return CaseListChange(document.with_header("name", name), f"Renamed the suite to {name}", None)
     case, outline = _sound(document, index), document.cases[index]
     renamed = {**case, "name": name}
     # The id derived from the old name is written out, except for a case that was never saved: no run refers to its id.
@@ -206,19 +206,19 @@ def with_name(suite: OpenSuite, index: int, name: str) -> Restructured:
     return _at(document.with_case(index, renamed), index, f"Renamed {outline.name} to {name}")
 
 
-def with_moved(suite: OpenSuite, index: int, to: int) -> Restructured:
+def with_moved(suite: OpenSuite, index: int, to: int) -> CaseListChange:
     direction = "up" if to < index else "down"
     return _at(suite.document.with_case_moved(index, to), to, f"Moved {_name(suite, index)} {direction}")
 
 
-def without(suite: OpenSuite, index: int) -> Restructured:
+def without(suite: OpenSuite, index: int) -> CaseListChange:
     """Delete a case. The cursor then goes to the next case, or to the last one."""
     document = suite.document.without_case(index)
     after = document.cases[min(index, len(document.cases) - 1)].key if document.cases else None
-    return Restructured(document, f"Deleted {_name(suite, index)}", after, suite.cases[index].key)
+    return CaseListChange(document, f"Deleted {_name(suite, index)}", after, suite.cases[index].key)
 
 
-def moved_to_suite(source: OpenSuite, index: int, target: OpenSuite) -> tuple[Restructured, Restructured]:
+def moved_to_suite(source: OpenSuite, index: int, target: OpenSuite) -> tuple[CaseListChange, CaseListChange]:
     """Move a case with its comments to the end of another suite; return the changes of both suites."""
     case = _sound(source.document, index)
     at = len(target.document.cases)
@@ -301,8 +301,8 @@ def suite_name(path: Path) -> str:
     return words[:1].upper() + words[1:] or "Suite"
 
 
-def _at(document: Document, index: int, message: str) -> Restructured:
-    return Restructured(document, message, document.cases[index].key)
+def _at(document: Document, index: int, message: str) -> CaseListChange:
+    return CaseListChange(document, message, document.cases[index].key)
 
 
 def _ids(document: Document) -> set[str]:

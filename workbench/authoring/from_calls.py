@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from workbench.authoring.accept import accept_call
-from workbench.authoring.form.typed import items_at, value_at, with_item, with_value
+from workbench.authoring.form.field_text import items_at, value_at, with_item, with_value
 from workbench.checks.check import OPTION_NAMES, check_names_in
 from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass, json_text
@@ -66,7 +66,9 @@ def _args(arguments: Mapping[str, JsonValue]) -> Table:
     return {name: _expected(value) for name, value in arguments.items()}
 
 
-def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue], step: int | None = None) -> Table:
+def case_with_expected_call(
+    case: Table, tool: str, arguments: Mapping[str, JsonValue], step: int | None = None
+) -> Table:
     """Add an expected call to the end of `ordered`, or let `step` expect it in place of its present call.
 
     Raises ValueError for a chain without `step`, and for a case that expects no calls.

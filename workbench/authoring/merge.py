@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Literal, TypeAlias, TypeVar
 
 from workbench.authoring.document import Document
-from workbench.authoring.form.typed import without_keys
+from workbench.authoring.form.field_text import without_keys
 from workbench.dataclasses import dataclass
 from workbench.encoding import BYTE_ORDER_MARK
 from workbench.numerals import counted
@@ -54,7 +54,7 @@ class Conflict:
 
 
 @dataclass(frozen=True)
-class Merged:
+class MergeResult:
     """The text of a merge, with this side's version of undecided conflicts."""
 
     text: str
@@ -82,7 +82,7 @@ _Any = TypeVar("_Any", bound=Hashable)
 
 def merge(
     base: SuiteText, mine: SuiteText, theirs: SuiteText, chosen: Mapping[Key, Side] | None = None
-) -> Merged | None:
+) -> MergeResult | None:
     """Merge two versions that were both made from `base`.
 
     `chosen` decides conflicts by key. The order is that of `theirs` with the additions of `mine` at their place, or the
@@ -90,9 +90,9 @@ def merge(
     in separate blocks, or the sides' changes contradict each other.
     """
     if mine.text in (base.text, theirs.text):
-        return Merged(theirs.text)
+        return MergeResult(theirs.text)
     if theirs.text == base.text:
-        return Merged(mine.text)
+        return MergeResult(mine.text)
     if not all(version.in_blocks for version in (base, mine, theirs)):
         return None
     before = _units(base)
@@ -129,14 +129,14 @@ def merge(
     # unnoticed.
     if not _reads_as_units(text, order, texts, mine, theirs):
         return None
-    return Merged(text, tuple(conflicts))
+    return MergeResult(text, tuple(conflicts))
 
 
 def _text_of(units: _Units, key: Key) -> str | None:
     return units[key].text if key in units else None
 
 
-def news(before: SuiteText, after: SuiteText) -> str:
+def changes_summary(before: SuiteText, after: SuiteText) -> str:
     """Return a description of the changes of a text: `1 case changed, 1 added; limits changed`."""
     if not (before.in_blocks and after.in_blocks):
         return "reloaded"

@@ -9,8 +9,8 @@ from itertools import chain
 from pathlib import Path
 
 from workbench.authoring.document import HEAD, CaseOutline, Document, is_in, outline_of, with_unparsed
-from workbench.authoring.form.typed import CellKey, InvalidText, place_in
-from workbench.authoring.typed_servers import Typed, typed_after, typed_servers
+from workbench.authoring.form.field_text import CellKey, InvalidText, place_in
+from workbench.authoring.typed_servers import TypedTables, typed_servers, typed_tables_after
 from workbench.config.read_only import READ_ONLY_REASON, is_read_only
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
@@ -30,18 +30,18 @@ _GONE = ("the file no longer exists", "Ctrl+Z restores its text, and Ctrl+S then
 class Change:
     """A change in the history: the new document, a description, and the key of the changed case.
 
-    `readings` is the number of times that the file had been reread without a question. `typed` holds the servers that
-    the user typed in this session.
+    `reread_count` is the number of times that the file had been reread without a question. `typed` holds the servers
+    that the user typed in this session.
     """
 
     document: Document
     summary: str
     group: Hashable | None = None
     case: str | None = None
-    readings: int = 0
-    part_of: object = None
+    reread_count: int = 0
+    linked_to: object = None
     """Identifies a change that also affects a different suite."""
-    typed: Typed = ()
+    typed: TypedTables = ()
 
 
 class OpenSuite:
@@ -239,7 +239,9 @@ class OpenSuite:
     @property
     def is_behind(self) -> bool:
         """Whether an undo went back to a state before an external edit that was taken over without asking."""
-        return bool(self._history) and self._history[self._at].readings < self._readings  # saving would lose that edit
+        return (
+            bool(self._history) and self._history[self._at].reread_count < self._readings
+        )  # saving would lose that edit
 
     def is_changed(self, index: int) -> bool:
         if not self.dirty or self.document.parts is None:
@@ -323,7 +325,7 @@ class OpenSuite:
         if document is now or document.text == now.text:
             return False
         top = self._history[self._at]
-        typed = typed_after(top.typed, now, document, by_keys=by_keys)
+        typed = typed_tables_after(top.typed, now, document, by_keys=by_keys)
         now.forget()  # otherwise the history of a long suite holds the text of every version
         # After a new change, undone steps can no longer be redone.
         del self._history[self._at + 1 :]
@@ -332,9 +334,9 @@ class OpenSuite:
                 del self._history[self._at]
                 self._at -= 1
             else:
-                self._history[self._at] = Change(document, summary, group, case, top.readings, typed=typed)
+                self._history[self._at] = Change(document, summary, group, case, top.reread_count, typed=typed)
         else:
-            self._history.append(Change(document, summary, group, case, top.readings, typed=typed))
+            self._history.append(Change(document, summary, group, case, top.reread_count, typed=typed))
             self._at += 1
         self._follow_cells(now)
         return True
@@ -380,13 +382,13 @@ class OpenSuite:
             return self._history[self._at + 1]
         return None
 
-    def make_part(self, whole: object) -> None:
+    def link_change(self, whole: object) -> None:
         """Link the last change with a change of another suite, both being parts of `whole`."""
-        self._history[self._at] = replace(self._history[self._at], part_of=whole)
+        self._history[self._at] = replace(self._history[self._at], linked_to=whole)
 
-    def stands(self, whole: object) -> bool:
+    def has_linked_change(self, whole: object) -> bool:
         """Return whether this suite's part of a shared change has not been undone."""
-        return any(change.part_of is whole for change in self._history[1 : self._at + 1])
+        return any(change.linked_to is whole for change in self._history[1 : self._at + 1])
 
     def undo(self) -> Change | None:
         """Go back one step, and return the undone change, if any."""
@@ -413,7 +415,7 @@ class OpenSuite:
         self._made_here = False  # from now on it differs from the disk only if its text does
         self._remember_disk(self.document.parts)
         # The user confirmed saving over an external edit, so that edit no longer counts.
-        self._readings = min(self._readings, self._history[self._at].readings)
+        self._readings = min(self._readings, self._history[self._at].reread_count)
         self.end_group()
 
     def rows_changed(self, disk: SuiteFile) -> None:
@@ -440,7 +442,7 @@ class OpenSuite:
         self.on_disk = on_disk or _state(disk)
         self._made_here = self._made_here and self.on_disk is None
         if follows and self._history:
-            self._readings = max(self._readings, self._history[self._at].readings) + 1
+            self._readings = max(self._readings, self._history[self._at].reread_count) + 1
             self.take_disk("Reloaded from disk")
 
     def merged(self, disk: SuiteFile, text: str, summary: str, *, asked: bool, case: str | None = None) -> None:
@@ -450,7 +452,7 @@ class OpenSuite:
         """
         self.reloaded(disk, None)
         if not asked:
-            self._readings = max(self._readings, self._history[self._at].readings) + 1
+            self._readings = max(self._readings, self._history[self._at].reread_count) + 1
         merged = None if text == disk.text else Document.of(text)
         self.take_disk(summary, merged, case)
 
@@ -464,7 +466,7 @@ class OpenSuite:
         if changed and merged is None:
             self._is_read(document, self.disk)
         top = self._history[self._at]
-        self._history[self._at] = replace(top, readings=max(self._readings, top.readings))
+        self._history[self._at] = replace(top, reread_count=max(self._readings, top.reread_count))
         return changed
 
     def _remember_disk(self, parts: SuiteText | None) -> None:

@@ -13,7 +13,15 @@ from itertools import groupby
 from typing import Final
 
 from workbench.authoring.form.cells import OF_EVERY_CHECK, as_argument, looks_like_check
-from workbench.authoring.form.typed import items_at, only_keys, value_at, with_item, with_value, without, without_keys
+from workbench.authoring.form.field_text import (
+    items_at,
+    only_keys,
+    value_at,
+    with_item,
+    with_value,
+    without,
+    without_keys,
+)
 from workbench.checks.check import EMPTY_CONTEXT, check_name, describe, read_check
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import json_equal, read_timestamp
@@ -123,7 +131,7 @@ def check_calls(calls: Iterable[CallRecord]) -> None:
             )
 
 
-def as_expected(record: CallRecord, place: Place | None = None, other_keys: Table | None = None) -> AcceptedCall:
+def expect_call(record: CallRecord, place: Place | None = None, other_keys: Table | None = None) -> AcceptedCall:
     """Expect a call that was not expected, or whose tool was not expected.
 
     `place` is the call's new place, where `other_keys` stay.
@@ -132,7 +140,7 @@ def as_expected(record: CallRecord, place: Place | None = None, other_keys: Tabl
     return AcceptedCall(record.tool, record.round, arguments, place, other_keys)
 
 
-def as_expected_again(
+def update_expectation(
     record: CallRecord, place: Place, written: Table, verdicts: Sequence[ArgumentVerdict]
 ) -> AcceptedCall:
     """Expect a call of the expected tool.
@@ -154,7 +162,7 @@ def as_expected_again(
         if verdict is None or verdict.holds is not False:
             arguments.append(AcceptedArgument(name, None, False, unchanged_choices(check), was_expected=True))
         else:
-            lost.append((name, CheckChoice(KEPT, check).text))
+            lost.append((name, CheckChoice(KEEP_CHECK, check).text))
     if written["tool"] == ANY_TOOL and raw is None:
         # An expectation of any tool holds no checks for this call's arguments.
         arguments = [replace(each, chosen=len(each.choices) - 1) for each in arguments]
@@ -227,7 +235,7 @@ def merged_call(
     for name, found in by_name.items():
         in_all = len(found) == len(calls)
         always = in_all and all(each.given for each in found)
-        kept = in_all and place is not None and all(each.choice.kind == KEPT for each in found)
+        kept = in_all and place is not None and all(each.choice.kind == KEEP_CHECK for each in found)
         options = _options_of(checks.get(name), _weight_in(checks))
         arguments.append(
             _merged_argument(found, options, always=always, kept=kept, enumerated=enumerated(name), lists_all=lists_all)
@@ -322,7 +330,7 @@ def _options_of(check: object, weight: object) -> dict[str, object]:
 _IN_FULL = 1 - 1e-9
 
 
-KEPT: Final = "as written"
+KEEP_CHECK: Final = "as written"
 LEAVE_OUT: Final = "leave out"
 _MAX_NUMBER = 1e15
 """The largest number that files hold without losing digits."""
@@ -353,13 +361,13 @@ def choices_for(
 ) -> tuple[CheckChoice, ...]:
     """Return the checks for an argument with this value, the preferred one first.
 
-    The preferred check is the suite's own (`KEPT`), otherwise the exact value if TOML can express it. New checks get
-    `options`, such as a weight, and also hold for the values in other runs. `enumerated` says that the tool's schema
-    lists the possible values.
+    The preferred check is the suite's own (`KEEP_CHECK`), otherwise the exact value if TOML can express it. New checks
+    get `options`, such as a weight, and also hold for the values in other runs. `enumerated` says that the tool's
+    schema lists the possible values.
     """
     found: list[CheckChoice] = []
     if own_check is not None:
-        found.append(CheckChoice(KEPT, own_check))
+        found.append(CheckChoice(KEEP_CHECK, own_check))
     values = (value, *others)
     if any(not json_equal(value, other) for other in others):
         checks = _checks_for_several(values, enumerated)
@@ -375,7 +383,7 @@ def choices_for(
 
 def unchanged_choices(own_check: object) -> tuple[CheckChoice, ...]:
     """Return the choices for an argument that was not given and need not be."""
-    return CheckChoice(KEPT, own_check), CheckChoice(LEAVE_OUT)
+    return CheckChoice(KEEP_CHECK, own_check), CheckChoice(LEAVE_OUT)
 
 
 def _checks_for(value: JsonValue) -> Iterator[tuple[str, object]]:
@@ -399,7 +407,7 @@ def _checks_for(value: JsonValue) -> Iterator[tuple[str, object]]:
     yield "present", {"present": True}
 
 
-FEW: Final = 3
+MAX_LISTED_VALUES: Final = 3
 """The most values that a check lists; values of which none occurs twice count as free text and are not listed."""
 
 
@@ -414,7 +422,7 @@ def _checks_for_several(values: Sequence[JsonValue], enumerated: bool) -> Iterat
     elif len(numbers) == len(values):
         if all(abs(number) < _MAX_NUMBER for number in numbers):
             yield "range", {"range": [min(numbers), max(numbers)]}
-    elif len(different) <= FEW and len(different) < len(values):
+    elif len(different) <= MAX_LISTED_VALUES and len(different) < len(values):
         yield "one of", {"one_of": different}
     yield "present", {"present": True}
 
@@ -633,15 +641,15 @@ def _taken(case: Case, table: Table, number: int, reached: StepRound, pairings: 
             same_tool, verdicts = pairing.same_tool, pairing.arguments
             break
     if wanted is None or not same_tool:
-        return as_expected(record, place, without_keys(written, *_OF_CALL))
+        return expect_call(record, place, without_keys(written, *_OF_CALL))
     if wanted.any_of:
         at = alternative_place(wanted, place, record.tool)
         alternative = value_at(table, at)
         assert isinstance(alternative, dict)
-        return as_expected_again(record, at, alternative, verdicts or ())
+        return update_expectation(record, at, alternative, verdicts or ())
     if verdicts is None:
         verdicts = _judged(step, record)
-    return as_expected_again(record, place, written, verdicts)
+    return update_expectation(record, place, written, verdicts)
 
 
 def _judged(step: Step, record: CallRecord) -> tuple[ArgumentVerdict, ...]:
@@ -722,12 +730,12 @@ def _argument(argument: AcceptedArgument, secrets: Secrets) -> AcceptedArgument:
     choices: tuple[CheckChoice, ...] = ()
     for choice in argument.choices:
         # `redacted` returns the same object for a value without secrets.
-        if choice.kind == KEPT or secrets.redacted(choice.written) is choice.written:
+        if choice.kind == KEEP_CHECK or secrets.redacted(choice.written) is choice.written:
             choices = (*choices, choice)
     if len(choices) == len(argument.choices):
         return argument
     # The argument stays expected, if only as present.
-    if choices[0].kind != KEPT and not any(_is_present(choice.written) for choice in choices):
+    if choices[0].kind != KEEP_CHECK and not any(_is_present(choice.written) for choice in choices):
         choices = (CheckChoice("present", _present(argument.choices[0].written)), *choices)
     return replace(argument, choices=choices, chosen=0)
 

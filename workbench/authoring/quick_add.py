@@ -15,11 +15,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from workbench.authoring.accept import RunToAccept, proposal_for_all, why_table_not_met
+from workbench.authoring.accept import RunToAccept, proposal_for_all, unmet_reason_of_table
 from workbench.authoring.case_list import free_id
 from workbench.authoring.document import Document
 from workbench.authoring.form.cells import value_text, with_text
-from workbench.authoring.form.typed import CellError, read_value, without_keys
+from workbench.authoring.form.field_text import CellError, read_value, without_keys
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.proposal import (
     LEAVE_OUT,
@@ -40,11 +40,11 @@ from workbench.suite.suite_text import SpliceError
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
 
-Kind = Literal["calls expected", "no call", "chain", "empty"]
+RequestKind = Literal["calls expected", "no call", "chain", "empty"]
 """The kind of a request's case. It expects the calls of its run, expects no calls, or has the calls as its steps. An
 `empty` case expects nothing yet and is not run."""
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[RequestKind, ...] = get_args(RequestKind)
 
 MAX_WAITING_ITEMS: Final = 3
 """The most waiting requests: users would forget further ones before the results come."""
@@ -81,7 +81,7 @@ class Request:
     `table` is the request's case without expectations, as it runs. `why` is the reason for a failure."""
 
     text: str
-    kind: Kind
+    kind: RequestKind
     suite: Path
     table: Table
     state: Literal["waiting", "running", "answered", "failed"] = "waiting"
@@ -98,12 +98,12 @@ class Request:
         return str(self.table.get("id") or derived_id(self.name))
 
     @property
-    def is_over(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the run of the request has ended, with a question or a failure."""
         return self.state in ("answered", "failed")
 
 
-def new_request(text: str, kind: Kind, suite: OpenSuite, pending: Iterable[Request]) -> Request:
+def new_request(text: str, kind: RequestKind, suite: OpenSuite, pending: Iterable[Request]) -> Request:
     """Return a request for a suite. The name and id of its case differ from all cases and `pending` requests."""
     others = [request for request in pending if request.suite == suite.path]
     names = {outline.name for outline in suite.cases}
@@ -137,7 +137,7 @@ def suite_to_run(suite: OpenSuite, table: Table) -> SuiteFile | str:
     return file
 
 
-def same_request(text: str, suite: OpenSuite) -> str | None:
+def case_with_request(text: str, suite: OpenSuite) -> str | None:
     """Return the name of the suite's case with the same request; `None` if there is none."""
     if suite.document.parts is None:
         return None
@@ -158,7 +158,7 @@ class Question:
     `table` is the case that ran, `runs` are its finished runs, and `left_out` are the proposal's calls that are not
     expected. `row` is the focused row of `rows`. `note` says how the runs of several models differ."""
 
-    kind: Kind
+    kind: RequestKind
     suite: Suite
     table: Table
     runs: tuple[RunToAccept, ...]
@@ -216,10 +216,10 @@ class Question:
         if self.kind == "chain":
             return self._chain(table)
         expected = replace(self.proposal, calls=self.kept).expectations_in(table)
-        if self.left_out and why_table_not_met(self.suite, expected, self.runs) is not None:
+        if self.left_out and unmet_reason_of_table(self.suite, expected, self.runs) is not None:
             left = dict.fromkeys(self.proposal.calls[at].tool for at in sorted(self.left_out))
             allowed = {**expected, "extra_calls": list(left)}
-            if why_table_not_met(self.suite, allowed, self.runs) is None:
+            if unmet_reason_of_table(self.suite, allowed, self.runs) is None:
                 return allowed
         return expected
 
@@ -240,7 +240,7 @@ class Question:
         """The reason why a run of the question would fail its case; `None` if all pass, and for a chain."""
         if self.kind == "chain" and not self.expects_no_call:
             return None
-        return why_table_not_met(self.suite, self.case, self.runs)
+        return unmet_reason_of_table(self.suite, self.case, self.runs)
 
     def moved(self, step: int) -> Question:
         """Move the focus by `step` rows."""
@@ -300,7 +300,7 @@ class Question:
         if focus is None:
             call = _typed_call(text, None, tools)
             proposal = replace(self.proposal, calls=(call,))
-            kind: Kind = "calls expected" if self.kind == "no call" else self.kind
+            kind: RequestKind = "calls expected" if self.kind == "no call" else self.kind
             return replace(self, kind=kind, proposal=proposal, row=0)
         number, at = focus
         call = calls[number]
@@ -426,7 +426,7 @@ def calls_shown(question: Question, trajectory: Trajectory) -> dict[int, int]:
     return found
 
 
-State = Literal["ask", "run", "check", "failed", "change"]
+LineState = Literal["ask", "run", "check", "failed", "change"]
 """The purpose of the line: a request, a request while others run, a question, a failure, or a changed expectation."""
 
 
@@ -439,7 +439,7 @@ class QuickAdd:
     waits."""
 
     text: str = ""
-    kind: Kind = "calls expected"
+    kind: RequestKind = "calls expected"
     requests: list[Request] = field(default_factory=list)
     recent: list[str] = field(default_factory=list)
     added: int = 0
@@ -457,7 +457,7 @@ class QuickAdd:
     @property
     def head(self) -> Request | None:
         """The first request, if its run has ended; results wait in the order typed."""
-        if self.requests and self.requests[0].is_over:
+        if self.requests and self.requests[0].has_ended:
             return self.requests[0]
         return None
 
@@ -469,7 +469,7 @@ class QuickAdd:
         return self.head.question
 
     @property
-    def state(self) -> State:
+    def state(self) -> LineState:
         if self.changing is not None:
             return "change"
         if self.head is not None and self.is_open:
@@ -531,7 +531,7 @@ class QuickAdd:
         others = [known for known in self.recent if known != text]
         self.recent = [text, *others][:MAX_RECENT_ITEMS]
 
-    def ended(self) -> bool:
+    def show_result(self) -> bool:
         """Show the result of the first request if the line is empty, and return whether it is newly shown."""
         if self.head is None or self.is_open or self.text:
             return False
@@ -553,7 +553,7 @@ class QuickAdd:
         self.changing = None
         return self.requests.pop(0)
 
-    def again(self) -> None:
+    def requeue_failed(self) -> None:
         """Let a failed request wait to be run again."""
         failed = self.head
         if failed is not None:

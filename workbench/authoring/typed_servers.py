@@ -1,7 +1,7 @@
 """The servers that the user typed into a suite's form in this session.
 
 They need no question of trust. Text from a file, a paste, a completion or another program does not count as typed. A
-server with such text needs trust even after the user types into it: `before` is then the server with that text.
+server with such text needs trust even after the user types into it: `original` is then the server with that text.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ NEW_COMMAND = ("python", "server.py")
 
 @dataclass(frozen=True)
 class TypedTable:
-    """The table of a server `now` and `before` the user typed; `before` is `None` if the user added the server."""
+    """The `current` table of a server and the `original` one; `original` is `None` if the user added the server."""
 
-    now: Table
-    before: Table | None
-
-
-Typed = tuple[TypedTable, ...]
+    current: Table
+    original: Table | None
 
 
-def typed_after(typed: Typed, before: Document, after: Document, *, by_keys: bool) -> Typed:
+TypedTables = tuple[TypedTable, ...]
+
+
+def typed_tables_after(typed: TypedTables, before: Document, after: Document, *, by_keys: bool) -> TypedTables:
     """Return the typed servers after a change of a document whose servers `typed` were typed.
 
     A change `by_keys` was made by single keys: it edits one server, or adds one with the command of new servers. After
@@ -44,7 +44,7 @@ def typed_after(typed: Typed, before: Document, after: Document, *, by_keys: boo
         return typed
     old, new = _servers(before), _servers(after)
     # Equal servers cannot be distinguished, so they do not count as typed.
-    kept = tuple(each for each in typed if _count(each.now, new) == 1)
+    kept = tuple(each for each in typed if _count(each.current, new) == 1)
     fresh = [server for server in new if not _count(server, old)]
     gone = [server for server in old if not _count(server, new)]
     if not by_keys or len(fresh) != 1:
@@ -54,20 +54,20 @@ def typed_after(typed: Typed, before: Document, after: Document, *, by_keys: boo
         return (*kept, TypedTable(now, None))
     if len(gone) != 1 or len(new) != len(old):
         return kept
-    of_gone = [each.before for each in typed if toml_equal(each.now, gone[0])]
+    of_gone = [each.original for each in typed if toml_equal(each.current, gone[0])]
     return (*kept, TypedTable(now, of_gone[0] if of_gone else gone[0]))
 
 
-def typed_servers(typed: Typed) -> Iterator[TypedServer]:
+def typed_servers(typed: TypedTables) -> Iterator[TypedServer]:
     """Yield the valid typed servers, except servers that still have a new server's command."""
     for each in typed:
-        if each.before is None and each.now.get("command") == [*NEW_COMMAND]:
+        if each.original is None and each.current.get("command") == [*NEW_COMMAND]:
             continue
         try:
             before = None
-            if each.before is not None:
-                before = Server.model_validate(each.before)
-            yield TypedServer(Server.model_validate(each.now), before)
+            if each.original is not None:
+                before = Server.model_validate(each.original)
+            yield TypedServer(Server.model_validate(each.current), before)
         except ValidationError:
             continue
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from workbench.authoring.case_list import CaseKey, CaseNow, read_now
+from workbench.authoring.case_list import CaseKey, CurrentCase, current_case
 from workbench.authoring.document import Document
 from workbench.authoring.open_suite import Change, OpenSuite
 from workbench.config.folders import bundled
@@ -98,7 +98,7 @@ def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | No
     found = _found_at(roots, search) if paths else find_suites(roots, search)
     # A folder that the user named is opened even if it is empty.
     if not found and (search.is_stopped or not paths):
-        return read_again(Workspace((bundled("sample_suites"),), (), True), models)
+        return reread_workspace(Workspace((bundled("sample_suites"),), (), True), models)
     return _read(found if search.is_stopped else roots, found, False, models)
 
 
@@ -115,7 +115,7 @@ def paths_of_new_suites(paths: Sequence[Path]) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def read_again(workspace: Workspace, models: ModelBook, search: Search | None = None) -> Workspace:
+def reread_workspace(workspace: Workspace, models: ModelBook, search: Search | None = None) -> Workspace:
     """Find and read the files of a workspace again."""
     found = _found_at(workspace.roots, search or Search())
     return _read(workspace.roots, found, workspace.samples, models)
@@ -131,12 +131,12 @@ def is_stale(file: SuiteFile) -> bool:
         return True
 
 
-def lost(workspace: Workspace) -> tuple[Path, ...]:
+def missing_files(workspace: Workspace) -> tuple[Path, ...]:
     """Return the files that were read and no longer exist."""
     return tuple(file.path for file in workspace.files if file.hash and _is_gone(file.path))
 
 
-def trouble(workspace: Workspace, path: Path) -> str | None:
+def blocking_problem(workspace: Workspace, path: Path) -> str | None:
     """Return the reason why the suite at `path` cannot run; `None` if it can."""
     file = workspace.file_at(path)
     if _is_gone(path):
@@ -316,14 +316,14 @@ class OpenSuites:
             raise NotEditableError(suite.why_not_editable)
         return suite
 
-    def case_now(self, case: CaseKey) -> CaseNow | None:
+    def current_case(self, case: CaseKey) -> CurrentCase | None:
         """Return the current state of a case; `None` if it is not open or has errors."""
         suite = self.at(case[0])
         if suite is None:
             return None
         for outline in suite.run_cases:
             if outline.key == case[1]:
-                return read_now(suite, outline)
+                return current_case(suite, outline)
         return None
 
     @property
@@ -336,7 +336,7 @@ class OpenSuites:
         return tuple(suite for suite in self.suites if suite.dirty)
 
     @property
-    def and_moved(self) -> str:
+    def moved_grades_text(self) -> str:
         """The grades that the last change moved, as the end of a notice."""
         return f"; {self.moved}" if self.moved else ""
 
@@ -484,18 +484,18 @@ def _in_order(suites: list[OpenSuite], placed: int) -> list[OpenSuite]:
 
 
 @dataclass(frozen=True, eq=False)
-class Move:
+class LinkedMove:
     """Links the last changes of two suites."""
 
     source: OpenSuite
     target: OpenSuite
 
 
-def tie(source: OpenSuite, target: OpenSuite) -> None:
+def link_move(source: OpenSuite, target: OpenSuite) -> None:
     """Link the last changes of two suites as one move of a case."""
-    move = Move(source, target)
-    source.make_part(move)
-    target.make_part(move)
+    move = LinkedMove(source, target)
+    source.link_change(move)
+    target.link_change(move)
 
 
 SuiteChange = tuple[OpenSuite, Change]
@@ -509,33 +509,33 @@ def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
     changes, or the reason why nothing was undone. The suite that then has the case comes last.
     """
     # If only one suite were undone, a moved case would be in both suites or in neither.
-    move = suite.last.part_of if suite.last is not None else None
-    if isinstance(move, Move) and open_suites.at(move.source.path) is move.source:
+    move = suite.last.linked_to if suite.last is not None else None
+    if isinstance(move, LinkedMove) and open_suites.at(move.source.path) is move.source:
         if (
             _is(move, move.source.last)
             and _is(move, move.target.last)
             and open_suites.at(move.target.path) is move.target
         ):
             return _reported([*_undone(move.target), *_undone(move.source)], open_suites)
-        if suite is move.target and move.source.stands(move):
+        if suite is move.target and move.source.has_linked_change(move):
             return f"{move.source.path.name}, which the case came from, has changed since: undo there first (Ctrl+Z)"
     return _reported(_undone(suite), open_suites)
 
 
 def redo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
     """Redo the next step of a suite, the counterpart of `undo`."""
-    move = suite.next.part_of if suite.next is not None else None
-    if isinstance(move, Move):
+    move = suite.next.linked_to if suite.next is not None else None
+    if isinstance(move, LinkedMove):
         is_open = open_suites.at(move.source.path) is move.source and open_suites.at(move.target.path) is move.target
         if is_open and _is(move, move.source.next) and _is(move, move.target.next):
             return _reported([*_redone(move.source), *_redone(move.target)], open_suites)
-        if suite is move.source and not move.target.stands(move):
+        if suite is move.source and not move.target.has_linked_change(move):
             return f"{move.target.path.name}, which the case went to, has changed since: press M to move it again"
     return _reported(_redone(suite), open_suites)
 
 
-def _is(move: Move, change: Change | None) -> bool:
-    return change is not None and change.part_of is move
+def _is(move: LinkedMove, change: Change | None) -> bool:
+    return change is not None and change.linked_to is move
 
 
 def _reported(went: list[SuiteChange], open_suites: OpenSuites) -> list[SuiteChange]:

@@ -20,8 +20,8 @@ if executes(__name__):
         RunToAccept,
         accepted_suite,
         case_table,
-        left_out,
-        why_left_out,
+        exclusion_note,
+        exclusion_reason,
     )
     from workbench.authoring.document import expects_something
     from workbench.cli.batch_command import planned, print_broken_suites, run_plan, step_output
@@ -148,8 +148,8 @@ def _to_accept(case: Case, results: Sequence[RunResult]) -> CaseToAccept:
     accepted = []
     others = []
     for run in results:
-        if (why := why_left_out(run)) is not None:
-            others.append(left_out(run, why))
+        if (why := exclusion_reason(run)) is not None:
+            others.append(exclusion_note(run, why))
         else:
             pairings = run.grade.pairings if run.grade is not None else ()
             accepted.append(RunToAccept(run.trajectory, pairings, run.cost_usd))

@@ -95,9 +95,9 @@ def _written(export: Export, runs: Iterable[ExportedRun], report: Callable[[], R
 
 def _sent(export: Export, program: Program, runs: Iterable[ExportedRun]) -> str | None:
     # Lazy import: most exports write files.
-    from workbench.exchange.exporters.otlp import collector_of, must_be_installed, send
+    from workbench.exchange.exporters.otlp import collector_of, require_protobuf, send
 
-    must_be_installed()
+    require_protobuf()
     # The project's `.env` is ignored: a cloned project must not decide where traces are sent.
     environment = program.environment.own
     collector = collector_of(export.otlp or "", environment, program.secrets, content=export.content)

@@ -72,7 +72,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from workbench.cli.redaction import create_program, warn, write
-    from workbench.exchange.importers.import_files import ImportOptions, import_file, must_be_free
+    from workbench.exchange.importers.import_files import ImportOptions, import_file, require_unused_paths
     from workbench.exchange.importers.scripts import scripts_of
     from workbench.exchange.importers.source_files import RefusedError
     from workbench.exchange.importers.tables import fields_of
@@ -95,14 +95,14 @@ def execute(arguments: argparse.Namespace) -> int:
         match=arguments.match,
         tools_from=arguments.tools_from,
         force=arguments.force,
-        dry=arguments.dry_run,
+        dry_run=arguments.dry_run,
     )
     every = [options]
     try:
         if scripts := scripts_of(options.file, options.form):
             # This check comes first, so that the files are not run in vain.
-            if not (options.force or options.dry):
-                must_be_free(options.output, options.recordings, "-o")
+            if not (options.force or options.dry_run):
+                require_unused_paths(options.output, options.recordings, "-o")
             sources = _executed(scripts, options.output, arguments, program)
             if sources is None:
                 return USAGE
@@ -112,8 +112,8 @@ def execute(arguments: argparse.Namespace) -> int:
                 outputs.append(_output(options.output, source, outputs))
                 every.append(replace(options, source=source, output=outputs[-1]))
             for each in every[1:]:
-                if not (options.force or options.dry):
-                    must_be_free(each.output, None, "-o")
+                if not (options.force or options.dry_run):
+                    require_unused_paths(each.output, None, "-o")
     except RefusedError as error:
         return _refused("nothing was imported", arguments.file, error, program)
     code = OK
@@ -160,7 +160,7 @@ def _executed(
     import sys
 
     from workbench.cli.redaction import ask, warn
-    from workbench.exchange.importers.scripts import executed, gathered_sources
+    from workbench.exchange.importers.scripts import gathered_sources, run_script
     from workbench.exchange.importers.source_files import RefusedError
     from workbench.show.visible import one_line
 
@@ -191,7 +191,7 @@ def _executed(
     sources: dict[Path, Source | RefusedError] = {}
     for file, code in codes.items():
         try:
-            sources[file] = executed(file, code, python, variables, passed=arguments.env)
+            sources[file] = run_script(file, code, python, variables, passed=arguments.env)
         except RefusedError as error:
             if len(codes) == 1:
                 raise

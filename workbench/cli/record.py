@@ -14,7 +14,7 @@ from workbench.numerals import count_text, duration_text
 
 if TYPE_CHECKING:
     from workbench.config.program import Program
-    from workbench.exchange.observed.conversations import Keeper, Observation, Observer, ServerLog
+    from workbench.exchange.observed.conversations import ConversationJournal, Observation, Observer, ServerLog
 
 _OF_TRAFFIC = ("upstream", "recordings", "server_log", "kept", "force")
 """Options about recorded traffic, which a talk with an agent does not have."""
@@ -129,10 +129,10 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
     from workbench.cli.redaction import warn, write
     from workbench.exchange.importers.source_files import RefusedError
     from workbench.exchange.observed.conversations import (
+        ConversationJournal,
         Destination,
-        Keeper,
         Observer,
-        read_kept,
+        read_journal,
         read_server_log,
         save_observed,
     )
@@ -140,14 +140,14 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
     from workbench.show.visible import one_line
 
     destination = Destination(arguments.output, arguments.recordings, arguments.force)
-    keeper = Keeper(destination.kept, program.secrets, warn)
+    keeper = ConversationJournal(destination.kept, program.secrets, warn)
     lines = _Lines(keeper, quiet=arguments.quiet)
     observer = lines.observer = Observer(program.secrets, lines)
     try:
         # This check comes first: a recording that cannot be saved would be lost.
         destination.check()
         if arguments.kept is not None:
-            observer.conversations += read_kept(arguments.kept, program.secrets)
+            observer.conversations += read_journal(arguments.kept, program.secrets)
         else:
             keeper.check()
             asyncio.run(_served(arguments, observer, program))
@@ -160,7 +160,7 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
                 warn(f"{path} is not merged: {error}")
         saved = save_observed(observer, destination, program.secrets, logs)
     except (ListenError, RefusedError) as error:
-        warn(f"{error}{keeper.rest()}", program.secrets)
+        warn(f"{error}{keeper.leftover_advice()}", program.secrets)
         return USAGE
     # The copy that guards against a crash is no longer needed.
     keeper.remove()
@@ -175,15 +175,15 @@ async def _served(arguments: argparse.Namespace, observer: Observer, program: Pr
     import asyncio
 
     from workbench.cli.redaction import warn
-    from workbench.exchange.observed.proxy import RecordingProxy, listen_at, upstream_at
+    from workbench.exchange.observed.proxy import RecordingProxy, parse_listen_address, parse_upstream
 
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in _STOP_SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, ended.set)
-    proxy = RecordingProxy(upstream_at(arguments.upstream), observer, program.secrets, warn)
-    address = await proxy.start(listen_at(arguments.listen))
+    proxy = RecordingProxy(parse_upstream(arguments.upstream), observer, program.secrets, warn)
+    address = await proxy.start(parse_listen_address(arguments.listen))
     try:
         warn(f"recording: give the program the base URL {address}; Ctrl+C ends it")
         await ended.wait()
@@ -198,7 +198,7 @@ class _Lines:
 
     observer: Observer
 
-    def __init__(self, keeper: Keeper, *, quiet: bool) -> None:
+    def __init__(self, keeper: ConversationJournal, *, quiet: bool) -> None:
         self._keeper = keeper
         self._quiet = quiet
         self._models: dict[int, str] = {}
@@ -211,7 +211,7 @@ class _Lines:
             self._models[seen.number] = f"{seen.wire} {seen.model}"
         elif isinstance(seen, StepEnded):
             conversation = self.observer.conversations[seen.number - 1]
-            self._keeper.ended(conversation, conversation.steps[seen.step - 1])
+            self._keeper.write_step(conversation, conversation.steps[seen.step - 1])
             if self._quiet:
                 return
             answer = seen.answer

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from workbench.authoring.case_list import with_new_cases
 from workbench.authoring.document import Document
-from workbench.authoring.from_calls import case_expecting, case_with_mock
+from workbench.authoring.from_calls import case_with_expected_call, case_with_mock
 from workbench.authoring.proposal import table_without_secrets
 from workbench.cli.approval import approved
 from workbench.cli.redaction import ask, redacted, register_suite_secrets, warn, warn_of_problems, write
@@ -195,7 +195,7 @@ def case_of_conversation(trajectory: Trajectory) -> Table | None:
         message: Table = {"say": said}
         for round_ in rounds:
             for call in round_.calls_to_answer:
-                message = case_expecting(message, call.tool, call.arguments)
+                message = case_with_expected_call(message, call.tool, call.arguments)
                 if call.result is not None and call.result.source == "server":
                     answer = ToolAnswer(call.result.content, call.result.is_error)
                     case = case_with_mock(case, call.tool, call.arguments, answer)

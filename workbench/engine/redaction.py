@@ -1,7 +1,8 @@
 """Redaction of runs: their events, results and suites, before they are stored or shown.
 
 Data is redacted when it leaves the program. Inside the program data stays unredacted, because graders, forks and the
-model need the true values. `tests/test_doors.py` finds every call that writes data, and plants secrets before each.
+model need the true values. `tests/test_output_paths.py` finds every call that writes data, and plants secrets before
+each.
 
 A secret is replaced by the name of its variable. A check would grade that name, so a stored run lists its redacted
 places. If the case checks one of these places, `regrade_refusal` refuses to regrade the run, which keeps its verdict.

@@ -6,13 +6,13 @@ import pytest
 
 from tests.authoring.form.forms import EVERYTHING, source_of
 from tests.tables import each_row
-from workbench.authoring.form.about import placeholder
-from workbench.authoring.form.additions import Search, additions
+from workbench.authoring.form.additions import AdditionSearch, additions
+from workbench.authoring.form.descriptions import placeholder
 from workbench.authoring.form.edits import Edit
+from workbench.authoring.form.field_text import CellError, value_at
 from workbench.authoring.form.row import Cell, Limits
-from workbench.authoring.form.row_changes import Adding
+from workbench.authoring.form.row_changes import PendingAddition
 from workbench.authoring.form.rows import every_row
-from workbench.authoring.form.typed import CellError, value_at
 from workbench.suite.problems import Place
 
 WHOLE = Limits(1, 9, whole=True)
@@ -50,18 +50,18 @@ def test_every_key_that_is_not_written_can_be_added(index: int | None) -> None:
 def test_a_search_finds_by_name_by_sentence_and_first_at_the_cursor(
     text: str, here: Place, typed: str, first: str
 ) -> None:
-    assert Search(source_of(text), here).suggest(typed)[0].text == first
+    assert AdditionSearch(source_of(text), here).suggest(typed)[0].text == first
 
 
 def test_a_choice_is_a_change_a_question_or_a_field() -> None:
     source = source_of(NEW)
-    search = Search(source, ())
+    search = AdditionSearch(source, ())
     call = search.choose("ordered set_lights")
     assert isinstance(call, Edit) and value_at(call.table, ("ordered", 0, "tool")) == "set_lights"
     none = search.choose("expect_no_calls")
     assert isinstance(none, Edit) and none.table["expect_no_calls"] is True
     mock = search.choose("mocks")
-    assert isinstance(mock, Adding) and mock.asks == "which tool?"
+    assert isinstance(mock, PendingAddition) and mock.asks == "which tool?"
     assert search.choose("limits.max_rounds") == ("limits", "max_rounds")
     with pytest.raises(CellError, match="choose an entry from the list"):
         search.choose("nonsense")
@@ -70,8 +70,8 @@ def test_a_choice_is_a_change_a_question_or_a_field() -> None:
 def test_an_expected_call_gets_an_alternative() -> None:
     source = source_of(EVERYTHING)
     tool = value_at(source.table, ("ordered", 0, "tool"))
-    question = Search(source, ("ordered", 0)).choose("ordered[0].any_of")
-    assert isinstance(question, Adding) and question.asks == "which tool instead?"
+    question = AdditionSearch(source, ("ordered", 0)).choose("ordered[0].any_of")
+    assert isinstance(question, PendingAddition) and question.asks == "which tool instead?"
     done = question.make("set_tv")
     written = value_at(done.table, ("ordered", 0))
     assert isinstance(written, dict)

@@ -28,7 +28,7 @@ from workbench.authoring.form.cells import (
     with_text,
     with_weight,
 )
-from workbench.authoring.form.typed import CellError
+from workbench.authoring.form.field_text import CellError
 from workbench.suite.toml_equality import toml_equal
 
 TEXT = {"type": "string"}

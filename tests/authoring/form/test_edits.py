@@ -14,9 +14,9 @@ from tests.authoring.form.values import anything, texts
 from tests.tables import each_row
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.form.edits import edited, toggled, with_id
+from workbench.authoring.form.field_text import ABSENT, CellError, value_at
 from workbench.authoring.form.row import FormSource
 from workbench.authoring.form.rows import form_rows
-from workbench.authoring.form.typed import ABSENT, CellError, value_at
 from workbench.suite.render import Table
 from workbench.suite.suite_text import SuiteText
 from workbench.suite.toml_equality import toml_equal

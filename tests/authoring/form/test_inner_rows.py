@@ -10,9 +10,9 @@ from tests.authoring.form.forms import row_named, source_of
 from tests.tables import each_row
 from workbench.authoring.form.completions import suggestions
 from workbench.authoring.form.edits import edited
-from workbench.authoring.form.row_changes import Adding, adding
+from workbench.authoring.form.field_text import value_at
+from workbench.authoring.form.row_changes import PendingAddition, addition_at
 from workbench.authoring.form.rows import form_rows
-from workbench.authoring.form.typed import value_at
 from workbench.suite.problems import Place
 
 TEXT = """
@@ -149,8 +149,8 @@ def test_a_part_is_edited_in_its_row(place: Place, text: str, after: object) -> 
     ],
 )
 def test_a_part_is_added_beside_another(place: Place, answer: str, after: object) -> None:
-    found = adding(PARTS, row_named(PARTS, *CALL, *place))
-    assert isinstance(found, Adding)
+    found = addition_at(PARTS, row_named(PARTS, *CALL, *place))
+    assert isinstance(found, PendingAddition)
     edit = found.make(answer)
     assert value_at(edit.table, edit.place if isinstance(after, dict) else (*CALL, *place[:-1])) == after
 

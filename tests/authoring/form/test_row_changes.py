@@ -10,13 +10,21 @@ import pytest
 from pydantic import JsonValue
 
 from tests.authoring.form.forms import EVERYTHING, row_named, source_of
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from workbench.authoring.document import HEAD, Document
 from workbench.authoring.form.edits import Edit
+from workbench.authoring.form.field_text import CellError, value_at
 from workbench.authoring.form.row import FormRow, FormSource
-from workbench.authoring.form.row_changes import Adding, adding, duplicated, grouped, moved, removed, ungrouped
+from workbench.authoring.form.row_changes import (
+    PendingAddition,
+    addition_at,
+    duplicated,
+    grouped,
+    moved,
+    removed,
+    ungrouped,
+)
 from workbench.authoring.form.rows import form_rows, row_at
-from workbench.authoring.form.typed import CellError, value_at
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.suite_text import SuiteText
@@ -41,8 +49,8 @@ def made(result: Edit | str) -> Edit:
 
 
 def add(source: FormSource, place: Place, answer: str) -> Edit:
-    found = adding(source, row_named(source, *place))
-    assert isinstance(found, Adding), found
+    found = addition_at(source, row_named(source, *place))
+    assert isinstance(found, PendingAddition), found
     return found.make(answer)
 
 
@@ -86,8 +94,8 @@ def test_every_change_at_every_row_can_be_written_down_or_says_why_not(index: in
 def test_what_is_added_at_any_row_stands_where_the_cursor_goes(index: int | None) -> None:
     source = FORMS[index]
     for row in form_rows(source):
-        found = adding(source, row)
-        if isinstance(found, Adding):
+        found = addition_at(source, row)
+        if isinstance(found, PendingAddition):
             answer = next((one.text for one in found.suggest("")), "brand_new")
             edit = found.make(answer)
             assert row_at(form_rows(FormSource(edit.table, source.at, source.header)), edit.place) is not None
@@ -100,8 +108,8 @@ def test_a_call_is_added_behind_the_cursor_and_filled_in_from_its_schema() -> No
 
 
 def test_the_tools_that_can_be_called_are_suggested() -> None:
-    found = adding(FORMS[0], row_named(FORMS[0], "ordered"))
-    assert isinstance(found, Adding)
+    found = addition_at(FORMS[0], row_named(FORMS[0], "ordered"))
+    assert isinstance(found, PendingAddition)
     assert [one.text for one in found.suggest("")] == ["set_lights", "lock_door", "web_search", "*"]
 
 
@@ -227,7 +235,7 @@ def test_an_own_call_or_an_answer_is_added_with_what_it_needs(place: Place, answ
 
 def test_where_nothing_can_be_added_the_lists_that_are_there_are_named() -> None:
     chain = FormSource({"name": "One", "steps": [{"user": "Go."}]}, ("cases", 0))
-    assert adding(chain, row_named(chain, "name")) == (
+    assert addition_at(chain, row_named(chain, "name")) == (
         "nothing can be added here: go to a list, such as steps, messages or mocks"
     )
 
@@ -238,8 +246,8 @@ def test_the_field_of_what_is_added_to_a_list_opens_where_it_will_stand() -> Non
     page.show(chain)
     page.go_to(("steps",))
     assert page.current is not None
-    found = adding(chain, page.current)
-    assert isinstance(found, Adding)
+    found = addition_at(chain, page.current)
+    assert isinstance(found, PendingAddition)
     page.ask(found)
     assert page.rows[page.row - 1].place[:2] == ("steps", 1)
     assert page.rows[page.row + 1].kind == "more"

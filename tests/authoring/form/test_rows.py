@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 from tests.authoring.form.forms import EVERYTHING, row_named, shown, source_of
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tables import each_row
+from workbench.authoring.form.field_text import InvalidText
 from workbench.authoring.form.row import FormSource
 from workbench.authoring.form.rows import form_rows
-from workbench.authoring.form.typed import InvalidText
 from workbench.suite.model import Case, Suite
 from workbench.suite.problems import Place
 from workbench.suite.render import Table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.tables import each_row
-from workbench.authoring.form.typed import first_change
+from workbench.authoring.form.field_text import first_change
 from workbench.suite.problems import Place
 
 CASE = {"name": "A", "ordered": [{"tool": "t", "args": {"room": "x"}}, {"tool": "u"}]}

@@ -9,8 +9,8 @@ from typing import Any
 
 from hypothesis import given, settings
 
-from tests.effort import examples
-from tests.exchange.exporters.made import events_of, run_of, wrong_run
+from tests.example_counts import examples
+from tests.exchange.exporters.recorded_runs import events_of, run_of, wrong_run
 from tests.trajectory.scripts import scripts
 from workbench.exchange.exporters.export import write_runs
 from workbench.exchange.exporters.forms import FORMS, files_of, lines_of

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.exchange.exporters.made import events_of, run_of, wrong_run
+from tests.exchange.exporters.recorded_runs import events_of, run_of, wrong_run
 from tests.providers.server import Answer, Server, document
 from workbench.config.secrets import Secrets
 from workbench.exchange.exporters.exported import ExportedRun
 from workbench.exchange.exporters.forms import ExportError
-from workbench.exchange.exporters.otlp import ENDPOINT, HEADERS, collector_of, must_be_installed, send
+from workbench.exchange.exporters.otlp import ENDPOINT, HEADERS, collector_of, require_protobuf, send
 
 service = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2", reason="the extra otlp")
 
@@ -156,7 +156,7 @@ def test_a_dead_collector_a_wrong_address_and_wrong_headers_are_said() -> None:
 
 
 def test_a_missing_package_is_said_with_the_extra_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    must_be_installed()
+    require_protobuf()
     monkeypatch.setitem(sys.modules, service.__name__, None)
     with pytest.raises(ExportError, match=r"pip install 'toolcall-workbench\[otlp\]'"):
-        must_be_installed()
+        require_protobuf()

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
-from tests.exchange.exporters.made import Said, events_of, run_of
-from tests.quick import first_rows
+from tests.example_counts import examples
+from tests.exchange.exporters.recorded_runs import Said, events_of, run_of
+from tests.sampled_rows import first_rows
 from tests.strategies import is_json, json_objects
 from workbench.config.secrets import Secrets
 from workbench.exchange.exporters.exported import ExportedRun
 from workbench.exchange.exporters.forms import FORMS, files_of, lines_of
 from workbench.exchange.importers.forms import format_of, forms_that_fit
-from workbench.exchange.importers.import_files import made_suite
+from workbench.exchange.importers.import_files import make_suite
 from workbench.exchange.importers.import_files import run_of as imported_run_of
 from workbench.exchange.importers.source_files import source_of
 from workbench.providers.wire.tool_calls import read_arguments
@@ -71,7 +71,7 @@ def again(form: str, text: str) -> ExportedRun:
     source = source_of(Path("runs.jsonl"), text.encode())
     (fits,) = forms_that_fit(source)
     assert fits == form
-    made = made_suite(format_of(form).read(source), "runs", Path("made.toml"), Secrets())
+    made = make_suite(format_of(form).read(source), "runs", Path("made.toml"), Secrets())
     assert made.file.suite is not None, made.file.problems
     (case,), (imported,) = made.file.suite.cases, made.cases
     _, events, _ = imported_run_of(made.file, case, imported.runs[0], 0)

@@ -12,14 +12,14 @@ import pytest
 
 from tests.cli.program import Program
 from tests.exchange.importers.samples import ARCADE, as_json
-from tests.quick import first_rows
+from tests.sampled_rows import first_rows
 from workbench.checks.check import CheckBase
 from workbench.checks.value_kinds import Equals, Near
 from workbench.config.secrets import Secrets
 from workbench.engine.plan import plan_runs
 from workbench.exchange.importers.forms import format_of
-from workbench.exchange.importers.import_files import made_suite
-from workbench.exchange.importers.scripts import executed, gathered_sources
+from workbench.exchange.importers.import_files import make_suite
+from workbench.exchange.importers.scripts import gathered_sources, run_script
 from workbench.exchange.importers.source_files import RefusedError, source_of
 
 PACKAGE = """
@@ -144,7 +144,7 @@ def test_a_file_is_run_after_trust_alone(tmp_path: Path) -> None:
 
 def test_what_a_file_holds_is_the_same_here() -> None:
     source = source_of(Path("evals.json"), as_json(ARCADE))
-    made = made_suite(format_of("arcade").read(source), source.name, Path("evals.toml"), Secrets())
+    made = make_suite(format_of("arcade").read(source), source.name, Path("evals.toml"), Secrets())
     suite = made.file.suite
     assert suite is not None
     (case,) = suite.cases
@@ -190,7 +190,7 @@ def test_what_cannot_be_run_is_refused(code: str, python: str, why: str, tmp_pat
     file = tmp_path / "evals.py"
     limit_s = 0.5 if code.startswith("while") else 60
     with pytest.raises(RefusedError, match=why):
-        format_of("arcade").read(executed(file, code.encode(), python, os.environ, limit_s))
+        format_of("arcade").read(run_script(file, code.encode(), python, os.environ, limit_s))
 
 
 SERVERS = """
@@ -283,7 +283,7 @@ def test_tracks_become_variants_and_their_expectations(tmp_path: Path) -> None:
     source = source_of(Path("evals.json"), as_json({"arcade_suites": [suite]}))
     plain, compared = gathered_sources({Path("evals.py"): source})
     assert "variants" not in format_of("arcade").read(plain).suite
-    made = made_suite(format_of("arcade").read(compared), "Search", tmp_path / "search.toml", Secrets())
+    made = make_suite(format_of("arcade").read(compared), "Search", tmp_path / "search.toml", Secrets())
     assert made.file.suite is not None and not made.file.problems
     google, bing = made.file.suite.variants
     assert (google.name, [tool.name for tool in google.tools]) == ("Google Search", ["Search"])

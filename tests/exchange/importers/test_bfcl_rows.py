@@ -9,13 +9,13 @@ import pytest
 from tests.exchange.importers.samples import BFCL, as_lines
 from workbench.config.secrets import Secrets
 from workbench.exchange.importers.forms import format_of
-from workbench.exchange.importers.import_files import ImportOptions, MadeSuite, import_file, made_suite
+from workbench.exchange.importers.import_files import ImportedSuite, ImportOptions, import_file, make_suite
 from workbench.exchange.importers.source_files import RefusedError, source_of
 
 
-def made_of(*rows: object, name: str = "rows.jsonl") -> MadeSuite:
+def made_of(*rows: object, name: str = "rows.jsonl") -> ImportedSuite:
     source = source_of(Path(name), as_lines(*rows))
-    return made_suite(format_of("bfcl").read(source), source.name, Path("made.toml"), Secrets())
+    return make_suite(format_of("bfcl").read(source), source.name, Path("made.toml"), Secrets())
 
 
 def test_accepted_values_are_alternatives() -> None:

@@ -14,8 +14,8 @@ import pytest
 from tests.trajectories import trajectory_of
 from workbench.config.secrets import Secrets
 from workbench.exchange.importers.forms import format_of
-from workbench.exchange.importers.import_files import MadeSuite, made_suite
-from workbench.exchange.importers.scripts import executed, gathered_sources
+from workbench.exchange.importers.import_files import ImportedSuite, make_suite
+from workbench.exchange.importers.scripts import gathered_sources, run_script
 from workbench.exchange.importers.source_files import RefusedError
 from workbench.grading.run import grade_run
 
@@ -77,15 +77,15 @@ if __name__ == "__main__":
 Validators = Mapping[str, Callable[[Any], object]]
 
 
-def made_of(folder: Path, script: str) -> MadeSuite:
+def made_of(folder: Path, script: str) -> ImportedSuite:
     file = folder / "eval_weather.py"
     file.write_text(script)
-    source = executed(file, file.read_bytes(), sys.executable, os.environ)
+    source = run_script(file, file.read_bytes(), sys.executable, os.environ)
     (gathered,) = gathered_sources({file: source})
     form = format_of("dimensions")
     assert form.recognizes(gathered)
     imported = form.read(gathered)
-    return made_suite(
+    return make_suite(
         type(imported)(imported.cases, imported.suite | {"grading": dict(form.grading)}, imported.notes),
         "Weather",
         Path("made.toml"),

@@ -12,18 +12,18 @@ import pytest
 from tests.tables import each_row
 from workbench.config.secrets import Secrets
 from workbench.exchange.importers.forms import format_of, forms_that_fit
-from workbench.exchange.importers.import_files import MadeSuite, made_suite, run_of
+from workbench.exchange.importers.import_files import ImportedSuite, make_suite, run_of
 from workbench.exchange.importers.source_files import source_of
 
 RESULTS = (Path(__file__).parent / "evalite_results.json").read_bytes()
 
 
-def made_of(content: bytes) -> MadeSuite:
+def made_of(content: bytes) -> ImportedSuite:
     source = source_of(Path("results.json"), content)
     assert forms_that_fit(source) == ["evalite"]
     form = format_of("evalite")
     imported = replace(form.read(source), suite={"grading": dict(form.grading)})
-    return made_suite(imported, "Evals", Path("made.toml"), Secrets())
+    return make_suite(imported, "Evals", Path("made.toml"), Secrets())
 
 
 def test_every_run_has_the_score_that_evalite_gave_it() -> None:

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.exchange.importers.samples import DIALECTS, FIELDS, SAMPLES
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.strategies import json_values
 from tests.tables import each_row
 from workbench.config.secrets import Secrets
 from workbench.engine.recordings import result_of_recording
 from workbench.exchange.importers.forms import FORMS, format_of, forms_that_fit
-from workbench.exchange.importers.import_files import ImportOptions, import_file, made_suite, run_of
+from workbench.exchange.importers.import_files import ImportOptions, import_file, make_suite, run_of
 from workbench.exchange.importers.source_files import RefusedError, source_of
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import JsonValue
@@ -77,7 +77,7 @@ def _imports_or_refuses(form: str, name: str, content: bytes) -> None:
     try:
         source = source_of(Path(name), content, FIELDS)
         forms_that_fit(source)
-        made = made_suite(format_of(form).read(source), source.name, Path("made.toml"), Secrets())
+        made = make_suite(format_of(form).read(source), source.name, Path("made.toml"), Secrets())
     except RefusedError as error:
         assert str(error)
         return

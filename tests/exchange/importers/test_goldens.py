@@ -27,7 +27,7 @@ from tests.exchange.importers.test_traces import made_of, trajectory_of
 from tests.tables import each_row
 from workbench.config.secrets import Secrets
 from workbench.exchange.importers.forms import format_of, forms_that_fit
-from workbench.exchange.importers.import_files import ImportOptions, import_file, made_suite, run_of
+from workbench.exchange.importers.import_files import ImportOptions, import_file, make_suite, run_of
 from workbench.exchange.importers.match import match_of
 from workbench.exchange.importers.source_files import RefusedError, source_of
 
@@ -70,7 +70,7 @@ def test_criteria_beside_an_adk_set_say_what_is_compared(
 ) -> None:
     (tmp_path / "test_config.json").write_bytes(as_json({"criteria": criteria}))
     (tmp_path / "x.evalset.json").write_bytes(as_json(ADK))
-    options = ImportOptions(tmp_path / "x.evalset.json", tmp_path / "made.toml", dry=True)
+    options = ImportOptions(tmp_path / "x.evalset.json", tmp_path / "made.toml", dry_run=True)
     if "refused" in expected:
         with pytest.raises(RefusedError, match="match type 'NEAR' is not one of exact, in_order, any_order"):
             import_file(options, Secrets())
@@ -140,7 +140,7 @@ def test_calls_of_a_reference_are_compared_as_match_says(match: str, passed: lis
     source = replace(source_of(Path("x.jsonl"), as_lines(*rows)), match=match)
     form = format_of("agentevals")
     imported = replace(form.read(source), suite={"grading": form.grading})
-    made = made_suite(imported, "X", Path("made.toml"), Secrets())
+    made = make_suite(imported, "X", Path("made.toml"), Secrets())
     assert made.file.suite is not None and not made.file.errors
     found = []
     for name, case, imported_case in zip(OUTPUTS, made.file.suite.cases, made.cases, strict=True):

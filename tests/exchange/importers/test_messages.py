@@ -15,7 +15,7 @@ from workbench.config.models import ModelSpec, Provider
 from workbench.config.secrets import Secrets
 from workbench.exchange.importers.conversations import ImportedCase
 from workbench.exchange.importers.forms import format_of, forms_that_fit
-from workbench.exchange.importers.import_files import MadeSuite, made_suite, run_of
+from workbench.exchange.importers.import_files import ImportedSuite, make_suite, run_of
 from workbench.exchange.importers.messages import conversation_of
 from workbench.exchange.importers.source_files import Node, RefusedError, source_of
 from workbench.providers.http.endpoints import wire_of
@@ -23,13 +23,13 @@ from workbench.providers.model import ModelRequest
 from workbench.trajectory.events import JsonValue, Message, ToolCall, ToolDefinition, Usage
 
 
-def made_of(*values: object, form: str = "openai", lines: bool = False) -> MadeSuite:
+def made_of(*values: object, form: str = "openai", lines: bool = False) -> ImportedSuite:
     content = as_lines(*values) if lines else as_json(values[0])
     source = source_of(Path("chats.json"), content)
-    return made_suite(format_of(form).read(source), source.name, Path("chats.toml"), Secrets())
+    return make_suite(format_of(form).read(source), source.name, Path("chats.toml"), Secrets())
 
 
-def only(made: MadeSuite) -> ImportedCase:
+def only(made: ImportedSuite) -> ImportedCase:
     (case,) = made.cases
     return case
 

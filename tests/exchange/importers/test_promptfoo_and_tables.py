@@ -13,21 +13,21 @@ from tests.tables import each_row
 from workbench.checks.value_kinds import Equals
 from workbench.config.secrets import Secrets
 from workbench.exchange.importers.forms import format_of
-from workbench.exchange.importers.import_files import MadeSuite, made_suite, run_of
+from workbench.exchange.importers.import_files import ImportedSuite, make_suite, run_of
 from workbench.exchange.importers.source_files import RefusedError, source_of
 from workbench.exchange.importers.tables import fields_of
 from workbench.suite.model import Suite
 from workbench.trajectory.events import Usage
 
 
-def made_of(form: str, name: str, content: bytes, fields: dict[str, str] | None = None) -> tuple[Suite, MadeSuite]:
+def made_of(form: str, name: str, content: bytes, fields: dict[str, str] | None = None) -> tuple[Suite, ImportedSuite]:
     source = source_of(Path(name), content, fields)
-    made = made_suite(format_of(form).read(source), source.name, Path("made.toml"), Secrets())
+    made = make_suite(format_of(form).read(source), source.name, Path("made.toml"), Secrets())
     assert made.file.suite is not None
     return made.file.suite, made
 
 
-def asserting(*asserts: dict[str, Any], variables: dict[str, Any] | None = None) -> tuple[Suite, MadeSuite]:
+def asserting(*asserts: dict[str, Any], variables: dict[str, Any] | None = None) -> tuple[Suite, ImportedSuite]:
     test = {"vars": {"q": "Hi", **(variables or {})}, "assert": list(asserts)}
     return made_of("promptfoo", "p.json", as_json({"prompts": ["{{q}}"], "tests": [test]}))
 
@@ -169,7 +169,7 @@ def test_what_is_in_other_files_is_read(tmp_path: Path) -> None:
     }
     content = as_json(config)
     source = source_of(inner / "p.json", content)
-    made = made_suite(format_of("promptfoo").read(source), "p", Path("made.toml"), Secrets())
+    made = make_suite(format_of("promptfoo").read(source), "p", Path("made.toml"), Secrets())
     assert made.file.suite is not None
     cases = made.file.suite.cases
     assert [case.user for case in cases[::2]] == ["Weather in Oslo?", "Weather in Rome?", "Weather in Bergen?"]

@@ -17,22 +17,22 @@ from tests.tables import each_row
 from workbench.analysis.totals import agreements
 from workbench.config.secrets import Secrets
 from workbench.exchange.importers.forms import FORMS, format_of
-from workbench.exchange.importers.import_files import MadeSuite, made_suite, run_of
+from workbench.exchange.importers.import_files import ImportedSuite, make_suite, run_of
 from workbench.exchange.importers.source_files import source_of
 from workbench.grading.grade import RunResult
 from workbench.suite.model import Suite
 
 
-def made_of(form: str, value: object) -> tuple[Suite, MadeSuite]:
+def made_of(form: str, value: object) -> tuple[Suite, ImportedSuite]:
     source = source_of(Path("file.json"), as_json(value))
     imported = format_of(form).read(source)
     imported = replace(imported, suite={**imported.suite, "grading": format_of(form).grading})
-    made = made_suite(imported, source.name, Path("made.toml"), Secrets())
+    made = make_suite(imported, source.name, Path("made.toml"), Secrets())
     assert made.file.suite is not None
     return made.file.suite, made
 
 
-def runs_of(suite: Suite, made: MadeSuite) -> list[RunResult]:
+def runs_of(suite: Suite, made: ImportedSuite) -> list[RunResult]:
     pairs = zip(suite.cases, made.cases, strict=True)
     return [run_of(made.file, case, run, at)[2] for case, each in pairs for at, run in enumerate(each.runs)]
 

@@ -31,21 +31,21 @@ from tests.exchange.importers.samples import (
 )
 from workbench.config.secrets import Secrets
 from workbench.exchange.importers.forms import format_of
-from workbench.exchange.importers.import_files import MadeSuite, made_suite, run_of
+from workbench.exchange.importers.import_files import ImportedSuite, make_suite, run_of
 from workbench.exchange.importers.source_files import RefusedError, source_of
 from workbench.suite.model import Suite
 from workbench.trajectory.events import Usage
 from workbench.trajectory.trajectory import Trajectory
 
 
-def made_of(form: str, name: str, content: bytes) -> tuple[Suite, MadeSuite]:
+def made_of(form: str, name: str, content: bytes) -> tuple[Suite, ImportedSuite]:
     source = source_of(Path(name), content)
-    made = made_suite(format_of(form).read(source), source.name, Path("made.toml"), Secrets())
+    made = make_suite(format_of(form).read(source), source.name, Path("made.toml"), Secrets())
     assert made.file.suite is not None
     return made.file.suite, made
 
 
-def trajectory_of(suite: Suite, made: MadeSuite, index: int = 0) -> Trajectory:
+def trajectory_of(suite: Suite, made: ImportedSuite, index: int = 0) -> Trajectory:
     (run,) = made.cases[index].runs
     return run_of(made.file, suite.cases[index], run, 0)[2].trajectory
 

@@ -32,7 +32,7 @@ from tests.providers.server import (
     serve,
     whole_document,
 )
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from workbench.config.secrets import Secrets
 from workbench.engine.recordings import result_of_recording
 from workbench.exchange.observed.conversations import (
@@ -41,11 +41,11 @@ from workbench.exchange.observed.conversations import (
     Destination,
     Observation,
     Observer,
-    Saved,
+    SaveSummary,
     StepEnded,
     save_observed,
 )
-from workbench.exchange.observed.proxy import ListenError, RecordingProxy, listen_at, upstream_at
+from workbench.exchange.observed.proxy import ListenError, RecordingProxy, parse_listen_address, parse_upstream
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.recording import read_recording, recordings_in
 
@@ -72,7 +72,7 @@ class Recording:
         if isinstance(seen, StepEnded):
             self.ended.set()
 
-    def save(self) -> Saved:
+    def save(self) -> SaveSummary:
         destination = Destination(self.folder / "made.toml", self.folder / "runs")
         return save_observed(self.observer, destination, self.secrets)
 
@@ -89,7 +89,7 @@ class Recording:
 @asynccontextmanager
 async def recording(server: Server, api: Api, folder: Path) -> AsyncGenerator[Recording]:
     made = Recording(server.url if api == "anthropic" else f"{server.url}/v1", folder)
-    made.url = await made.proxy.start(listen_at("127.0.0.1:0"))
+    made.url = await made.proxy.start(parse_listen_address("127.0.0.1:0"))
     try:
         yield made
     finally:
@@ -338,13 +338,13 @@ async def test_a_program_that_leaves_and_a_base_url_that_is_wrong_are_said(tmp_p
 async def test_only_this_machine_is_served_and_a_dead_endpoint_is_said(tmp_path: Path) -> None:
     for text in ("0.0.0.0:1", "192.168.0.1:80", "example.com:80"):
         with pytest.raises(ListenError, match="this machine only"):
-            listen_at(text)
+            parse_listen_address(text)
     with pytest.raises(ListenError, match="openai or anthropic"):
-        upstream_at("nothing")
+        parse_upstream("nothing")
     with Server([]) as server:
         dead = server.url
     made = Recording(f"{dead}/v1", tmp_path)
-    made.url = await made.proxy.start(listen_at("127.0.0.1:0"))
+    made.url = await made.proxy.start(parse_listen_address("127.0.0.1:0"))
     try:
         body = body_of("openai", "Hello")
         for headers, why in (
@@ -356,7 +356,7 @@ async def test_only_this_machine_is_served_and_a_dead_endpoint_is_said(tmp_path:
         status, _, text_of, _ = await exchanged(made.url, "/chat/completions", body, {})
         assert status == 502 and "refuses connections: start the server, or correct the endpoint" in text_of.decode()
         with pytest.raises(ListenError, match="name another port"):
-            await Recording("http://localhost:1", tmp_path).proxy.start(listen_at(made.url.split("/")[2]))
+            await Recording("http://localhost:1", tmp_path).proxy.start(parse_listen_address(made.url.split("/")[2]))
     finally:
         await made.proxy.close()
     assert made.save().lines[-1].startswith("no conversation can be used")

@@ -19,7 +19,7 @@ from tests.providers.clouds.frames import frames_of, streamed
 from tests.providers.clouds.signatures import is_signed, signed_parts
 from tests.providers.http.asking import ask, text_of
 from tests.providers.server import Answer, Request, Server, document, serve
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.providers.clouds.credentials import RenewableCredentials, Token

@@ -11,7 +11,7 @@ import pytest
 from tests.providers.clouds.asking import AWS_KEYS, cloud_spec
 from tests.providers.http.asking import ask
 from tests.providers.server import Answer, document, serve
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from workbench.providers.model import ModelError
 
 ENVIRONMENT = {"MY_KEY": "planted-own-key-0123456789", **AWS_KEYS}

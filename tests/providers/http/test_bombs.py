@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bombs import gzipped
+from tests.compression_bombs import gzipped
 from tests.providers.http.asking import ask
 from tests.providers.http.test_answers import spec_of
 from tests.providers.http.test_check import check
 from tests.providers.server import APIS, Answer, Api, serve
-from workbench.exchange.observed.wires import Decompressed
+from workbench.exchange.observed.wire_formats import Decompressor
 from workbench.providers.model import ModelError
 
 JSON = b'{"data":"'
@@ -44,4 +44,4 @@ async def test_a_listing_that_unpacks_to_too_much_ends_at_the_limit() -> None:
 
 def test_what_the_proxy_reads_of_an_answer_ends_at_the_limit() -> None:
     with pytest.raises(ValueError, match="unpacks to more than 64 MiB"):
-        Decompressed("gzip").feed(gzipped(JSON, b"x"))
+        Decompressor("gzip").feed(gzipped(JSON, b"x"))

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
 from tests.engine.making import Made, make
+from tests.example_counts import examples
 from tests.providers.http.runs import TWICE, run_alone, spec_of
 from tests.providers.server import Answer, Api, Call, Server, said, serve
 from tests.providers.server.formats import sse

@@ -32,7 +32,7 @@ from tests.providers.server import (
     serve,
     whole_document,
 )
-from tests.quick import in_turn
+from tests.sampled_rows import in_turn
 from workbench.config.secrets import Secrets
 from workbench.providers.http.endpoints import Endpoints
 

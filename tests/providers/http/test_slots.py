@@ -13,7 +13,7 @@ from tests.engine.making import Clock
 from tests.providers.http.runs import run_on, spec_of
 from tests.providers.server import Answer, Pause, Request, Server, said
 from tests.providers.server.formats import sse
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from workbench.config.secrets import Secrets
 from workbench.providers.http import endpoints as module
 from workbench.providers.http.endpoints import Endpoints, RequestInFlight, RequestsInFlight

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.providers.wire.reading import WEATHER, Answer, a_request, a_spec, body_of, data, named, read
 from tests.strategies import is_json, json_objects
 from workbench.config.models import OWN_URLS

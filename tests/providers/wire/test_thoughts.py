@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.providers.wire.reading import Answer, a_request, a_spec, body_of, data, named
 from tests.providers.wire.reading import read as read_stream
 from tests.providers.wire.test_repairs import split

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.quick import first_of, first_rows
+from tests.sampled_rows import first_of, first_rows
 from tests.tui.form_app import Typist, form_of
 from workbench.authoring.document import HEAD
 from workbench.tui.kit.suggestions import CompletionList

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.storage.test_saving import edit
 from workbench.tui.case.form.view import FormView

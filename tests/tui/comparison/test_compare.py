@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.apps import MOVIE_NIGHT, NEEDY, SMART_HOME, Call, Opened, assert_golden, conversation, opened, suites_in
 from tests.tui.run_book.test_book import done
 from workbench.engine.plan import PlannedRun

@@ -11,7 +11,7 @@ import pytest
 
 from tests.programs import program_of
 from tests.providers.server import Answer, Request, Server, Signal, said
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.histories import BEGAN, keep_run, keeping, well
 from workbench.engine.events import BatchDone

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.history.foreign import HEAD, ONE_CASE, foreign_history, starting
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.apps import SMART_HOME, assert_golden, opened, suites_in
 from tests.tui.histories import Made, shown, utc, well, write_history
 from workbench.authoring.document import Document

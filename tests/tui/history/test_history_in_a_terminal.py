@@ -8,7 +8,7 @@ import pytest
 
 from tests.history.batches import SUITE, run_kept
 from tests.programs import program_of
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.holds.test_held_in_a_terminal import WAYS
 from tests.tui.in_terminal import Terminal
 from workbench.engine.resume import resumable

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tools.processes import becomes_true, is_running, servers_of
 from tests.tui.in_terminal import Terminal, assert_restored
 from workbench.config.folders import bundled

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.providers.server import Server, base_url_of, said
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.apps import SMART_HOME, Opened, opened, opening, suites_in
 from tests.tui.stepped import editor, held, shown, stepped, typed
-from workbench.authoring.form.typed import items_at
+from workbench.authoring.form.field_text import items_at
 from workbench.engine.checkpoint import (
     AddMessage,
     AnswerCall,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.stepped import editor, held, shown, stepped, typed
 from workbench.engine.checkpoint import AddMessage, EditArguments

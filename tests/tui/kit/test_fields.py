@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from workbench.tui.kit.fields import SafeInput
 

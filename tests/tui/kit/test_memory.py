@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
+from tests.example_counts import examples
 from workbench.tui.kit.memory import EMPTY_MEMORY, MAX_PROJECTS, Memory, MemoryContent, ProjectPosition
 
 HOME = ProjectPosition("/suites/home.toml", "movie-night", (("folder", "/suites/old"),), ("offline", "fast"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.color import Color
 
-from tests.quick import first_of, first_rows
+from tests.sampled_rows import first_of, first_rows
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.comparison.test_compare import compared
 from tests.tui.histories import Made, well, write_history

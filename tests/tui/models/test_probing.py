@@ -8,7 +8,7 @@ import pytest
 
 from tests.providers.server import HANG, Answer, Server
 from tests.providers.tool_model import endpoint
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.apps import opened, suites_in
 from workbench.config import models
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.exchange.observed.test_proxy import KEY, body_of, exchanged, talk
 from tests.providers.server import APIS, HANG, Answer, Api, Call, Server, Signal, Tell, said
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from workbench.api.evaluate import evaluate_async
 from workbench.tui.observed.screen import LiveScreen

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.tui.apps import SMART_HOME, Call, conversation, opened, suites_in
 from workbench.tui.quick_add import adder
 

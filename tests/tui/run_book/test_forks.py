@@ -11,7 +11,7 @@ import pytest
 from tests.trajectory.scripts import events_of
 from workbench.analysis import alignment
 from workbench.analysis.alignment import Difference, first_difference
-from workbench.authoring.case_list import CaseNow
+from workbench.authoring.case_list import CurrentCase
 from workbench.engine.checkpoint import EditResult
 from workbench.engine.events import BatchStarted, RunDone, RunEvent
 from workbench.engine.fork import Fork, ForkPoint
@@ -36,9 +36,9 @@ ONE = (PATH, "one")
 MESSAGE_ROUNDS = [("", 2), ("Done.", 0)]
 
 
-def case_now(**changes: object) -> CaseNow:
+def current_case(**changes: object) -> CurrentCase:
     assert FILE.suite is not None
-    return CaseNow(FILE, FILE.suite, FILE.suite.cases[0].model_copy(update=changes))
+    return CurrentCase(FILE, FILE.suite, FILE.suite.cases[0].model_copy(update=changes))
 
 
 class Book:
@@ -177,9 +177,9 @@ def test_a_fork_is_compared_once_while_its_origin_goes_on_and_again_when_that_is
 # What is prepared
 
 
-def draft_at(place: RunPlace | None, run: RunRecord | None = None, **changes: object) -> tuple[ForkDraft, CaseNow]:
+def draft_at(place: RunPlace | None, run: RunRecord | None = None, **changes: object) -> tuple[ForkDraft, CurrentCase]:
     made = Book()
-    now = case_now(**changes)
+    now = current_case(**changes)
     models = [ModelChoice("offline", "", ""), ModelChoice("other", "", "")]
     return fork_draft(run or made.end(made.run()), place, now, models), now
 
@@ -269,7 +269,7 @@ def test_a_case_that_is_skipped_and_a_chain_that_stopped_are_not_gone_on_with() 
         PATH,
     )
     assert steps.suite is not None
-    chain = CaseNow(steps, steps.suite, steps.suite.cases[0])
+    chain = CurrentCase(steps, steps.suite, steps.suite.cases[0])
     made = Book()
     run = made.end(made.run())
     assert run.result is not None
@@ -297,5 +297,5 @@ def test_the_run_s_own_model_is_asked_about_where_a_suite_or_a_recording_names_i
 def test_where_the_run_s_own_model_is_not_known_the_first_likely_one_is_chosen() -> None:
     made = Book()
     models = [ModelChoice("offline", "", ""), ModelChoice("other", "", "")]
-    draft = fork_draft(made.end(made.run()), RunPlace(1), case_now(), models, likely=("gone", "other"))
+    draft = fork_draft(made.end(made.run()), RunPlace(1), current_case(), models, likely=("gone", "other"))
     assert draft.models[draft.model].name == "other"

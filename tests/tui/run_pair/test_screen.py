@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.apps import Opened, assert_golden, opened, suites_in
 from tests.tui.held import Held, held, until
 from tests.tui.run_pair.pairs import SUITE, flight

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.effort import examples
-from tests.quick import first_of
+from tests.example_counts import examples
+from tests.sampled_rows import first_of
 from tests.trajectory.scripts import scripts
 from tests.tui.run_pair.pairs import DEAR, flight, record_with
 from workbench.show.spans import cells, plain

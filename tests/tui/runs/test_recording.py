@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.apps import MOVIE_NIGHT, NEEDY, SMART_HOME, Opened, conversation, opened, suites_in
 from workbench.config.folders import bundled
 from workbench.trajectory.recording import read_recording

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.quick import first_rows
+from tests.sampled_rows import first_rows
 from tests.tui.apps import SMART_HOME, Call, Opened, conversation, opened, suites_in
 from workbench.authoring.document import HEAD, Document
 from workbench.checks.check import CheckContext

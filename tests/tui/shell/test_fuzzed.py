@@ -19,7 +19,7 @@ from textual._xterm_parser import XTermParser
 from textual.geometry import Size
 from textual.message import Message
 
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.apps import opened
 from tests.tui.frames import every_frame
 from tests.tui.fuzzing import LENGTH, Deed, Resize, Send, as_text, session, size_of, suites_for_fuzzing

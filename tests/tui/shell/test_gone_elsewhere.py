@@ -10,7 +10,7 @@ import pytest
 from textual.app import App
 from textual.screen import Screen
 
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, conversation, opened, suites_in
 from tests.tui.comparison.test_compare import compared
 from tests.tui.held import Held, held

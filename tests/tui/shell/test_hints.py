@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.quick import first_rows
+from tests.sampled_rows import first_rows
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.comparison.test_compare import compared, comparing
 from tests.tui.histories import utc

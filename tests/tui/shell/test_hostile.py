@@ -14,7 +14,7 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.strip import Strip
 
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.apps import SMART_HOME, Opened, conversation, opened, suites_in
 from tests.tui.in_terminal import Terminal
 from workbench.show.visible import one_line, visible

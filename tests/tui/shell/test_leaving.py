@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from tests.tui.held import Held, held, until
 from tests.tui.histories import Made, well, write_history

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.quick import first_of, first_rows
+from tests.sampled_rows import first_of, first_rows
 from tests.tui.apps import BROKEN, NEEDY, SMART_HOME, opened, suites_in
 from tests.tui.in_terminal import Terminal
 from workbench.show.spans import Span, cells, plain

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.apps import BROKEN, MOVIE_NIGHT, SMART_HOME, Opened, assert_golden, conversation, opened, suites_in
 
 SIZES = [(80, 24), (120, 36), (160, 48)]

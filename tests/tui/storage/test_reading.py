@@ -11,7 +11,7 @@ import pytest
 from tests.tui.apps import SMART_HOME, Opened, ScriptedRuntime, opened, suites_in
 from tests.tui.settling import Gate
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.workspace import Workspace, is_stale, open_workspace, read_again
+from workbench.authoring.workspace import Workspace, is_stale, open_workspace, reread_workspace
 from workbench.config.model_book import ModelBook
 from workbench.suite.files import FileState, save
 from workbench.suite.project import Search
@@ -31,11 +31,11 @@ def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Gate:
     gate = Gate()
 
     def read(workspace: Workspace, models: ModelBook, search: Search) -> Workspace:
-        found = read_again(workspace, models, search)
+        found = reread_workspace(workspace, models, search)
         gate.wait()
         return found
 
-    monkeypatch.setattr(reload, "read_again", read)
+    monkeypatch.setattr(reload, "reread_workspace", read)
     return gate
 
 

@@ -21,7 +21,7 @@ from textual._context import visible_screen_stack
 from textual.geometry import Region
 from textual.strip import Strip
 
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, conversation, opened, suites_in
 from tests.tui.frames import every_frame
 from workbench.config.folders import bundled

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.apps import SMART_HOME, suites_in
 from tests.tui.in_terminal import LEAVES, Terminal, assert_restored
 from workbench.config.folders import bundled

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.quick import first_rows
+from tests.sampled_rows import first_rows
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from workbench.config.folders import Folders, bundled
 from workbench.tui.kit.memory import Memory

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.analysis.tool_lint import lint_tools
-from workbench.authoring.from_calls import case_expecting, case_with_mock
+from workbench.authoring.from_calls import case_with_expected_call, case_with_mock
 from workbench.config.secrets import NO_SECRETS
 from workbench.engine.server_calls import ToolExecution
 from workbench.show.spans import cells, plain
@@ -291,12 +291,12 @@ def test_an_answer_that_would_not_come_back_the_same_stays_text(content: str) ->
 
 
 def test_a_call_becomes_an_expected_one_unless_the_case_expects_otherwise() -> None:
-    case = case_expecting(dict(SuiteText.of(SHOP).cases[0]), "add", {"a": 1})
+    case = case_with_expected_call(dict(SuiteText.of(SHOP).cases[0]), "add", {"a": 1})
     assert case_after(case)["ordered"] == [{"tool": "add"}, {"tool": "add", "args": {"a": 1}}]
     others: tuple[dict[str, object], ...] = ({"steps": []}, {"expect_no_calls": True})
     for other in others:
         with pytest.raises(ValueError, match="the case"):
-            case_expecting(other, "add", {})
+            case_with_expected_call(other, "add", {})
 
 
 def test_types_stand_near_the_values_however_wide_the_screen_is() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from tests.quick import first_of, in_turn
+from tests.sampled_rows import first_of, in_turn
 from tests.tui.apps import SMART_HOME, Opened, assert_golden, opened, suites_in
 from workbench.show.glyphs import GLYPHS
 from workbench.tui.storage.dialogs import UnsavedScreen

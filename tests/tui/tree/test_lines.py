@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.quick import first_of
+from tests.sampled_rows import first_of
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Call, Opened, conversation, opened, opening, suites_in
 from workbench.engine.events import RunDone
 from workbench.engine.plan import PlannedRun

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from workbench.authoring.form.about import about_place
 from workbench.authoring.form.cells import class_of
 from workbench.authoring.form.completions import Completion, ranked, without_links
+from workbench.authoring.form.descriptions import key_description
 from workbench.authoring.form.edits import Edit, edited, toggled
+from workbench.authoring.form.field_text import CellError, items_at, only_keys, shown_name, value_at
 from workbench.authoring.form.row import FormRow, FormSource, holds_arguments, in_turn
-from workbench.authoring.form.row_changes import Adding, adding, alternative, has_elements, item_of
+from workbench.authoring.form.row_changes import PendingAddition, addition_at, alternative, has_elements, item_of
 from workbench.authoring.form.rows import every_row
-from workbench.authoring.form.typed import CellError, items_at, only_keys, shown_name, value_at
 from workbench.dataclasses import dataclass
 from workbench.show.visible import one_line
 from workbench.suite.problems import Place, place_text
@@ -27,11 +27,11 @@ class Addition:
     row: FormRow
     line: Completion
     answer: str | None = None
-    question: Adding | None = None
+    question: PendingAddition | None = None
 
 
 @dataclass(frozen=True)
-class Search:
+class AdditionSearch:
     """A search for a key to add, begun at the row at `place`."""
 
     source: FormSource
@@ -42,7 +42,7 @@ class Search:
     def suggest(self, typed: str) -> tuple[Completion, ...]:
         return tuple(ranked((addition.line for addition in additions(self.source, self.place)), typed))
 
-    def choose(self, text: str) -> Edit | Adding | Place:
+    def choose(self, text: str) -> Edit | PendingAddition | Place:
         """Return the change for a chosen text, the next question, or the place of the key to fill in.
 
         Raises CellError for a text that is not among the suggestions."""
@@ -104,7 +104,7 @@ def _keys(source: FormSource, place: Place) -> Iterable[str]:
 
 def _is_open(source: FormSource, row: FormRow) -> bool:
     if row.kind == "section":
-        return has_elements(row.place) and not isinstance(adding(source, row), str)
+        return has_elements(row.place) and not isinstance(addition_at(source, row), str)
     return row.kind == "field" and row.absent
 
 
@@ -114,7 +114,7 @@ def _line(source: FormSource, row: FormRow, owner: Place) -> Completion:
     label = place_text(owner[start:]).removeprefix("args.")
     if owner[0] == "mocks":
         label = label.removeprefix("when.")
-    about = about_place(owner)
+    about = key_description(owner)
     cell = row.cells[0] if row.cells else None
     if cell is not None and cell.kind == "option":
         check = class_of(value_at(source.table, cell.place))
@@ -153,12 +153,12 @@ def _calls(source: FormSource) -> Iterator[Addition]:
         yield Addition(row, Completion(f"{row.label} {name}", one_line(tool.name), about), name)
 
 
-def _first_step(source: FormSource, addition: Addition) -> Edit | Adding | Place:
+def _first_step(source: FormSource, addition: Addition) -> Edit | PendingAddition | Place:
     row = addition.row
     if addition.question is not None:
         return addition.question
     if row.kind in ("section", "pair"):
-        question = adding(source, row)
+        question = addition_at(source, row)
         if isinstance(question, str):
             raise CellError(question)
         if addition.answer is not None:

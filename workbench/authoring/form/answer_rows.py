@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import get_args
 
 from workbench.authoring.form.call_rows import result_rows
+from workbench.authoring.form.field_text import ABSENT, shown_name, shown_value
 from workbench.authoring.form.row import (
     DETAIL,
     Cell,
@@ -21,7 +22,6 @@ from workbench.authoring.form.row import (
     tool_marks,
     unknown_rows,
 )
-from workbench.authoring.form.typed import ABSENT, shown_name, shown_value
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.server_model import Answer, AnswerAction, AnsweredRequest

@@ -18,6 +18,14 @@ from workbench.authoring.form.cells import (
     value_text,
     weight_text,
 )
+from workbench.authoring.form.field_text import (
+    ABSENT,
+    items_at,
+    only_keys,
+    shown_name,
+    shown_value,
+    value_at,
+)
 from workbench.authoring.form.inner_rows import InnerField, inner_fields, parts_text
 from workbench.authoring.form.row import (
     DETAIL,
@@ -39,14 +47,6 @@ from workbench.authoring.form.row import (
     tool_cell,
     tool_marks,
     unknown_rows,
-)
-from workbench.authoring.form.typed import (
-    ABSENT,
-    items_at,
-    only_keys,
-    shown_name,
-    shown_value,
-    value_at,
 )
 from workbench.checks.answer_checks import are_named_checks
 from workbench.suite.expected_calls import DisallowedCall

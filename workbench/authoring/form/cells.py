@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from workbench.authoring.form.typed import (
+from workbench.authoring.form.field_text import (
     CellError,
     only_keys,
     read_checks,

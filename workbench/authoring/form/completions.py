@@ -11,8 +11,7 @@ from typing import Literal
 from workbench.authoring.form.argument_schemas import arguments_of
 from workbench.authoring.form.cells import class_named, default_text, kind_of, lists_values
 from workbench.authoring.form.edits import schema_of
-from workbench.authoring.form.row import Cell, FormSource, holds_arguments
-from workbench.authoring.form.typed import (
+from workbench.authoring.form.field_text import (
     last_item,
     read_text,
     read_texts,
@@ -22,6 +21,7 @@ from workbench.authoring.form.typed import (
     shown_values,
     value_at,
 )
+from workbench.authoring.form.row import Cell, FormSource, holds_arguments
 from workbench.checks.check import CHECK_CLASSES
 from workbench.checks.clock import zone_names
 from workbench.checks.fields import NAMED_WEIGHTS
@@ -31,7 +31,7 @@ from workbench.suite.expected_calls import ANY_TOOL
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.json_schema import Schema, allowed_values, is_list, items_of, keyword, types_of
 
-What = Literal[
+CompletionKind = Literal[
     "tool", "expected tool", "tools", "argument", "value", "check", "option", "option value", "weight", "word", "words"
 ]
 """The content of a field.
@@ -56,7 +56,7 @@ class Completion:
 
 
 def complete(
-    what: What,
+    what: CompletionKind,
     typed: str,
     *,
     tools: Sequence[ToolDefinition] = (),
@@ -231,7 +231,7 @@ def ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
     return [candidates[index] for index in sorted(ranks, key=lambda index: ranks[index])]
 
 
-CHOSEN = frozenset({"choice", "check", "one_key", "args", "yes_no", "optional", "required"})
+FIXED_CHOICE_CELLS = frozenset({"choice", "check", "one_key", "args", "yes_no", "optional", "required"})
 """The kinds of cells with a fixed set of words."""
 
 

@@ -16,9 +16,7 @@ from workbench.authoring.form.cells import (
     with_weight,
 )
 from workbench.authoring.form.cells import with_text as with_expected
-from workbench.authoring.form.inner_rows import inner_fields
-from workbench.authoring.form.row import Cell, FormRow, FormSource, holds_arguments, in_turn
-from workbench.authoring.form.typed import (
+from workbench.authoring.form.field_text import (
     ABSENT,
     CellError,
     read_number,
@@ -32,6 +30,8 @@ from workbench.authoring.form.typed import (
     with_value,
     without,
 )
+from workbench.authoring.form.inner_rows import inner_fields
+from workbench.authoring.form.row import Cell, FormRow, FormSource, holds_arguments, in_turn
 from workbench.checks.check import check_name
 from workbench.checks.values import is_function_reference
 from workbench.dataclasses import dataclass

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from workbench.authoring.form.call_rows import IS_ERROR, call_rows, given_rows, result_rows
+from workbench.authoring.form.field_text import ABSENT, items_at
 from workbench.authoring.form.row import (
     DETAIL,
     Cell,
@@ -20,7 +21,6 @@ from workbench.authoring.form.row import (
     tool_marks,
     unknown_rows,
 )
-from workbench.authoring.form.typed import ABSENT, items_at
 from workbench.suite.model import FinalState, FinalTable, SetupCall
 from workbench.suite.problems import Place
 from workbench.suite.render import Table

@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from typing import Literal
 
 from workbench.authoring.form.argument_schemas import mark_tool, tool_named
-from workbench.authoring.form.typed import (
+from workbench.authoring.form.field_text import (
     ABSENT,
     CellId,
     InvalidText,

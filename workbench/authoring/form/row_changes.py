@@ -16,9 +16,7 @@ from workbench.authoring.form.call_rows import ROLES
 from workbench.authoring.form.cells import with_option, with_optional, with_required
 from workbench.authoring.form.completions import Completion, complete
 from workbench.authoring.form.edits import Edit, as_answer, name_of, schema_of, with_long_forms, with_short_forms
-from workbench.authoring.form.inner_rows import LISTS_OF_CHECKS
-from workbench.authoring.form.row import FormRow, FormSource, holds_arguments, in_turn
-from workbench.authoring.form.typed import (
+from workbench.authoring.form.field_text import (
     ABSENT,
     CellError,
     items_at,
@@ -31,6 +29,8 @@ from workbench.authoring.form.typed import (
     without,
     without_keys,
 )
+from workbench.authoring.form.inner_rows import LISTS_OF_CHECKS
+from workbench.authoring.form.row import FormRow, FormSource, holds_arguments, in_turn
 from workbench.authoring.typed_servers import NEW_COMMAND
 from workbench.checks.answer_checks import are_named_checks
 from workbench.checks.check import check_name
@@ -123,7 +123,7 @@ _MAPS = (
 
 
 @dataclass(frozen=True)
-class Adding:
+class PendingAddition:
     """Something that can be added.
 
     `asks` is the question to the user, empty if there is none; `suggest` completes the answer; `make` returns the
@@ -137,7 +137,7 @@ class Adding:
     """Whether only suggested answers are valid."""
 
 
-def adding(source: FormSource, row: FormRow) -> Adding | str:
+def addition_at(source: FormSource, row: FormRow) -> PendingAddition | str:
     """Return the addition at a row: a new element of the list that the row shows or belongs to."""
     place = row.place
     for length in range(len(place), 0, -1):  # the innermost list first
@@ -324,7 +324,7 @@ def _is_list(place: Place) -> bool:
     return _adder(place) is not None
 
 
-def _adder(place: Place) -> Callable[[FormSource, Place], Adding | str] | None:
+def _adder(place: Place) -> Callable[[FormSource, Place], PendingAddition | str] | None:
     """Return how an element is added to the list at a place; `None` if no such list is there."""
     key = place[-1]
     # Places inside a value may have any names. A server's `answers` are names of requests.
@@ -349,7 +349,7 @@ def _are_parts(source: FormSource, place: Place) -> bool:
     return not _OF_VALUES.isdisjoint(place[:-1]) and check_name(value_at(source.table, place[:-1])) == key
 
 
-def _part(source: FormSource, place: Place, beside: str | int) -> Adding:
+def _part(source: FormSource, place: Place, beside: str | int) -> PendingAddition:
     if isinstance(beside, int):
         schema = schema_of(source, (*place, beside))
         at = (*place, beside + 1)
@@ -357,14 +357,14 @@ def _part(source: FormSource, place: Place, beside: str | int) -> Adding:
         def make_element(answer: str) -> Edit:
             return Edit(with_item(source.table, at, read_value(answer, schema)), at, f"an element of {place[-1]} added")
 
-        return Adding("which value?", make_element, partial(complete, "value", schema=schema))
+        return PendingAddition("which value?", make_element, partial(complete, "value", schema=schema))
     used = _keys(source, place)
 
     def make_field(answer: str) -> Edit:
         at = (*place, _unused(_name(answer), used))
         return Edit(with_value(source.table, at, {"present": True}), at, f"the field {at[-1]} added")
 
-    return Adding("which field?", make_field)
+    return PendingAddition("which field?", make_field)
 
 
 def _item_name(source: FormSource, place: Place) -> str:
@@ -409,19 +409,19 @@ def _without_argument(table: Table, place: Place) -> Table:
     return with_value(table, place[:-1], remaining)
 
 
-def _call(source: FormSource, place: Place) -> Adding:
+def _call(source: FormSource, place: Place) -> PendingAddition:
     def make(answer: str) -> Edit:
         call = expected_call(_tool(source, answer))
         return Edit(with_item(source.table, place, call), place, f"the call {call['tool']} added")
 
-    return Adding("which tool?", make, lambda typed: complete("expected tool", typed, tools=source.tools))
+    return PendingAddition("which tool?", make, lambda typed: complete("expected tool", typed, tools=source.tools))
 
 
 _OF_ALTERNATIVE = ("tool", "args", "forbidden_args", "only_args")
 """The keys that each alternative of a call has for itself; the others stay next to `any_of`."""
 
 
-def alternative(source: FormSource, place: Place) -> Adding:
+def alternative(source: FormSource, place: Place) -> PendingAddition:
     """Return the addition of an alternative to the call at `place`: both become an `any_of`."""
 
     def make(answer: str) -> Edit:
@@ -432,10 +432,12 @@ def alternative(source: FormSource, place: Place) -> Adding:
         both = {"any_of": [first, added], **without_keys(call, *_OF_ALTERNATIVE)}
         return Edit(with_value(source.table, place, both), (*place, "any_of", 1), f"the call {added['tool']} added")
 
-    return Adding("which tool instead?", make, lambda typed: complete("expected tool", typed, tools=source.tools))
+    return PendingAddition(
+        "which tool instead?", make, lambda typed: complete("expected tool", typed, tools=source.tools)
+    )
 
 
-def _step(source: FormSource, place: Place) -> Adding | str:
+def _step(source: FormSource, place: Place) -> PendingAddition | str:
     # The format allows a case either steps or these keys.
     excluded = {*CALL_LISTS, "extra_calls", "expect_no_calls"}
     if not source.is_chain and excluded & source.table.keys():
@@ -450,18 +452,20 @@ def _step(source: FormSource, place: Place) -> Adding | str:
         step = new_step(_tool(source, answer) if answer.strip() else None, user)
         return Edit(with_item(table, place, step), place, "a step added")
 
-    return Adding("which tool? none: no call", make, lambda typed: complete("expected tool", typed, tools=source.tools))
+    return PendingAddition(
+        "which tool? none: no call", make, lambda typed: complete("expected tool", typed, tools=source.tools)
+    )
 
 
-def _mock(source: FormSource, place: Place) -> Adding:
+def _mock(source: FormSource, place: Place) -> PendingAddition:
     def make(answer: str) -> Edit:
         tool = _tool(source, answer)
         return Edit(with_item(source.table, place, new_mock(tool)), place, "a mock added")
 
-    return Adding("which tool?", make, lambda typed: complete("tool", typed, tools=source.tools))
+    return PendingAddition("which tool?", make, lambda typed: complete("tool", typed, tools=source.tools))
 
 
-def _change(source: FormSource, place: Place) -> Adding:
+def _change(source: FormSource, place: Place) -> PendingAddition:
     def make(answer: str) -> Edit:
         name = _name(answer)
         item: Table = {"tool": name}
@@ -469,20 +473,20 @@ def _change(source: FormSource, place: Place) -> Adding:
             item = expected_call(_tool(source, answer))
         return Edit(with_item(source.table, place, item), place, f"the change of {name} added")
 
-    return Adding("of which tool?", make, lambda typed: complete("tool", typed, tools=source.tools))
+    return PendingAddition("of which tool?", make, lambda typed: complete("tool", typed, tools=source.tools))
 
 
-def _own_call(source: FormSource, place: Place) -> Adding:
+def _own_call(source: FormSource, place: Place) -> PendingAddition:
     def make(answer: str) -> Edit:
         call = _given_call(_tool(source, answer))
         if place[0] == "final":
             call["result"] = {"present": True}
         return Edit(with_item(source.table, place, call), place, f"the call {call['tool']} added")
 
-    return Adding("which tool?", make, lambda typed: complete("tool", typed, tools=source.tools))
+    return PendingAddition("which tool?", make, lambda typed: complete("tool", typed, tools=source.tools))
 
 
-def _answer(source: FormSource, place: Place) -> Adding:
+def _answer(source: FormSource, place: Place) -> PendingAddition:
     def make(answer: str) -> Edit:
         to = answer.strip()
         if to not in ANSWERED:
@@ -493,18 +497,18 @@ def _answer(source: FormSource, place: Place) -> Adding:
         return Edit(with_item(source.table, place, item), place, f"an answer to {to} added")
 
     suggest = partial(complete, "word", words=ANSWERED)
-    return Adding("to which request?", make, suggest, must_choose=True)
+    return PendingAddition("to which request?", make, suggest, must_choose=True)
 
 
-def _image(source: FormSource, place: Place) -> Adding:
+def _image(source: FormSource, place: Place) -> PendingAddition:
     def make(answer: str) -> Edit:
         item: Table = {"file": _name(answer)}
         return Edit(with_item(source.table, place, item), place, f"the image {item['file']} added")
 
-    return Adding("which file, from the suite's folder?", make)
+    return PendingAddition("which file, from the suite's folder?", make)
 
 
-def _past_call(source: FormSource, place: Place) -> Adding:
+def _past_call(source: FormSource, place: Place) -> PendingAddition:
     def make(answer: str) -> Edit:
         tool = _tool(source, answer)
         name = _tool_name(tool)
@@ -520,24 +524,24 @@ def _past_call(source: FormSource, place: Place) -> Adding:
         call = {"id": call_id, "tool": name, "args": {}}
         return Edit(with_item(source.table, place, call), place, f"the tool call {name} added")
 
-    return Adding("which tool?", make, lambda typed: complete("tool", typed, tools=source.tools))
+    return PendingAddition("which tool?", make, lambda typed: complete("tool", typed, tools=source.tools))
 
 
-def _said(source: FormSource, place: Place) -> Adding:
+def _said(source: FormSource, place: Place) -> PendingAddition:
     def make(answer: str) -> Edit:
         # The message of the case becomes the first of the script.
         table = with_long_forms(source.table, place)
         at = (*place[:-1], max(_index(place), len(items_at(table, place[:-1])) if table is not source.table else 0))
         return Edit(with_item(table, at, {"say": _some_text(answer)}), at, "a message of the user added")
 
-    return Adding("what does the user say?", make)
+    return PendingAddition("what does the user say?", make)
 
 
-def _text(source: FormSource, place: Place) -> Adding:
+def _text(source: FormSource, place: Place) -> PendingAddition:
     def make(answer: str) -> Edit:
         return Edit(with_item(source.table, place, _some_text(answer)), place, "a text added")
 
-    return Adding("which text must an answer contain?", make)
+    return PendingAddition("which text must an answer contain?", make)
 
 
 def _some_text(answer: str) -> str:
@@ -547,21 +551,21 @@ def _some_text(answer: str) -> str:
     return text
 
 
-def _message(source: FormSource, place: Place) -> Adding:
+def _message(source: FormSource, place: Place) -> PendingAddition:
     def make(answer: str) -> Edit:
         for role in ROLES:
             if role == answer.strip():
                 return Edit(with_item(source.table, place, new_message(role)), place, "a message added")
         raise CellError(f"write one of {', '.join(ROLES)}")
 
-    return Adding("whose message?", make, lambda typed: complete("word", typed, words=ROLES), must_choose=True)
+    return PendingAddition("whose message?", make, lambda typed: complete("word", typed, words=ROLES), must_choose=True)
 
 
-def _result(source: FormSource, place: Place) -> Adding:
-    return Adding("", lambda _: Edit(with_item(source.table, place, ""), place, "a result added"))
+def _result(source: FormSource, place: Place) -> PendingAddition:
+    return PendingAddition("", lambda _: Edit(with_item(source.table, place, ""), place, "a result added"))
 
 
-def _named_item(source: FormSource, place: Place) -> Adding:
+def _named_item(source: FormSource, place: Place) -> PendingAddition:
     kind = _NAMED[str(place[0])]
 
     def make(answer: str) -> Edit:
@@ -570,10 +574,10 @@ def _named_item(source: FormSource, place: Place) -> Adding:
             item["command"] = [*NEW_COMMAND]
         return Edit(with_item(source.table, place, item), place, f"the {kind} {item['name']} added")
 
-    return Adding(f"the {kind}'s name?", make)
+    return PendingAddition(f"the {kind}'s name?", make)
 
 
-def _argument(source: FormSource, place: Place) -> Adding:
+def _argument(source: FormSource, place: Place) -> PendingAddition:
     call = value_at(source.table, place[:-1])
     tool = source.tool(call)
     used = _keys(source, place)
@@ -591,10 +595,10 @@ def _argument(source: FormSource, place: Place) -> Adding:
         at = (*place, name)
         return Edit(with_value(source.table, at, value), at, f"{name} added")
 
-    return Adding("which argument?", make, lambda typed: complete("argument", typed, tool=tool, used=used))
+    return PendingAddition("which argument?", make, lambda typed: complete("argument", typed, tool=tool, used=used))
 
 
-def _named_check(source: FormSource, place: Place) -> Adding | str:
+def _named_check(source: FormSource, place: Place) -> PendingAddition | str:
     written = value_at(source.table, place)
     if written is not ABSENT and not are_named_checks(written):
         return "the answer has one check without a name: write it as response.NAME in the TOML to add others"
@@ -604,17 +608,17 @@ def _named_check(source: FormSource, place: Place) -> Adding | str:
         at = (*place, _unused(_name(answer), used))
         return Edit(with_value(source.table, at, {"contains": ""}), at, f"{at[-1]} added")
 
-    return Adding("which name?", make)
+    return PendingAddition("which name?", make)
 
 
-def _variable(source: FormSource, place: Place) -> Adding:
+def _variable(source: FormSource, place: Place) -> PendingAddition:
     used = _keys(source, place)
 
     def make(answer: str) -> Edit:
         name = _unused(_name(answer), used)
         return Edit(with_value(source.table, (*place, name), ""), (*place, name), f"{name} added")
 
-    return Adding("which name?", make)
+    return PendingAddition("which name?", make)
 
 
 def _keys(source: FormSource, place: Place) -> tuple[str, ...]:
@@ -640,7 +644,7 @@ def _unused(name: str, used: tuple[str, ...]) -> str:
     return name
 
 
-_LISTS: dict[str, Callable[[FormSource, Place], Adding | str]] = {
+_LISTS: dict[str, Callable[[FormSource, Place], PendingAddition | str]] = {
     **dict.fromkeys((*CALL_LISTS, "any_order", "any_of"), _call),
     "steps": _step,
     "mocks": _mock,

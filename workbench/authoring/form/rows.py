@@ -8,6 +8,7 @@ from typing import get_args
 
 from workbench.authoring.form.answer_rows import answers_section
 from workbench.authoring.form.call_rows import calls_section, messages_section, mocks_section, response_rows, step_rows
+from workbench.authoring.form.field_text import ABSENT, items_at, only_keys, shown_name, shown_value, value_at
 from workbench.authoring.form.final_rows import final_section, setup_section
 from workbench.authoring.form.inner_rows import PATH
 from workbench.authoring.form.row import (
@@ -29,7 +30,6 @@ from workbench.authoring.form.row import (
     tool_marks,
     unknown_rows,
 )
-from workbench.authoring.form.typed import ABSENT, items_at, only_keys, shown_name, shown_value, value_at
 from workbench.authoring.form.user_rows import user_section
 from workbench.limits import MAX_REPEATS
 from workbench.numerals import setting_text

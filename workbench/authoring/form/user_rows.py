@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import get_args
 
 from workbench.authoring.form.call_rows import calls_section, response_rows, result_rows
+from workbench.authoring.form.field_text import ABSENT, shown_name
 from workbench.authoring.form.row import (
     DETAIL,
     Cell,
@@ -19,7 +20,6 @@ from workbench.authoring.form.row import (
     raw_row,
     unknown_rows,
 )
-from workbench.authoring.form.typed import ABSENT, shown_name
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.user_model import OTHERWISE, ScriptedMessage, TurnCondition, UserTable, WithheldFact

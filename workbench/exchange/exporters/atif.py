@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from workbench.dataclasses import escape_lone_surrogates, json_text
-from workbench.exchange.exporters.exported import Entry, ExportedRun, function_of
+from workbench.exchange.exporters.exported import ConversationEntry, ExportedRun, function_of
 from workbench.trajectory.events import JsonValue, ToolCall, Usage
 from workbench.version import __version__
 
@@ -59,14 +59,14 @@ def _steps(run: ExportedRun) -> Iterator[dict[str, JsonValue]]:
                 yield {"source": role, "message": message.content}
 
 
-def _observed(entry: Entry) -> JsonValue:
+def _observed(entry: ConversationEntry) -> JsonValue:
     result: dict[str, JsonValue] = {"source_call_id": entry.message.call_id, "content": entry.message.content}
     if entry.message.is_error:
         result["extra"] = {"is_error": True}
     return result
 
 
-def _agent_step(run: ExportedRun, entry: Entry, results: list[JsonValue]) -> dict[str, JsonValue]:
+def _agent_step(run: ExportedRun, entry: ConversationEntry, results: list[JsonValue]) -> dict[str, JsonValue]:
     step: dict[str, JsonValue] = {"source": "agent", "message": entry.message.content}
     answer = entry.answer
     if answer is not None:

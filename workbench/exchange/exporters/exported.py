@@ -35,7 +35,7 @@ from workbench.trajectory.system_prompt import prompt_of
 from workbench.trajectory.trajectory import Round
 
 
-class Entry(NamedTuple):
+class ConversationEntry(NamedTuple):
     """A message of a conversation as the model read it, or a system prompt.
 
     `answer` is the round that produced an assistant's message; `None` for a message from before the run.
@@ -115,7 +115,7 @@ class ExportedRun:
         return {name: value for name, value in facts.items() if value is not None}
 
     @property
-    def conversation(self) -> list[Entry]:
+    def conversation(self) -> list[ConversationEntry]:
         """All messages, including system prompts.
 
         An answer that broke off is left out: the next round did not send it to the model.
@@ -123,15 +123,15 @@ class ExportedRun:
         return list(conversation(self.result, len(self.result.trajectory.rounds)))
 
 
-def conversation(result: RunResult, rounds: int) -> Iterator[Entry]:
+def conversation(result: RunResult, rounds: int) -> Iterator[ConversationEntry]:
     start = result.trajectory.start
     if start is None:
         return
     system = prompt_of(start, start.system)
     if system is not None:
-        yield Entry("system", Message("user", system))
+        yield ConversationEntry("system", Message("user", system))
     for message in start.messages:
-        yield Entry(message.role, message)
+        yield ConversationEntry(message.role, message)
     for done in result.trajectory.rounds[:rounds]:
         # A step of a chain may set another system prompt, which then precedes the step's request.
         yield from _before(done, start, system)
@@ -139,19 +139,19 @@ def conversation(result: RunResult, rounds: int) -> Iterator[Entry]:
         # This answer broke off, and the next round repeats the request.
         if done.stop_reason is None:
             continue
-        yield Entry("assistant", answer_message(done), done)
+        yield ConversationEntry("assistant", answer_message(done), done)
         for message in result_messages(done):
-            yield Entry("tool", message)
+            yield ConversationEntry("tool", message)
 
 
-def _before(done: Round, start: RunStarted, system: str | None) -> Iterator[Entry]:
+def _before(done: Round, start: RunStarted, system: str | None) -> Iterator[ConversationEntry]:
     prompt, user = _prompt_of(done, start), None
     if done.step is not None:
         user = done.step.user
     if prompt not in (None, system):
-        yield Entry("system", Message("user", prompt or ""))
+        yield ConversationEntry("system", Message("user", prompt or ""))
     for message in messages_before(user, done.added):
-        yield Entry("user", message)
+        yield ConversationEntry("user", message)
 
 
 def _prompt_of(done: Round, start: RunStarted) -> str | None:
@@ -160,7 +160,7 @@ def _prompt_of(done: Round, start: RunStarted) -> str | None:
     return prompt_of(start, done.step.system)
 
 
-def question(result: RunResult, round_: Round) -> list[Entry]:
+def request_messages(result: RunResult, round_: Round) -> list[ConversationEntry]:
     start = result.trajectory.start
     if start is None:
         return []
@@ -169,7 +169,7 @@ def question(result: RunResult, round_: Round) -> list[Entry]:
     return [*entries, *_before(round_, start, last_text_of("system", entries))]
 
 
-def last_text_of(role: str, entries: Iterable[Entry]) -> str | None:
+def last_text_of(role: str, entries: Iterable[ConversationEntry]) -> str | None:
     """Return the text of the last message of a role; `None` where there is none."""
     text = None
     for each in entries:

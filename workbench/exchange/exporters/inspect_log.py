@@ -9,7 +9,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO
 
 from workbench.dataclasses import compact_json, dataclass
-from workbench.exchange.exporters.exported import Entry, ExportedRun, question
+from workbench.exchange.exporters.exported import ConversationEntry, ExportedRun, request_messages
 from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.grading.status import Status
 from workbench.trajectory.events import JsonValue, ToolCall, ToolDefinition, Usage
@@ -168,14 +168,14 @@ def _why(issue: Issue) -> str:
     return issue.reason
 
 
-def _events(run: ExportedRun, answers: list[Round], entries: list[Entry]) -> Iterator[Json]:
+def _events(run: ExportedRun, answers: list[Round], entries: list[ConversationEntry]) -> Iterator[Json]:
     for answer in answers:
         # A replayed answer comes from a recording, not from a request to a model.
         if not answer.replayed:
             yield _event(run, answer, entries)
 
 
-def _event(run: ExportedRun, answer: Round, entries: list[Entry]) -> Json:
+def _event(run: ExportedRun, answer: Round, entries: list[ConversationEntry]) -> Json:
     """Return a request of the model as an event. In Inspect, the event has the tools on offer."""
     model, span = run.result.model, run.requests.get(answer.number)
     start_ms = 0.0 if span is None else span.start_ms
@@ -184,7 +184,7 @@ def _event(run: ExportedRun, answer: Round, entries: list[Entry]) -> Json:
         "timestamp": run.time(start_ms),
         "working_start": start_ms / 1_000,
         "model": model,
-        "input": [_message(each, model) for each in question(run.result, answer)],
+        "input": [_message(each, model) for each in request_messages(run.result, answer)],
         "tools": list(map(_tool, run.tools)),
         "tool_choice": "auto",
         "config": {},
@@ -192,7 +192,7 @@ def _event(run: ExportedRun, answer: Round, entries: list[Entry]) -> Json:
     }
 
 
-def _output(answer: Round, entries: list[Entry], model: str) -> Json:
+def _output(answer: Round, entries: list[ConversationEntry], model: str) -> Json:
     message = next(_message(each, model) for each in entries if each.answer is answer)
     assert answer.stop_reason is not None
     output: Json = {
@@ -206,7 +206,7 @@ def _output(answer: Round, entries: list[Entry], model: str) -> Json:
     return output
 
 
-def _message(entry: Entry, model: str) -> Json:
+def _message(entry: ConversationEntry, model: str) -> Json:
     message, answer = entry.message, entry.answer
     table: Json = {"role": entry.role, "content": message.content}
     match entry.role:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from workbench.dataclasses import compact_json
-from workbench.exchange.exporters.exported import Entry, ExportedRun, arguments_text, function_of
+from workbench.exchange.exporters.exported import ConversationEntry, ExportedRun, arguments_text, function_of
 from workbench.trajectory.events import JsonValue, ToolCall
 
 
@@ -22,7 +22,7 @@ def lines_of_messages(runs: Iterable[ExportedRun]) -> Iterator[str]:
         yield f"{compact_json(document)}\n"
 
 
-def _message(entry: Entry) -> dict[str, JsonValue]:
+def _message(entry: ConversationEntry) -> dict[str, JsonValue]:
     message = entry.message
     table: dict[str, JsonValue] = {"role": entry.role, "content": message.content}
     # `reasoning_content` is DeepSeek's key, which most endpoints have adopted.

@@ -20,13 +20,13 @@ from urllib.parse import unquote, urlsplit
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import compact_json, dataclass, json_text
 from workbench.exchange.exporters.exported import (
-    Entry,
+    ConversationEntry,
     ExportedRun,
     Span,
     conversation,
     function_of,
     last_text_of,
-    question,
+    request_messages,
 )
 from workbench.exchange.exporters.forms import ExportError
 from workbench.grading.grade import Grade, Issue
@@ -168,7 +168,7 @@ class _Trace:
             "workbench.first_token_ms": answer.first_token_ms,
         }
         if self._content:
-            asked = question(run.result, answer)
+            asked = request_messages(run.result, answer)
             entries = [each for each in run.conversation if each.answer is answer]
             instructions: list[JsonValue] = []
             if (system := last_text_of("system", asked)) is not None:
@@ -253,12 +253,12 @@ def _tool_definition(function: Json) -> JsonValue:
     return {"type": "function", **inner}
 
 
-def _messages(entries: Iterable[Entry]) -> str | None:
+def _messages(entries: Iterable[ConversationEntry]) -> str | None:
     """Return messages in the conventions' form, without system prompts, which have their own attribute."""
     return _json([_message(each) for each in entries if each.role != "system"])
 
 
-def _message(entry: Entry) -> JsonValue:
+def _message(entry: ConversationEntry) -> JsonValue:
     message, answer = entry.message, entry.answer
     parts: list[JsonValue] = []
     if answer is not None and answer.reasoning:
@@ -366,7 +366,7 @@ def _headers(text: str, secrets: Secrets) -> dict[str, str]:
     return headers
 
 
-def must_be_installed() -> None:
+def require_protobuf() -> None:
     """Raise ExportError if the packages for protobuf are not installed."""
     try:
         _request_of([])

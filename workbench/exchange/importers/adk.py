@@ -12,18 +12,18 @@ from typing import NamedTuple
 from workbench.exchange.importers.conversations import (
     Conversation,
     Format,
-    Imported,
     ImportedCase,
+    ImportedFile,
     Note,
     calls_in,
+    case_name,
     case_of,
     first_refusal,
     graded_as,
     last_request,
-    name_of,
     not_imported,
-    of_reference,
     results_in,
+    with_reference_calls,
     without_expectations,
     without_tool_note,
 )
@@ -64,7 +64,7 @@ def _recognizes(source: Source) -> bool:
     return _at(source.root, "eval_cases").value is not None or _is_old_case(first) or _is_turn(first)
 
 
-def _read(source: Source) -> Imported:
+def _read(source: Source) -> ImportedFile:
     cases: list[ImportedCase] = []
     notes: list[Note] = []
     criteria = _criteria(source, notes)
@@ -75,7 +75,7 @@ def _read(source: Source) -> Imported:
             notes.append(not_imported(error.place, error.why))
     if not cases:
         raise first_refusal(notes, "holds no conversation")
-    return Imported(tuple(cases), notes=tuple(notes))
+    return ImportedFile(tuple(cases), notes=tuple(notes))
 
 
 def _conversations(source: Source, notes: list[Note]) -> Iterator[tuple[str, list[Node]]]:
@@ -174,20 +174,22 @@ def _cases(name: str, turns: list[Node], criteria: _Criteria) -> Iterator[Import
             Conversation(
                 turn.place,
                 messages[: asked + 1],
-                name=title or name_of(messages[asked].content, turn.place),
+                name=title or case_name(messages[asked].content, turn.place),
                 notes=without_tool_note(full.notes),
             ),
             asked,
         )
         if not answers:
-            yield case.noted(*notes)
+            yield case.with_notes(*notes)
             continue
         if (final := _answer_of(turn)) and criteria.answers is not None:
             case.table["response"] = {"similar": final, "threshold": criteria.answers}
             notes.append(
                 Note(turn.place, "the reference answer is compared by `similar`; ADK compares words (ROUGE-1)")
             )
-        case = of_reference(case, list(calls_in(messages[asked:])), results_in(messages[asked:]), match=criteria.match)
+        case = with_reference_calls(
+            case, list(calls_in(messages[asked:])), results_in(messages[asked:]), match=criteria.match
+        )
         if criteria.match is None:
             case = without_expectations(case)
             if not case.table.get("response"):
@@ -198,7 +200,7 @@ def _cases(name: str, turns: list[Node], criteria: _Criteria) -> Iterator[Import
         else:
             why = f"the calls are compared as under ADK's match type {criteria.match.mode.upper()}"
             notes.append(Note(turn.place, why))
-        yield case.noted(*notes)
+        yield case.with_notes(*notes)
 
 
 def _answer_of(turn: Node) -> str:

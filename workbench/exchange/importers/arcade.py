@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 from workbench.evaluation.client_servers import ClientConfigError, Reading, read_servers, server_name
 from workbench.exchange.importers.conversations import (
     Format,
-    Imported,
     ImportedCase,
-    Mapped,
+    ImportedFile,
+    MappedPart,
     Note,
     case_of,
+    collect_cases,
     first_refusal,
-    gathered,
     graded_as,
     last_request,
     not_imported,
@@ -74,7 +74,7 @@ def suite_documents(root: dict[str, JsonValue]) -> list[dict[str, JsonValue]]:
     return list(documents.values()) or [root]
 
 
-def _read(source: Source) -> Imported:
+def _read(source: Source) -> ImportedFile:
     suites = source.root.need("arcade_suites").items()
     notes = []
     for each in source.root.items_of("problems"):
@@ -117,12 +117,12 @@ def _read(source: Source) -> Imported:
         for case in (*suite.items_of("cases"), *suite.items_of("comparative")):
             own_system = "" if system else case.text_of("system")
             makers.append(partial(_case, case, names, usual, of_case, own_system))
-    cases_made, others = gathered(makers)
+    cases_made, others = collect_cases(makers)
     if not cases_made:
         raise first_refusal([*notes, *others], "holds no suite with cases")
     if len(suites) > 1:
         notes.append(Note("", f"{len(suites)} suites became one: each case has the name of its suite as a tag"))
-    return Imported(cases_made, top, (*notes, *others))
+    return ImportedFile(cases_made, top, (*notes, *others))
 
 
 def _servers(root: Node, added: Iterable[Node], notes: list[Note]) -> dict[str | None, list[Table]]:
@@ -246,13 +246,13 @@ def _case(case: Node, names: dict[str, str], usual: dict[str, JsonValue], of_cas
     if own:
         table["grading"] = own
     tracks = []
-    every: dict[Mapped, None] = {}
+    every: dict[MappedPart, None] = {}
     for track in case.items_of("tracks"):
         expected, mapped = _expectation(track, {}, notes)
         tracks.append({"name": " ".join(track.need("track").text().split()), **expected})
         every.update(dict.fromkeys(mapped))
     table["variants"] = tracks
-    tracks_mapped = Mapped(counted(len(tracks), "track"), "variants")
+    tracks_mapped = MappedPart(counted(len(tracks), "track"), "variants")
     return ImportedCase(case.place, table, (*asked.mapped, tracks_mapped, *every), tuple(notes))
 
 
@@ -269,7 +269,7 @@ def _weights_of(calls: Iterable[Table]) -> Table:
     return weights
 
 
-def _expectation(case: Node, names: dict[str, str], notes: list[Note]) -> tuple[Table, list[Mapped]]:
+def _expectation(case: Node, names: dict[str, str], notes: list[Note]) -> tuple[Table, list[MappedPart]]:
     calls = case.need("calls").items()
     critics = {}
     for critic in case.need("critics").items():
@@ -287,7 +287,7 @@ def _expectation(case: Node, names: dict[str, str], notes: list[Note]) -> tuple[
                 args[field] = check
         expected.append({"tool": names.get(tool.replace(".", "_"), tool), "args": args})
     if not expected:
-        return {"expect_no_calls": True}, [Mapped("no expected call", "expect_no_calls")]
+        return {"expect_no_calls": True}, [MappedPart("no expected call", "expect_no_calls")]
     of_call = expected[0]["args"]
     assert isinstance(of_call, dict)
     for field, critic in critics.items():
@@ -297,10 +297,10 @@ def _expectation(case: Node, names: dict[str, str], notes: list[Note]) -> tuple[
         check = _check(field, critic, Node(None, critic.place), notes)
         if check is not None:
             of_call[field] = check
-    mapped = [Mapped("expected calls", "unordered")]
+    mapped = [MappedPart("expected calls", "unordered")]
     graded = sum(critic.text_of("critic") != "NoneCritic" for critic in critics.values())
     if graded:
-        mapped.append(Mapped(counted(graded, "critic"), "checks with their weights"))
+        mapped.append(MappedPart(counted(graded, "critic"), "checks with their weights"))
     return {"unordered": expected}, mapped
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from workbench.exchange.importers.conversations import Format, Imported, ImportedCase, Note, case_of, imported_of
+from workbench.exchange.importers.conversations import Format, ImportedCase, ImportedFile, Note, case_of, imported_of
 from workbench.exchange.importers.messages import call_written, conversation_of, number_of, result_written
 from workbench.exchange.importers.source_files import Node, Source, placed_at, texts_of
 from workbench.numerals import counted
@@ -19,7 +19,7 @@ def _recognizes(source: Source) -> bool:
     return source.beginning.text_of("schema_version").startswith("ATIF-v")
 
 
-def _read(source: Source) -> Imported:
+def _read(source: Source) -> ImportedFile:
     return imported_of(source.records, _case, "trajectory")
 
 

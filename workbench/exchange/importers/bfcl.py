@@ -11,9 +11,9 @@ from dataclasses import replace
 from workbench.exchange.importers.conversations import (
     Conversation,
     Format,
-    Imported,
     ImportedCase,
-    Mapped,
+    ImportedFile,
+    MappedPart,
     Note,
     case_of,
     graded_as,
@@ -54,7 +54,7 @@ def _recognizes(source: Source) -> bool:
     return row.has("id", "function") and isinstance(row.value_of("question"), list)
 
 
-def _read(source: Source) -> Imported:
+def _read(source: Source) -> ImportedFile:
     answers = _answers(source)
     # Only the name of a file shows the category of its rows.
     name = source.path.name
@@ -98,18 +98,18 @@ def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) ->
     if row_id in answers:
         calls = [_call(functions, each) for each in answers[row_id].items()]
         table |= {"unordered": calls, "extra_calls": "forbid"} if calls else {"expect_no_calls": True}
-        mapped = Mapped("ground_truth", "unordered, no other calls")
+        mapped = MappedPart("ground_truth", "unordered, no other calls")
         why = "texts are compared without case, blanks and punctuation, nearly as the leaderboard does"
         notes.append(Note(row.place, why))
     elif any_call:
         table["ordered"] = [{"tool": "*"}]
-        mapped = Mapped("relevance", "a call of any tool")
+        mapped = MappedPart("relevance", "a call of any tool")
     elif no_call:
         table["expect_no_calls"] = True
-        mapped = Mapped("irrelevance", "expect_no_calls")
+        mapped = MappedPart("irrelevance", "expect_no_calls")
     else:
         raise row.refused("has no accepted answers: put the file of the same name into possible_answer/ next to it")
-    before = Mapped("question", "user"), Mapped(f"{len(tools)} functions", "tools")
+    before = MappedPart("question", "user"), MappedPart(f"{len(tools)} functions", "tools")
     return ImportedCase(row.place, table, (*before, mapped), tuple(notes))
 
 

@@ -7,12 +7,12 @@ from functools import partial
 
 from workbench.exchange.importers.conversations import (
     Format,
-    Imported,
     ImportedCase,
+    ImportedFile,
     Note,
     case_of,
+    collect_cases,
     first_refusal,
-    gathered,
 )
 from workbench.exchange.importers.messages import conversation_of
 from workbench.exchange.importers.source_files import Node, RefusedError, Source, has_type
@@ -28,7 +28,7 @@ def _recognizes(source: Source) -> bool:
     return source.kind == "lines" and any(map(_is_line, source.records))
 
 
-def _read(source: Source) -> Imported:
+def _read(source: Source) -> ImportedFile:
     lines = [line for line in source.records if _is_line(line)]
     if not lines:
         raise RefusedError("holds no line of a session: type, uuid, sessionId and message")
@@ -37,10 +37,10 @@ def _read(source: Source) -> Imported:
     if aside := len(lines) - len(main):
         notes.append(Note("", f"{counted(aside, 'line')} of side chains (agents that the session started): left out"))
     turns = _turns(_last_branch(main), notes)
-    cases, refused = gathered(partial(_case, turn) for turn in turns)
+    cases, refused = collect_cases(partial(_case, turn) for turn in turns)
     if not cases:
         raise first_refusal(refused, "holds no request")
-    return Imported(cases, notes=(*notes, *refused))
+    return ImportedFile(cases, notes=(*notes, *refused))
 
 
 def _last_branch(lines: list[Node]) -> list[Node]:
@@ -105,7 +105,7 @@ def _case(turn: list[Node]) -> ImportedCase:
     document: dict[str, JsonValue] = {"messages": messages, "model": model or None}
     conversation = conversation_of(Node(document, place))
     case = case_of(replace(conversation, started_at=turn[0].text_of("timestamp")))
-    return case.noted(Note(place, "the session's earlier requests are cases of their own, not its conversation"))
+    return case.with_notes(Note(place, "the session's earlier requests are cases of their own, not its conversation"))
 
 
 def _parts(message: dict[str, JsonValue]) -> list[JsonValue]:

@@ -11,8 +11,8 @@ from dataclasses import field, replace
 from functools import partial
 from typing import Literal, NamedTuple, cast
 
-from workbench.authoring.form.typed import items_at, without_keys
-from workbench.authoring.from_calls import case_expecting, case_with_mock
+from workbench.authoring.form.field_text import items_at, without_keys
+from workbench.authoring.from_calls import case_with_expected_call, case_with_mock
 from workbench.dataclasses import dataclass, json_text
 from workbench.exchange.importers.match import Match
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
@@ -85,7 +85,7 @@ def not_imported(place: str, why: str) -> Note:
     return Note(place, f"not imported: {why}", "not imported")
 
 
-class Mapped(NamedTuple):
+class MappedPart(NamedTuple):
     """A part of the file, and the key of the case that it became. `into` is empty if both have the same name."""
 
     what: str
@@ -139,7 +139,7 @@ class ImportedCase:
 
     place: str
     table: Table
-    mapped: tuple[Mapped, ...] = ()
+    mapped: tuple[MappedPart, ...] = ()
     notes: tuple[Note, ...] = ()
     runs: tuple[ImportedRun, ...] = ()
 
@@ -147,13 +147,13 @@ class ImportedCase:
     def expects_nothing_yet(self) -> bool:
         return self.table.get("expect_nothing_yet") is True
 
-    def noted(self, *notes: Note) -> ImportedCase:
+    def with_notes(self, *notes: Note) -> ImportedCase:
         return replace(self, notes=(*self.notes, *notes))
 
     def table_without(self, *keys: str) -> Table:
         return without_keys(self.table, *keys)
 
-    def scored(self, scores: tuple[SourceScore, ...]) -> ImportedCase:
+    def with_scores(self, scores: tuple[SourceScore, ...]) -> ImportedCase:
         """Return the case with the original system's scores set on every run."""
         return replace(self, runs=tuple(replace(run, scores=scores) for run in self.runs))
 
@@ -168,7 +168,7 @@ class ImportedCase:
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedFile:
     """The content of a whole file: the suite's keys other than its name, and notes on the whole file."""
 
     cases: tuple[ImportedCase, ...]
@@ -185,7 +185,7 @@ class Format:
     """
 
     recognizes: Callable[[Source], bool]
-    read: Callable[[Source], Imported]
+    read: Callable[[Source], ImportedFile]
     grading: Table = field(default_factory=dict)
     """The suite's `grading`, which reproduces the verdicts of the file's own system."""
 
@@ -201,7 +201,7 @@ def graded_as(repeat_rule: RepeatRule | None = None) -> Table:
     return grading
 
 
-def gathered(
+def collect_cases(
     source_cases: Iterable[Callable[[], ImportedCase]],
 ) -> tuple[tuple[ImportedCase, ...], tuple[Note, ...]]:
     """Make a case of each node; return the cases, and a note on each node that failed."""
@@ -215,12 +215,12 @@ def gathered(
     return tuple(cases), tuple(notes)
 
 
-def imported_of(nodes: Iterable[Node], make: Callable[[Node], ImportedCase], what: str) -> Imported:
+def imported_of(nodes: Iterable[Node], make: Callable[[Node], ImportedCase], what: str) -> ImportedFile:
     """Make a case of each node. Raises RefusedError if none can be made."""
-    cases, notes = gathered(partial(make, node) for node in nodes)
+    cases, notes = collect_cases(partial(make, node) for node in nodes)
     if not cases:
         raise first_refusal(notes, f"holds no {what}")
-    return Imported(cases, notes=notes)
+    return ImportedFile(cases, notes=notes)
 
 
 def first_refusal(notes: Sequence[Note], otherwise: str, place: str = "") -> RefusedError:
@@ -257,7 +257,7 @@ class Conversation:
     notes: tuple[Note, ...] = ()
 
 
-class Calls:
+class CallRegistry:
     """The calls of one conversation. Each gets a unique id, so each result belongs to one call."""
 
     def __init__(self) -> None:
@@ -348,22 +348,22 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
     if asked is None:
         request = "the last request"
         asked = (followed or requests)[-1]
-    mapped = [Mapped(request, "user")]
-    table: Table = {"name": conversation.name or name_of(messages[asked].content, conversation.place)}
+    mapped = [MappedPart(request, "user")]
+    table: Table = {"name": conversation.name or case_name(messages[asked].content, conversation.place)}
     notes = list(conversation.notes)
     if conversation.tags:
         table["tags"] = list(conversation.tags)
     table["user"] = messages[asked].content
     if conversation.system:
         table["system"] = conversation.system
-        mapped.append(Mapped("system"))
+        mapped.append(MappedPart("system"))
     if before := messages[:asked]:
         table["messages"], more = written_messages(before, conversation.place)
         notes += more
-        mapped.append(Mapped(f"{counted(len(before), 'message')} before it", "messages"))
+        mapped.append(MappedPart(f"{counted(len(before), 'message')} before it", "messages"))
     if conversation.tools:
         table["tools"] = [dict(tool) for tool in conversation.tools]
-        mapped.append(Mapped(counted(len(conversation.tools), "tool")))
+        mapped.append(MappedPart(counted(len(conversation.tools), "tool")))
     later = requests[requests.index(asked) + 1 :]
     end = len(messages)
     # A run answers one request, so later requests are left out.
@@ -382,7 +382,7 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
     return ImportedCase(conversation.place, table, (*mapped, *expected), (*notes, *of_run), (run,))
 
 
-def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
+def merge_cases(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
     """Merge cases with the same request and conversation into one case with all their runs.
 
     The case expects the calls of the first run that the source did not judge wrong.
@@ -404,11 +404,11 @@ def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
     for key, case in found.items():
         if len(case.runs) > 1 and not case.expects_nothing_yet:
             why = f"{counted(len(case.runs), 'run')}: the calls of the first right one are expected"
-            found[key] = case.noted(Note(case.place, why))
+            found[key] = case.with_notes(Note(case.place, why))
     return tuple(found.values())
 
 
-def name_of(text: str, place: str) -> str:
+def case_name(text: str, place: str) -> str:
     """Return a name for a case: the first line of its request, cut after a word."""
     # A tree shows the name on one line, and the case's id is derived from it.
     line = " ".join(next(filter(str.strip, text.splitlines()), "").split())
@@ -470,9 +470,9 @@ def _add_result(rounds: list[ExternalRound], call_id: str, result: ExternalResul
 
 def _expecting(
     table: Table, rounds: tuple[ExternalRound, ...], place: str
-) -> tuple[Table, tuple[Mapped, ...], tuple[Note, ...]]:
+) -> tuple[Table, tuple[MappedPart, ...], tuple[Note, ...]]:
     notes: list[Note] = []
-    mapped: list[Mapped] = []
+    mapped: list[MappedPart] = []
     ordered: list[Table] = []
     calls: list[ToolCall] = []
     results: dict[str, ExternalResult] = {}
@@ -493,14 +493,14 @@ def _expecting(
     if ordered:
         table = table | {"ordered": ordered}
         verb = "was" if len(calls) == 1 else "were"
-        mapped.append(Mapped(f"{counted(len(calls), 'call')} that {verb} made", "ordered"))
+        mapped.append(MappedPart(f"{counted(len(calls), 'call')} that {verb} made", "ordered"))
         why = "the expected calls are those that the run made: check whether they are right"
         notes.append(Note(place, why, "check calls"))
     elif calls:
         table = table | {"expect_nothing_yet": True}
     else:
         table = table | {"expect_no_calls": True}
-        mapped.append(Mapped("no call was made", "expect_no_calls"))
+        mapped.append(MappedPart("no call was made", "expect_no_calls"))
         why = "no call is expected because none was made: check whether that is right"
         notes.append(Note(place, why, "check calls"))
     table = _with_mocks(table, calls, results, place, mapped, notes)
@@ -528,7 +528,7 @@ def without_expectations(case: ImportedCase) -> ImportedCase:
     return replace(case, table=table, notes=tuple(notes), mapped=mapped)
 
 
-def unless_wrong(case: ImportedCase) -> ImportedCase:
+def without_wrong_expectations(case: ImportedCase) -> ImportedCase:
     """Return a case. If the original system judged its first run wrong, omit the expectations."""
     if not case.runs or not case.runs[0].is_wrong:
         return case
@@ -536,10 +536,10 @@ def unless_wrong(case: ImportedCase) -> ImportedCase:
     case = without_expectations(case)
     case.table["expect_nothing_yet"] = True
     why = f"{score.name} is {figure(score.value)}: its calls are not expected, so the case expects nothing yet"
-    return case.noted(Note(case.place, why, "expects nothing yet"))
+    return case.with_notes(Note(case.place, why, "expects nothing yet"))
 
 
-def of_reference(
+def with_reference_calls(
     case: ImportedCase,
     calls: Sequence[ToolCall],
     results: Mapping[str, ExternalResult],
@@ -571,12 +571,12 @@ def of_reference(
         table[into] = expected
         if match is not None and match.by_answer:
             table[into] = _by_answer(answers, expected_of)
-        mapped.append(Mapped(counted(len(expected), "call"), into))
+        mapped.append(MappedPart(counted(len(expected), "call"), into))
         if "tools" not in table:
             notes.append(Note(case.place, NO_TOOLS, "no tools"))
     elif not calls and (match is None or match.extra_calls == "forbid"):
         table["expect_no_calls"] = True
-        mapped.append(Mapped("no call", "expect_no_calls"))
+        mapped.append(MappedPart("no call", "expect_no_calls"))
     elif match is None and "response" not in table:
         table["expect_nothing_yet"] = True
     if match is not None and "expect_no_calls" not in table:
@@ -598,7 +598,7 @@ def _by_answer(answers: Iterable[Sequence[ToolCall]], expected: Mapping[str, Tab
 
 
 def expected_call(call: ToolCall) -> Table:
-    (expected,) = items_at(case_expecting({}, call.tool, call.arguments), ("ordered",))
+    (expected,) = items_at(case_with_expected_call({}, call.tool, call.arguments), ("ordered",))
     assert isinstance(expected, dict)
     return expected
 
@@ -608,7 +608,7 @@ def _with_mocks(
     calls: Iterable[ToolCall],
     results: Mapping[str, ExternalResult],
     place: str,
-    mapped: list[Mapped],
+    mapped: list[MappedPart],
     notes: list[Note],
 ) -> Table:
     mocks = 0
@@ -622,7 +622,7 @@ def _with_mocks(
         except ValueError as error:
             notes.append(Note(place, f"the result of {call.tool} cannot become a mock: {error}", "no mock"))
     if mocks:
-        mapped.append(Mapped(counted(mocks, "result"), "mocks"))
+        mapped.append(MappedPart(counted(mocks, "result"), "mocks"))
     return table
 
 

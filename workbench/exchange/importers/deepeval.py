@@ -6,20 +6,20 @@ from dataclasses import replace
 from functools import partial
 
 from workbench.exchange.importers.conversations import (
-    Calls,
+    CallRegistry,
     Conversation,
     Format,
-    Imported,
     ImportedCase,
+    ImportedFile,
     ImportedRun,
-    Mapped,
+    MappedPart,
     Note,
+    case_name,
     case_of,
     graded_as,
     imported_of,
-    name_of,
     not_imported,
-    of_reference,
+    with_reference_calls,
 )
 from workbench.exchange.importers.match import Match, match_in
 from workbench.exchange.importers.source_files import Node, Source, as_text
@@ -46,7 +46,7 @@ def _is_conversational(keys: set[str]) -> bool:
     return "scenario" in keys and bool(keys & {"expected_outcome", "turns", "user_description"})
 
 
-def _read(source: Source) -> Imported:
+def _read(source: Source) -> ImportedFile:
     return imported_of(source.records, partial(_case, match=match_in(source)), "golden")
 
 
@@ -54,10 +54,10 @@ def _case(record: Node, match: Match | None) -> ImportedCase:
     if _is_conversational({*record.table()}):
         raise record.refused("a conversational golden: its requests come from a simulated user, not from the file")
     request = record.need("input").text()
-    name = record.text_of("name") or name_of(request, record.place)
+    name = record.text_of("name") or case_name(request, record.place)
     case = case_of(Conversation(record.place, (Message("user", request),), name=name))
-    case = replace(case, mapped=(Mapped("input", "user"),))
-    ids = Calls()
+    case = replace(case, mapped=(MappedPart("input", "user"),))
+    ids = CallRegistry()
     wanted, of_wanted = _calls(record, "expected_tools", ids)
     made, of_made = _calls(record, "tools_called", ids)
     notes: list[Note] = []
@@ -66,7 +66,9 @@ def _case(record: Node, match: Match | None) -> ImportedCase:
         notes.append(Note(record.place, "expected_output is compared by `similar`; in DeepEval you choose the metric"))
     if wanted:
         # DeepEval ignores the order of tools by default.
-        case = of_reference(case, wanted, of_wanted, key="unordered", match=match, answers=[[call] for call in wanted])
+        case = with_reference_calls(
+            case, wanted, of_wanted, key="unordered", match=match, answers=[[call] for call in wanted]
+        )
         if match is None and any(call.arguments for call in wanted):
             notes.append(Note(record.place, "arguments are checked, which DeepEval does only with INPUT_PARAMETERS"))
     else:
@@ -75,7 +77,7 @@ def _case(record: Node, match: Match | None) -> ImportedCase:
             case = replace(case, table=case.table_without("expect_nothing_yet"), notes=())
     # The answers of tools that were called also serve as results of expected calls.
     if made:
-        mocked = of_reference(replace(case, mapped=(), notes=()), made, of_made)
+        mocked = with_reference_calls(replace(case, mapped=(), notes=()), made, of_made)
         notes += [note for note in mocked.notes if note.kind == "no mock"]
         if "mocks" in mocked.table:
             case.table["mocks"] = mocked.table["mocks"]
@@ -87,10 +89,10 @@ def _case(record: Node, match: Match | None) -> ImportedCase:
         notes.append(
             Note(record.place, "the file does not state the order of the calls: the run has them in one answer")
         )
-    return replace(case.noted(*notes), runs=(run,) if run is not None else ())
+    return replace(case.with_notes(*notes), runs=(run,) if run is not None else ())
 
 
-def _calls(record: Node, key: str, ids: Calls) -> tuple[list[ToolCall], dict[str, ExternalResult]]:
+def _calls(record: Node, key: str, ids: CallRegistry) -> tuple[list[ToolCall], dict[str, ExternalResult]]:
     """Return a golden's tools as calls, and their results. In CSV, the tools are a JSON text."""
     calls: list[ToolCall] = []
     results: dict[str, ExternalResult] = {}

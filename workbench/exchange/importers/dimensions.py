@@ -12,14 +12,14 @@ from functools import partial
 from workbench.exchange.importers.conversations import (
     NO_TOOLS,
     Format,
-    Imported,
     ImportedCase,
-    Mapped,
+    ImportedFile,
+    MappedPart,
     Note,
+    case_name,
+    collect_cases,
     first_refusal,
-    gathered,
     graded_as,
-    name_of,
     not_imported,
     tool_names,
     tool_of,
@@ -57,11 +57,11 @@ def _recognizes(source: Source) -> bool:
     return source.root.has("five_dimensions")
 
 
-def _read(source: Source) -> Imported:
+def _read(source: Source) -> ImportedFile:
     found = source.root.need("five_dimensions")
     notes = [not_imported(each.text_of("name"), each.text_of("error")) for each in source.root.items_of("problems")]
     tools = [tool_of(tool) for tool in found.items_of("tools")]
-    cases, others = gathered(partial(_case, test, tool_names(tools)) for test in found.items_of("tests"))
+    cases, others = collect_cases(partial(_case, test, tool_names(tools)) for test in found.items_of("tests"))
     notes += others
     if not cases:
         raise first_refusal(notes, "makes no TestCase")
@@ -70,7 +70,7 @@ def _read(source: Source) -> Imported:
         suite["system"] = system
     if tools:
         suite["tools"] = tools
-    return Imported(cases, suite, tuple(notes))
+    return ImportedFile(cases, suite, tuple(notes))
 
 
 def _case(test: Node, tools: list[str]) -> ImportedCase:
@@ -79,28 +79,28 @@ def _case(test: Node, tools: list[str]) -> ImportedCase:
     if request is None or not request.text().strip():
         raise test.refused(f"has no request: none of {', '.join(_REQUEST)} holds a text")
     name = _field(test, _NAME, used)
-    table: Table = {"name": name.text() if name is not None else name_of(request.text(), test.place)}
+    table: Table = {"name": name.text() if name is not None else case_name(request.text(), test.place)}
     if (given_id := _field(test, _ID, used)) is not None:
         table["id"] = str(given_id.value)
     table["user"] = request.text()
     notes: list[Note] = []
-    mapped = [Mapped("the request", "user")]
+    mapped = [MappedPart("the request", "user")]
     calls = _list(test, _CALLS, used, dict)
     if calls is not None and calls.value:
         expected = [_expected(call, notes) for call in calls.items()]
         # The system ignores the order of calls.
         key = "ordered" if len(expected) == 1 else "unordered"
         table[key] = expected
-        mapped.append(Mapped("expected calls", key))
+        mapped.append(MappedPart("expected calls", key))
         if not tools:
             notes.append(Note(test.place, NO_TOOLS, "no tools"))
     if test.value_of("should_not_call_tools") is True:
         table["expect_no_calls"] = True
-        mapped.append(Mapped("should_not_call_tools", "expect_no_calls"))
+        mapped.append(MappedPart("should_not_call_tools", "expect_no_calls"))
     keywords = _list(test, _KEYWORDS, used, str)
     if keywords is not None and keywords.value:
         table["response_contains"] = [each.text() for each in keywords.items()]
-        mapped.append(Mapped("keywords", "response_contains"))
+        mapped.append(MappedPart("keywords", "response_contains"))
     limits: Table = {}
     for key in _LIMITS:
         value = test.value_of(key)

@@ -7,22 +7,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from workbench.authoring.from_calls import case_expecting
+from workbench.authoring.from_calls import case_with_expected_call
 from workbench.engine.ai_sdk import native_run
 from workbench.engine.external_run import RunDocumentError, parse_run_document
 from workbench.exchange.importers.conversations import (
     NO_TOOLS,
     Format,
-    Imported,
     ImportedCase,
+    ImportedFile,
     ImportedRun,
-    Mapped,
+    MappedPart,
     Note,
+    case_name,
+    collect_cases,
     first_refusal,
-    gathered,
     graded_as,
-    joined,
-    name_of,
+    merge_cases,
 )
 from workbench.exchange.importers.source_files import Node, Source, as_text
 from workbench.suite.render import Table
@@ -55,11 +55,11 @@ def _recognizes(source: Source) -> bool:
     return source.kind == "json" and source.root.at("run").has("runType") and bool(_suites(source))
 
 
-def _read(source: Source) -> Imported:
-    cases, notes = gathered(partial(_case, suite, result) for suite, result in _evals(_suites(source)))
+def _read(source: Source) -> ImportedFile:
+    cases, notes = collect_cases(partial(_case, suite, result) for suite, result in _evals(_suites(source)))
     if not cases:
         raise first_refusal(notes, "holds no eval")
-    return Imported(joined(cases), notes=notes)
+    return ImportedFile(merge_cases(cases), notes=notes)
 
 
 def _evals(suites: list[Node]) -> Iterator[tuple[Node, Node]]:
@@ -71,12 +71,12 @@ def _evals(suites: list[Node]) -> Iterator[tuple[Node, Node]]:
 def _case(suite: Node, result: Node) -> ImportedCase:
     request = _request(result.at("input"))
     group = suite.text_of("variantGroup") or suite.text_of("name")
-    table: Table = {"name": name_of(request, result.place), "tags": [group], "user": request}
-    case = ImportedCase(result.place, table, (Mapped("input", "user"),), ())
+    table: Table = {"name": case_name(request, result.place), "tags": [group], "user": request}
+    case = ImportedCase(result.place, table, (MappedPart("input", "user"),), ())
     case = _expecting(case, result)
     run, why = _run(result)
     if run is None:
-        return case.noted(Note(result.place, f"the output is not a run: {why}"))
+        return case.with_notes(Note(result.place, f"the output is not a run: {why}"))
     if run.rounds[-1].calls:
         # A task without further steps ends with the model's calls, so a run to compare must also end there.
         case.table["limits"] = {"max_rounds": len(run.rounds)}
@@ -114,11 +114,11 @@ def _expecting(case: ImportedCase, result: Node) -> ImportedCase:
     if calls:
         key = "unordered" if is_flexible else "ordered"
         table[key] = [_expected(call) for call in calls]
-        mapped.append(Mapped("expected calls", key))
+        mapped.append(MappedPart("expected calls", key))
         notes.append(Note(case.place, NO_TOOLS, "no tools"))
     elif calls is not None:
         table["expect_no_calls"] = True
-        mapped.append(Mapped("no expected call", "expect_no_calls"))
+        mapped.append(MappedPart("no expected call", "expect_no_calls"))
     if is_flexible:
         table["grading"] = {"accuracy": {"mode": "flexible"}}
     checks: Table = {}
@@ -131,7 +131,7 @@ def _expecting(case: ImportedCase, result: Node) -> ImportedCase:
         if not checks:
             checks["expected"] = {"similar": text, "required": False}
             notes.append(Note(case.place, "the expected text is compared by `similar`"))
-        mapped.append(Mapped("expected text", "response"))
+        mapped.append(MappedPart("expected text", "response"))
     if checks:
         table["response"] = checks
     for name, score in scores.items():
@@ -164,7 +164,7 @@ def _expected(call: Node) -> Table:
     given = call.first("input", "args")
     if given is None:
         return {"tool": tool}
-    (made,) = _listed(case_expecting({}, tool, given.table())["ordered"])
+    (made,) = _listed(case_with_expected_call({}, tool, given.table())["ordered"])
     return made
 
 

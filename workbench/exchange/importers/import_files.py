@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from workbench.analysis.totals import Agreement, AgreementFold, agreements
-from workbench.authoring.form.typed import without_keys
+from workbench.authoring.form.field_text import without_keys
 from workbench.authoring.proposal import places_without_secrets, table_without_secrets
 from workbench.checks.check import CheckContext
 from workbench.config.secrets import Secrets, keys_in
@@ -25,8 +25,8 @@ from workbench.engine.planned_run import result_of
 from workbench.engine.recordings import save_recording
 from workbench.evaluation.regrade import regrade_result
 from workbench.exchange.importers.conversations import (
-    Imported,
     ImportedCase,
+    ImportedFile,
     ImportedRun,
     ImportedUser,
     Note,
@@ -77,7 +77,7 @@ RULE_OF_NEW_SUITES: Table = {"grading": {"extra_calls": NEW_SUITE_EXTRA_CALLS}}
 
 
 @dataclass(frozen=True)
-class MadeSuite:
+class ImportedSuite:
     """A valid suite, its cases in order, and the notes about no single case."""
 
     file: SuiteFile
@@ -85,7 +85,7 @@ class MadeSuite:
     notes: tuple[Note, ...]
 
 
-def made_suite(imported: Imported, name: str, path: Path, secrets: Secrets) -> MadeSuite:
+def make_suite(imported: ImportedFile, name: str, path: Path, secrets: Secrets) -> ImportedSuite:
     """Make a suite of all cases that format 1 can express; the others are among the notes.
 
     Raises RefusedError if no case is left.
@@ -116,7 +116,7 @@ def made_suite(imported: Imported, name: str, path: Path, secrets: Secrets) -> M
         cases, file = sound, _file(top, sound, path, secrets)
     if not cases or file.suite is None:
         raise first_refusal(notes[-1:], "holds no case")
-    return MadeSuite(file, tuple(cases), tuple(notes))
+    return ImportedSuite(file, tuple(cases), tuple(notes))
 
 
 def _notes_on_secrets(place: str, before: Table, after: Table) -> Iterator[Note]:
@@ -124,7 +124,7 @@ def _notes_on_secrets(place: str, before: Table, after: Table) -> Iterator[Note]
         yield Note(place, why)
 
 
-def fitted(case: Table, top: Table) -> Table:
+def fit_to_suite(case: Table, top: Table) -> Table:
     """Adapt an imported case to another suite, so that the model gets the same prompt and tools there.
 
     `top` is the suite without its cases. Keys of the case that repeat the suite's keys are left out."""
@@ -242,7 +242,7 @@ def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[
     return planned, events, regrade_result(result_of(planned, Status.ERROR, fold(events)), planned, CheckContext())
 
 
-def agreement_of(made: MadeSuite) -> tuple[Agreement, ...]:
+def agreement_of(made: ImportedSuite) -> tuple[Agreement, ...]:
     """Return the agreement between the source's scores of runs and the grades of their cases."""
     assert made.file.suite is not None
     results: list[RunResult] = []
@@ -253,7 +253,7 @@ def agreement_of(made: MadeSuite) -> tuple[Agreement, ...]:
     return agreements(results)
 
 
-def record_runs(made: MadeSuite, folder: Path, secrets: Secrets, agreement: AgreementFold | None = None) -> int:
+def record_runs(made: ImportedSuite, folder: Path, secrets: Secrets, agreement: AgreementFold | None = None) -> int:
     """Record the runs of all cases into a folder, and add them to `agreement`; return their number.
 
     Raises RecordingError.
@@ -306,7 +306,7 @@ def _conversation(rounds: tuple[ExternalRound, ...], user: ImportedUser) -> Iter
 # Definitions of tools for a file without them, from a suite or from a server's list of tools.
 
 
-def with_tools_from(imported: Imported, path: Path, output: Path) -> Imported:
+def with_tools_from(imported: ImportedFile, path: Path, output: Path) -> ImportedFile:
     """Return the imported cases with the tools of another file.
 
     The other file is a suite with `tools` and `servers`, or a JSON file with a server's answer to tools/list. The
@@ -334,7 +334,7 @@ def with_tools_from(imported: Imported, path: Path, output: Path) -> Imported:
     cases: list[ImportedCase] = []
     for case in imported.cases:
         cases.append(replace(case, notes=without_tool_note(case.notes)))
-    return Imported(tuple(cases), suite, tuple(notes))
+    return ImportedFile(tuple(cases), suite, tuple(notes))
 
 
 def undefined_tools(file: SuiteFile, path: Path) -> list[Note]:
@@ -379,7 +379,7 @@ class ImportOptions:
 
     `file` may be a folder. If `form` is `None`, it is recognized. `fields` maps meanings to fields of a table, `match`
     is the comparison of a reference's calls, and `tools_from` is the file that defines tools. With `force`, existing
-    files are replaced, and recordings may join others in a folder. With `dry` nothing is written. `source` is the
+    files are replaced, and recordings may join others in a folder. With `dry_run` nothing is written. `source` is the
     output of an executed Python file (`workbench.exchange.importers.scripts.executed`).
     """
 
@@ -390,7 +390,7 @@ class ImportOptions:
     fields: dict[str, str] | None = None
     tools_from: Path | None = None
     force: bool = False
-    dry: bool = False
+    dry_run: bool = False
     source: Source | None = None
     match: str | None = None
 
@@ -405,7 +405,7 @@ class ImportReport:
 
     options: ImportOptions
     form: str
-    made: MadeSuite
+    made: ImportedSuite
     recorded: int
     keys: int
     agreement: tuple[Agreement, ...] = ()
@@ -430,7 +430,7 @@ class ImportReport:
     @property
     def lines(self) -> list[str]:
         made, options, found = self.made, self.options, self.findings
-        verb = "would become" if options.dry else "became"
+        verb = "would become" if options.dry_run else "became"
         summary = f"{options.file} ({self.form}) {verb} {options.output}: {counted(len(made.cases), 'case')}"
         if left_out := sum(note.kind == "not imported" for note in made.notes):
             summary += f", {count_text(left_out)} left out"
@@ -452,8 +452,8 @@ def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
 
     Raises RefusedError if that cannot be done, and writes nothing then.
     """
-    if not (options.force or options.dry):
-        must_be_free(options.output, options.recordings, "-o")
+    if not (options.force or options.dry_run):
+        require_unused_paths(options.output, options.recordings, "-o")
     if options.source is None and options.file.suffix.lower() == ".py" and scripts_of(options.file, options.form):
         raise RefusedError(f"{options.file} is a Python file, which runs only after you trust it")
     if options.source is None and options.file.is_dir():
@@ -464,20 +464,20 @@ def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
         read, name = _Read(form, _imported(form, source), [source.root.value]), source.name
     form, imported = read.form, read.imported
     # Keys are registered first, so that they do not get into the suite, the recordings or the report.
-    keys = learn_keys(read.values, "IMPORTED_KEY", secrets)
+    keys = register_keys(read.values, "IMPORTED_KEY", secrets)
     if options.tools_from is not None:
         imported = with_tools_from(imported, options.tools_from, options.output)
-    made = made_suite(imported, name, options.output, secrets)
+    made = make_suite(imported, name, options.output, secrets)
     if options.tools_from is not None:
         made = replace(made, notes=(*made.notes, *undefined_tools(made.file, options.tools_from)))
     recorded, fold = 0, AgreementFold()
-    if not options.dry:
-        recorded = written(made, options.output, options.recordings, secrets, force=options.force, agreement=fold)
+    if not options.dry_run:
+        recorded = write_import(made, options.output, options.recordings, secrets, force=options.force, agreement=fold)
     agreement = fold.agreements() if recorded else agreement_of(made)
     return ImportReport(options, form, made, recorded, keys, agreement)
 
 
-def _imported(form: str, source: Source) -> Imported:
+def _imported(form: str, source: Source) -> ImportedFile:
     found = format_of(form)
     grading = dict(found.grading)
     if source.match is not None:
@@ -495,7 +495,7 @@ def _imported(form: str, source: Source) -> Imported:
 @dataclass(frozen=True)
 class _Read:
     form: str
-    imported: Imported
+    imported: ImportedFile
     values: list[JsonValue]
 
 
@@ -505,7 +505,7 @@ def _read_folder(options: ImportOptions) -> _Read:
     Notes give the reason for each omitted file. Raises RefusedError if no file can be read, or if the files have
     several forms and `options` does not choose.
     """
-    read: dict[Path, tuple[str, Imported, JsonValue]] = {}
+    read: dict[Path, tuple[str, ImportedFile, JsonValue]] = {}
     notes: list[Note] = []
     for path in _visible_in(options.file):
         try:
@@ -543,7 +543,9 @@ def _read_folder(options: ImportOptions) -> _Read:
         for case in imported.cases:
             cases.append(replace(case, place=_within(file, case.place), notes=_all_within(file, case.notes)))
         notes += _all_within(file, imported.notes)
-    return _Read(read[first][0], Imported(tuple(cases), top, tuple(notes)), [value for _, _, value in read.values()])
+    return _Read(
+        read[first][0], ImportedFile(tuple(cases), top, tuple(notes)), [value for _, _, value in read.values()]
+    )
 
 
 def _visible_in(folder: Path) -> list[Path]:
@@ -561,8 +563,8 @@ def _all_within(file: Path, notes: Iterable[Note]) -> tuple[Note, ...]:
     return tuple(replace(note, place=_within(file, note.place)) for note in notes)
 
 
-def written(
-    made: MadeSuite,
+def write_import(
+    made: ImportedSuite,
     suite: Path | None,
     recordings: Path | None,
     secrets: Secrets,
@@ -590,7 +592,7 @@ def written(
     return recorded
 
 
-def must_be_free(suite: Path | None, recordings: Path | None, option: str) -> None:
+def require_unused_paths(suite: Path | None, recordings: Path | None, option: str) -> None:
     """Raise RefusedError for an existing suite or a folder with recordings; the message names the suite's `option`."""
     if suite is not None and suite.exists():
         raise RefusedError(f"{suite} exists: name another file with {option}, or replace it with --force")
@@ -614,7 +616,7 @@ def _form_of(source: Source) -> str:
     raise RefusedError(f"{source.path} could be of several forms: name one with --from ({', '.join(fit)})")
 
 
-def learn_keys(values: Iterable[JsonValue], name: str, secrets: Secrets) -> int:
+def register_keys(values: Iterable[JsonValue], name: str, secrets: Secrets) -> int:
     """Register each text that looks like a key as a secret, called `name` with a number.
 
     Returns their number.

@@ -7,14 +7,14 @@ from functools import partial
 
 from workbench.exchange.importers.conversations import (
     Format,
-    Imported,
     ImportedCase,
+    ImportedFile,
     Note,
     case_of,
-    gathered,
+    collect_cases,
     graded_as,
-    joined,
-    unless_wrong,
+    merge_cases,
+    without_wrong_expectations,
 )
 from workbench.exchange.importers.messages import call_written, conversation_of, number_of, result_written
 from workbench.exchange.importers.source_files import Node, RefusedError, Source, as_text, bare_values
@@ -28,17 +28,17 @@ def _recognizes(source: Source) -> bool:
     return evaluation is not None and evaluation.has("task") and source.root.first("status", "plan") is not None
 
 
-def _read(source: Source) -> Imported:
+def _read(source: Source) -> ImportedFile:
     log = source.root
     evaluation = log.need("eval")
     samples = log.items_of("samples")
     if not samples:
         raise RefusedError("holds no samples: it was written without them")
-    cases, notes = gathered(partial(_case, each, evaluation) for each in samples)
+    cases, notes = collect_cases(partial(_case, each, evaluation) for each in samples)
     if not cases:
         raise RefusedError(notes[0].why, notes[0].place)
     # The log has a separate sample for each epoch of a sample.
-    return Imported(joined(cases), {"name": evaluation.need("task").text()}, notes)
+    return ImportedFile(merge_cases(cases), {"name": evaluation.need("task").text()}, notes)
 
 
 def _case(sample: Node, evaluation: Node) -> ImportedCase:
@@ -91,7 +91,7 @@ def _case(sample: Node, evaluation: Node) -> ImportedCase:
         if at < len(conversation.messages) and conversation.messages[at].role == "user":
             index = at
     case = case_of(conversation, index)
-    return unless_wrong(case.scored(tuple(own)))
+    return without_wrong_expectations(case.with_scores(tuple(own)))
 
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}

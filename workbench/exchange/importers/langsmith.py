@@ -9,19 +9,19 @@ from itertools import chain
 
 from workbench.exchange.importers.conversations import (
     Format,
-    Imported,
     ImportedCase,
+    ImportedFile,
     Note,
     calls_in,
+    case_name,
     case_of,
     graded_as,
     imported_of,
     last_request,
-    name_of,
     not_imported,
     notes_without,
-    of_reference,
     results_in,
+    with_reference_calls,
     without_expectations,
     without_tool_note,
 )
@@ -56,7 +56,7 @@ def _is_agentevals(source: Source) -> bool:
     return is_trajectory(source.beginning) and not is_example(source.beginning)
 
 
-def _read_agentevals(source: Source) -> Imported:
+def _read_agentevals(source: Source) -> ImportedFile:
     match = match_in(source) or Match("strict")
     return imported_of(source.records, partial(_agentevals_case, match=match), "trajectory")
 
@@ -89,10 +89,10 @@ def _agentevals_case(record: Node, match: Match) -> ImportedCase:
     mapped = tuple(each for each in case.mapped if each.into != "mocks")
     notes = notes_without(case.notes, "no mock")
     case = replace(case, table=case.table_without("mocks"), mapped=mapped, notes=tuple(notes))
-    case = of_reference(case, [*chain(*answers)], results, match=match, answers=answers)
+    case = with_reference_calls(case, [*chain(*answers)], results, match=match, answers=answers)
     runs = () if made is None else read(made).runs
     note = Note(reference.place, f"the reference's calls are compared as under `{match.mode}`")
-    return replace(case, place=record.place, runs=runs).noted(note)
+    return replace(case, place=record.place, runs=runs).with_notes(note)
 
 
 def _asked(record: Node, messages: Node) -> list[JsonValue]:
@@ -134,7 +134,7 @@ def _recognizes(source: Source) -> bool:
     return tables and not first.has("reference_outputs") and (is_example(first) or not is_trajectory(first))
 
 
-def _read(source: Source) -> Imported:
+def _read(source: Source) -> ImportedFile:
     return imported_of(source.records, partial(_case, match=match_in(source)), "example")
 
 
@@ -161,7 +161,7 @@ def _case(record: Node, match: Match | None) -> ImportedCase:
     if index is None:
         raise record.refused("has no user message, so it cannot become a case")
     about = without_tool_note(full.notes)
-    name = record.text_of("name") or name_of(full.messages[index].content, record.place)
+    name = record.text_of("name") or case_name(full.messages[index].content, record.place)
     metadata = record.at("metadata")
     tags = tuple(map(Node.text, metadata.listed_of("dataset_split")))
     before = replace(full, messages=full.messages[: index + 1], name=name, tags=tags, notes=about)
@@ -181,14 +181,14 @@ def _case(record: Node, match: Match | None) -> ImportedCase:
         )
     if wanted:
         answers = [each.tool_calls for each in entries]
-        case = of_reference(case, list(calls_in(entries)), results_in(entries), match=match, answers=answers)
+        case = with_reference_calls(case, list(calls_in(entries)), results_in(entries), match=match, answers=answers)
     elif answer:
         case = replace(case, table=case.table_without("expect_nothing_yet"), notes=about)
     if not wanted and not answer and outputs.value:
         notes.append(not_imported(outputs.place, f"{', '.join(outputs.table())}: neither messages nor one text"))
     if metadata.value is not None and (others := metadata.other_keys(("dataset_split",))):
         notes.append(not_imported(record.place, f"metadata ({', '.join(others)})"))
-    return case.noted(*notes)
+    return case.with_notes(*notes)
 
 
 def _messages(table: Node) -> list[Node]:

@@ -11,11 +11,11 @@ from dataclasses import replace
 from workbench.dataclasses import json_text
 from workbench.exchange.importers.conversations import (
     NO_TOOLS,
-    Calls,
+    CallRegistry,
     Conversation,
     Format,
-    Imported,
     ImportedCase,
+    ImportedFile,
     Note,
     case_of,
     imported_of,
@@ -92,7 +92,7 @@ def conversation_of(node: Node, messages: list[Node] | None = None) -> Conversat
 
 class _Reading:
     def __init__(self) -> None:
-        self.calls = Calls()
+        self.calls = CallRegistry()
         self.messages: list[Message] = []
         self.system: list[str] = []
         self.reasoning: dict[int, str] = {}
@@ -236,7 +236,7 @@ def read_conversations(
     nodes: list[Node],
     more: Callable[[Node], tuple[str, ...]] | None = None,
     read: Callable[[Node], Conversation] = conversation_of,
-) -> Imported:
+) -> ImportedFile:
     """Make a case of each conversation, with the keys that `more` adds. Raises RefusedError if there is none."""
 
     def make(node: Node) -> ImportedCase:
@@ -263,7 +263,7 @@ def _holds_conversations(source: Source) -> bool:
     return bool(nodes) and (is_list_of_messages(nodes[0]) or is_list_of_messages(nodes[0].get("messages")))
 
 
-def _read(source: Source) -> Imported:
+def _read(source: Source) -> ImportedFile:
     return read_conversations(conversation_nodes(source))
 
 
@@ -394,7 +394,7 @@ def _holds_items(source: Source) -> bool:
     return any(map(has_items, _nodes(source)[:1]))
 
 
-def _responses_read(source: Source) -> Imported:
+def _responses_read(source: Source) -> ImportedFile:
     if _holds_items(source):
         return read_conversations(_nodes(source), read=conversation_of_items)
     return MESSAGES.read(source)

@@ -13,10 +13,10 @@ from workbench.dataclasses import json_text, parsed_json
 from workbench.exchange.importers.conversations import (
     Conversation,
     Format,
-    Imported,
     ImportedCase,
+    ImportedFile,
     ImportedRun,
-    Mapped,
+    MappedPart,
     Note,
     case_of,
     first_refusal,
@@ -278,7 +278,7 @@ def case_of_test(
     others = test.other_keys(_OF_TEST)
     if others:
         notes.append(not_imported(test.place, ", ".join(others)))
-    return ImportedCase(test.place, table, (Mapped("prompt and vars", "user"), *expectations.mapped), tuple(notes))
+    return ImportedCase(test.place, table, (MappedPart("prompt and vars", "user"), *expectations.mapped), tuple(notes))
 
 
 def _conversation(prompt: Node, values: dict[str, JsonValue], test: Node) -> Conversation:
@@ -399,8 +399,8 @@ def _case(group: list[Node], tools: tuple[Table, ...], model_of: Callable[[str],
     mapped = case.mapped
     if runs:
         verdicts = f"recordings; promptfoo's verdicts: {passed} passed, {len(runs) - passed} failed"
-        mapped = (*mapped, Mapped(counted(len(runs), "result"), verdicts))
-    return replace(case, place=first.place, mapped=mapped, runs=tuple(runs)).noted(*notes)
+        mapped = (*mapped, MappedPart(counted(len(runs), "result"), verdicts))
+    return replace(case, place=first.place, mapped=mapped, runs=tuple(runs)).with_notes(*notes)
 
 
 def _scores(result: Node) -> tuple[SourceScore, ...]:
@@ -512,7 +512,7 @@ def _recognizes(source: Source) -> bool:
     return written or bool(results_in(source.root))
 
 
-def _read(source: Source) -> Imported:
+def _read(source: Source) -> ImportedFile:
     config = _config(source)
     notes: list[Note] = []
     files = Files(source.path.parent)
@@ -531,7 +531,7 @@ def _read(source: Source) -> Imported:
     suite: Table = {"grading": {"by": "trajectory"}}
     if models:
         suite["models"] = models
-    return Imported(tuple(cases), suite, tuple(notes))
+    return ImportedFile(tuple(cases), suite, tuple(notes))
 
 
 def _cases_of_tests(config: Node, files: Files, tools: tuple[Table, ...], notes: list[Note]) -> Iterator[ImportedCase]:

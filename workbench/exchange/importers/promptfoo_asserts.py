@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 
-from workbench.authoring.from_calls import case_expecting
+from workbench.authoring.from_calls import case_with_expected_call
 from workbench.dataclasses import parsed_json
-from workbench.exchange.importers.conversations import Mapped, Note
+from workbench.exchange.importers.conversations import MappedPart, Note
 from workbench.exchange.importers.source_files import Node, RefusedError
 from workbench.numerals import number_text
 from workbench.suite.expected_calls import ANY_TOOL
@@ -36,7 +36,7 @@ class Expectations:
     """
 
     def __init__(self, values: Mapping[str, JsonValue], tools: list[str]) -> None:
-        self.mapped: list[Mapped] = []
+        self.mapped: list[MappedPart] = []
         self.notes: list[Note] = []
         self._values = values
         self._tools = tools
@@ -69,7 +69,7 @@ class Expectations:
         if done is None:
             self.notes.append(Note(node.place, f"{kind}: not mapped: it has no counterpart"))
             return
-        self.mapped.append(Mapped(kind, done))
+        self.mapped.append(MappedPart(kind, done))
         if others := [key for key in node.table() if key not in _KNOWN]:
             self.notes.append(Note(node.place, f"{kind}: not mapped: its {', '.join(others)}"))
 
@@ -301,7 +301,7 @@ class Expectations:
         exact = value.text_of("mode") == "exact"
         if not value.has("name"):
             raise value.refused("names of tools by a pattern")
-        made = case_expecting({}, self._named(value), kept)["ordered"]
+        made = case_with_expected_call({}, self._named(value), kept)["ordered"]
         assert isinstance(made, list) and isinstance(made[0], dict)
         call: Table = made[0]
         args = call["args"]

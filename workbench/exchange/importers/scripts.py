@@ -53,7 +53,7 @@ def _eval_files(folder: Path) -> Iterator[Path]:
                 yield Path(path, name)
 
 
-def executed(
+def run_script(
     file: Path,
     code: bytes,
     python: str,

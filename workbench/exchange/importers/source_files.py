@@ -45,7 +45,7 @@ class RefusedError(Exception):
         super().__init__(f"{place}: {self.why}" if place else self.why)
 
 
-class FewValues:
+class BoundedJsonParser:
     """A parser for the JSON texts of one file. It refuses to parse a text that would give the file too many values."""
 
     def __init__(self, path: Path) -> None:
@@ -76,7 +76,7 @@ def log_of_archive(path: Path, content: bytes) -> JsonValue:
     Raises ValueError and RefusedError with advice.
     """
     how = f"convert it to .json: inspect log convert --to json --output-dir . {path.name}"
-    few = FewValues(path)
+    few = BoundedJsonParser(path)
     try:
         with _archive(content) as archive:
             parts = {info.filename: info for info in archive.infolist()}
@@ -357,7 +357,7 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
     if ending in _DELIMITERS:
         rows, numbers, columns = _rows(text, _DELIMITERS[ending])
         return Source(path, "csv", Node(rows), fields, line_numbers=numbers, columns=columns)
-    few = FewValues(path)
+    few = BoundedJsonParser(path)
     try:
         value = _checked(few.parsed(text))
         if ending in (".jsonl", ".ndjson"):  # of one line
@@ -373,7 +373,7 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
     except ValueError as error:
         raise RefusedError(f"is not JSON: {error}") from error
     # JSON lines are also recognized by their content: many tools write them into a `.json` file.
-    few = FewValues(path)
+    few = BoundedJsonParser(path)
     values: list[JsonValue] = []
     for at, each in lines.items():
         try:

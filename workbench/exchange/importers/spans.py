@@ -14,12 +14,12 @@ from workbench.dataclasses import dataclass, parsed_json
 from workbench.exchange.importers.conversations import (
     Conversation,
     Format,
-    Imported,
     ImportedCase,
+    ImportedFile,
     Note,
     case_of,
+    collect_cases,
     first_refusal,
-    gathered,
     indices_of,
 )
 from workbench.exchange.importers.messages import conversation_of
@@ -478,14 +478,14 @@ def _any_value(node: Node) -> JsonValue:
     return node.value_of("stringValue", "boolValue", "intValue", "doubleValue")
 
 
-def _read(source: Source) -> Imported:
+def _read(source: Source) -> ImportedFile:
     traces: dict[str, list[_Span]] = {}
     for span in _spans(source):
         traces.setdefault(span.trace, []).append(span)
-    cases, notes = gathered(partial(_case, trace, of_trace) for trace, of_trace in traces.items())
+    cases, notes = collect_cases(partial(_case, trace, of_trace) for trace, of_trace in traces.items())
     if not cases:
         raise first_refusal(notes, "holds no span")
-    return Imported(cases, notes=notes)
+    return ImportedFile(cases, notes=notes)
 
 
 def _case(trace: str, spans: list[_Span]) -> ImportedCase:
@@ -532,7 +532,7 @@ def _case(trace: str, spans: list[_Span]) -> ImportedCase:
     spans_left = "1 span of another conversation"
     if others > 1:
         spans_left = f"{count_text(others)} spans of other conversations"
-    return case.noted(Note(place, f"{spans_left}: left out"))
+    return case.with_notes(Note(place, f"{spans_left}: left out"))
 
 
 def _must_be_whole(span: _Span, messages: list[JsonValue], place: str) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from workbench.authoring.from_calls import case_expecting
+from workbench.authoring.from_calls import case_with_expected_call
 from workbench.exchange.importers.conversations import (
     Format,
-    Imported,
     ImportedCase,
-    Mapped,
+    ImportedFile,
+    MappedPart,
     Note,
+    case_name,
     imported_of,
-    name_of,
 )
 from workbench.exchange.importers.source_files import Node, RefusedError, Source, holds_table
 from workbench.suite.render import Table
@@ -69,7 +69,7 @@ def _recognizes(source: Source) -> bool:
     return source.fields is not None or source.kind == "csv"
 
 
-def _read(source: Source) -> Imported:
+def _read(source: Source) -> ImportedFile:
     fields = source.fields or {}
     rows = _records(source)
     if "user" not in fields:
@@ -144,7 +144,7 @@ def _case(row: Node, fields: dict[str, str]) -> ImportedCase:
     for meaning, field in fields.items():
         if (found := _at(row, field)) is not None:
             given[meaning] = found
-    name = _text(given["name"]) if "name" in given else name_of(_text(asked), row.place)
+    name = _text(given["name"]) if "name" in given else case_name(_text(asked), row.place)
     table: Table = {"name": name}
     if "id" in given:
         table["id"] = _said(given["id"])
@@ -164,7 +164,7 @@ def _case(row: Node, fields: dict[str, str]) -> ImportedCase:
     left = [key for key in row.table() if key not in used]
     if left:
         notes.append(Note(row.place, f"fields without a meaning in --map: {', '.join(left)}"))
-    mapped = tuple(Mapped(fields[meaning], meaning) for meaning in given)
+    mapped = tuple(MappedPart(fields[meaning], meaning) for meaning in given)
     return ImportedCase(row.place, table, mapped, tuple(notes))
 
 
@@ -192,7 +192,7 @@ def _expect(table: Table, row: Node, fields: dict[str, str], given: dict[str, No
         if each.value is None:
             calls.append({"tool": tool})
             continue
-        made = case_expecting({}, tool, each.parsed().table())["ordered"]
+        made = case_with_expected_call({}, tool, each.parsed().table())["ordered"]
         assert isinstance(made, list)
         calls += made
     table["ordered"] = calls

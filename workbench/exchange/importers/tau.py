@@ -12,14 +12,14 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from workbench.exchange.importers.conversations import (
-    Calls,
+    CallRegistry,
     Conversation,
     Format,
-    Imported,
     ImportedCase,
+    ImportedFile,
     ImportedRun,
     ImportedUser,
-    Mapped,
+    MappedPart,
     Note,
     calls_in,
     case_of,
@@ -29,8 +29,8 @@ from workbench.exchange.importers.conversations import (
     indices_of,
     not_imported,
     rounds_of,
-    unless_wrong,
     without_expectations,
+    without_wrong_expectations,
     written_messages,
 )
 from workbench.exchange.importers.match import Match
@@ -120,7 +120,7 @@ def _recognizes(source: Source) -> bool:
     return first.has("traj", "task_id") or _is_task(first)
 
 
-def _read(source: Source) -> Imported:
+def _read(source: Source) -> ImportedFile:
     if _is_task(source.beginning):
         raise RefusedError(
             "holds tasks, which need a simulated user and a database: import the results of a run of them"
@@ -149,7 +149,7 @@ def _read(source: Source) -> Imported:
     if len(systems) == 1 and "" not in systems:
         suite["system"] = systems.pop()
         cases = [replace(case, table=case.table_without("system")) for case in cases]
-    return Imported(tuple(cases), suite, tuple(notes))
+    return ImportedFile(tuple(cases), suite, tuple(notes))
 
 
 class _Trial(NamedTuple):
@@ -226,14 +226,14 @@ def _whole(trial: _Trial, task: _Task) -> ImportedCase:
         notes += more
     if task.not_compared:
         notes.append(Note(record.place, f"also judged by {', '.join(task.not_compared)}, which is not imported"))
-    mapped = [Mapped("what the user wants", "user.goal")]
+    mapped = [MappedPart("what the user wants", "user.goal")]
     final: Table = {}
     if task.end_state:
         final |= {"changes": task.changes, "readers": list(_READERS)}
-        mapped.append(Mapped(counted(len(task.changes), "change"), "final.changes"))
+        mapped.append(MappedPart(counted(len(task.changes), "change"), "final.changes"))
     if task.outputs:
         final["says"] = list(task.outputs)
-        mapped.append(Mapped(counted(len(task.outputs), "text"), "final.says"))
+        mapped.append(MappedPart(counted(len(task.outputs), "text"), "final.says"))
     if final:
         table["final"] = final
     if task.all_actions and task.actions:
@@ -302,13 +302,13 @@ def _turns(trial: _Trial, notes: list[Note]) -> Iterator[ImportedCase]:
         if not made and number not in expected:
             quiet += 1
             continue
-        case = case_of(replace(conversation, messages=entries[:end], name=f"{trial.trial}, turn {number}"), at).scored(
-            trial.scores
-        )
+        case = case_of(
+            replace(conversation, messages=entries[:end], name=f"{trial.trial}, turn {number}"), at
+        ).with_scores(trial.scores)
         if task is not None:
             yield _expecting(case, expected.get(number, []), task)
         else:
-            yield unless_wrong(case)
+            yield without_wrong_expectations(case)
     if quiet:
         notes.append(Note(record.place, f"{counted(quiet, 'turn')} without a call: no case, only conversation"))
 
@@ -326,7 +326,7 @@ def _expecting(case: ImportedCase, actions: list[_Action], task: _Task) -> Impor
         case.table["expect_nothing_yet"] = True
         why = "its task requires no call in this turn: it expects nothing yet"
         notes.append(Note(case.place, why, "expects nothing yet"))
-    return case.noted(*notes)
+    return case.with_notes(*notes)
 
 
 def _by_turn(actions: Sequence[_Action], calls: list[list[ToolCall]], answered: int) -> dict[int, list[_Action]]:
@@ -374,7 +374,7 @@ def _task(record: Node, results: Node | None) -> _Task | None:
         task, goal = of_task.at("evaluation_criteria"), _goal(of_task.at("user_scenario"))
     if not task.has("actions"):
         return None
-    ids = Calls()
+    ids = CallRegistry()
     found = []
     for action in task.items_of("actions"):
         if action.text_of("requestor") == "user":

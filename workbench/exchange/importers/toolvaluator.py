@@ -11,14 +11,14 @@ from functools import partial
 
 from workbench.exchange.importers.conversations import (
     Format,
-    Imported,
     ImportedCase,
-    Mapped,
+    ImportedFile,
+    MappedPart,
     Note,
+    case_name,
+    collect_cases,
     first_refusal,
-    gathered,
     graded_as,
-    name_of,
     not_imported,
     tool_names,
     tool_of,
@@ -37,15 +37,15 @@ def _recognizes(source: Source) -> bool:
     return source.root.has("toolvaluator") or (first.has("user_query") and any(map(first.has, _EXPECTED)))
 
 
-def _read(source: Source) -> Imported:
+def _read(source: Source) -> ImportedFile:
     notes = []
     for each in source.root.items_of("problems"):
         notes.append(not_imported(each.text_of("name"), each.text_of("error")))
     if not source.root.has("toolvaluator"):
-        cases, others = gathered(partial(_example, record, (), "") for record in source.records)
+        cases, others = collect_cases(partial(_example, record, (), "") for record in source.records)
         if not cases:
             raise first_refusal(others, "holds no example")
-        return Imported(cases, _top(), others)
+        return ImportedFile(cases, _top(), others)
     found = source.root.at("toolvaluator")
     top = _top()
     # A server that the suite can start lists its own tools. For any other server, each example defines its tools.
@@ -65,10 +65,10 @@ def _read(source: Source) -> Imported:
         makers.append(partial(_example, example, served, system))
     for number, chain in enumerate(found.items_of("chains"), start=1):
         makers.append(partial(_chain, chain, number, listed, system, served=bool(served)))
-    made, others = gathered(makers)
+    made, others = collect_cases(makers)
     if not made:
         raise first_refusal([*notes, *others], "evaluates no dataset, and has none in a variable")
-    return Imported(made, top, (*notes, *others))
+    return ImportedFile(made, top, (*notes, *others))
 
 
 def _top() -> Table:
@@ -92,7 +92,7 @@ def _example(example: Node, served: tuple[Table, ...], system: str) -> ImportedC
     tool = example.text_of("tool_name") or example.text_of("expected_tool_name")
     if not tool:
         raise example.refused("names no tool")
-    table: Table = {"name": name_of(query, example.place), "user": query, "offer": [tool]}
+    table: Table = {"name": case_name(query, example.place), "user": query, "offer": [tool]}
     notes: list[Note] = []
     if (own := example.text_of("system_prompt")) != system:
         table["system"] = own
@@ -108,19 +108,19 @@ def _example(example: Node, served: tuple[Table, ...], system: str) -> ImportedC
             )
     expected = example.value_of("expected_should_call")
     arguments = example.get("expected_arguments")
-    mapped = [Mapped("user_query", "user")]
+    mapped = [MappedPart("user_query", "user")]
     if expected is not None and not expected:
         if arguments is None or arguments.value != {}:
             notes.append(Note(example.place, "a call that should not be made is graded as one without arguments"))
         table["expect_no_calls"] = True
-        return ImportedCase(example.place, table, (*mapped, Mapped("no call", "expect_no_calls")), tuple(notes))
+        return ImportedCase(example.place, table, (*mapped, MappedPart("no call", "expect_no_calls")), tuple(notes))
     if expected is None and not example.has("expected_should_call"):
         notes.append(Note(example.place, "does not state whether to call: here the call is expected"))
     call: Table = {"tool": example.text_of("expected_tool_name") or tool}
     if (args := _arguments(arguments, notes)) is not None:
         call["args"] = args
     table["ordered"] = [call]
-    return ImportedCase(example.place, table, (*mapped, Mapped("expected call", "ordered")), tuple(notes))
+    return ImportedCase(example.place, table, (*mapped, MappedPart("expected call", "ordered")), tuple(notes))
 
 
 def _arguments(arguments: Node | None, notes: list[Note]) -> Table | None:
@@ -163,7 +163,7 @@ def _chain(chain: Node, number: int, listed: tuple[Table, ...], system: str, *, 
         steps.append(step)
     if not steps or "user" not in steps[0]:
         raise chain.refused("its first step has no initial_query")
-    table: Table = {"name": f"Chain {number}: {name_of(str(steps[0]['user']), chain.place)}", "offer": [*offered]}
+    table: Table = {"name": f"Chain {number}: {case_name(str(steps[0]['user']), chain.place)}", "offer": [*offered]}
     if (own := chain.text_of("system_prompt")) != system:
         table["system"] = own
     if not served:
@@ -187,7 +187,7 @@ def _chain(chain: Node, number: int, listed: tuple[Table, ...], system: str, *, 
         table["execute"] = True
         notes.append(Note(chain.place, "tools without a mock are really run, as in Toolvaluator: see `execute`"))
     table["steps"] = steps
-    mapped = Mapped(counted(len(steps), "step"), "steps")
+    mapped = MappedPart(counted(len(steps), "step"), "steps")
     return ImportedCase(chain.place, table, (mapped,), tuple(notes))
 
 

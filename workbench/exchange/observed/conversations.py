@@ -20,19 +20,25 @@ from workbench.config.secrets import Secrets
 from workbench.dataclasses import compact_json, dataclass, json_text, parsed_json, reader_of
 from workbench.exchange.importers.conversations import (
     Conversation,
-    Imported,
     ImportedCase,
-    Mapped,
+    ImportedFile,
+    MappedPart,
     Note,
     calls_in,
     case_of,
     last_request,
     tool_of,
 )
-from workbench.exchange.importers.import_files import RULE_OF_NEW_SUITES, learn_keys, made_suite, must_be_free, written
+from workbench.exchange.importers.import_files import (
+    RULE_OF_NEW_SUITES,
+    make_suite,
+    register_keys,
+    require_unused_paths,
+    write_import,
+)
 from workbench.exchange.importers.messages import conversation_of
 from workbench.exchange.importers.source_files import Node, RefusedError, read_source
-from workbench.exchange.observed.wires import Answer, AnswerReading, body_node, messages_in, tools_in
+from workbench.exchange.observed.wire_formats import Answer, ObservedAnswerReader, body_node, messages_in, tools_in
 from workbench.numerals import counted
 from workbench.suite.render import Table
 from workbench.tools.answer import ToolAnswer, answer_of
@@ -87,13 +93,13 @@ class ConversationEnded:
 
 
 @dataclass(frozen=True)
-class RequestUnread:
+class UnreadableRequest:
     """A request that cannot be read; it was forwarded, and belongs to no conversation."""
 
     note: Note
 
 
-Observation = ConversationBegan | StepBegan | StepEnded | ConversationEnded | RequestUnread
+Observation = ConversationBegan | StepBegan | StepEnded | ConversationEnded | UnreadableRequest
 Listener = Callable[[Observation], object]
 
 
@@ -106,7 +112,7 @@ class Step:
     """The request without its messages: tools, system prompt, model."""
     conversation: Conversation
     keys: list[Key]
-    reading: AnswerReading
+    reading: ObservedAnswerReader
     began_s: float
     notes: tuple[Note, ...] = ()
     """The parts of the request that are left out."""
@@ -115,7 +121,7 @@ class Step:
     ended_s: float = 0.0
 
     @property
-    def said(self) -> list[JsonValue]:
+    def answer_messages(self) -> list[JsonValue]:
         """The answer as a list of one message; empty without a usable answer."""
         if self.answer is None or self.answer.problem:
             return []
@@ -243,7 +249,7 @@ class Observer:
             step, parent, kept = self._read(wire, body_node(body, encoding, f"request {self._requests}"), address)
         except RefusedError as error:
             self.notes.append(Note(error.place, f"not recorded: {error.why}"))
-            self._listener(RequestUnread(self.notes[-1]))
+            self._listener(UnreadableRequest(self.notes[-1]))
             return None
         conversation: ObservedConversation | None = None
         if parent is None:
@@ -311,7 +317,7 @@ class Observer:
             if previous and parent is None:
                 raise body.refused(f"continues the response {previous}, which was not recorded")
             if parent is not None:
-                messages = [*parent.messages, *parent.said, *messages]
+                messages = [*parent.messages, *parent.answer_messages, *messages]
         head: dict[str, JsonValue] = {}
         for key in ("tools", "functions", "system", "model"):
             if (found := body.get(key)) is not None:
@@ -319,7 +325,7 @@ class Observer:
         if wire == "openai-responses" and (instructions := body.get("instructions")) is not None:
             head["system"] = instructions.value
         conversation = conversation_of(Node({**head, "messages": messages}, body.place))
-        reading = AnswerReading(wire, body.text_of("model"), address, tools_in(body), self._secrets)
+        reading = ObservedAnswerReader(wire, body.text_of("model"), address, tools_in(body), self._secrets)
         keys = _keys(conversation.messages)
         return Step(messages, head, conversation, keys, reading, self._clock(), tuple(notes)), parent, kept
 
@@ -405,7 +411,7 @@ class _StoredStep:
 _READ = reader_of(_StoredStep)
 
 
-class Keeper:
+class ConversationJournal:
     """Writes each request with its answer into the file. Not safe for use from several threads.
 
     Only the first of several write errors is reported. Lines that could not be written are written with the next step.
@@ -430,7 +436,7 @@ class Keeper:
                 f" `workbench record --kept {self.path} --output NEW.toml`, or remove the file"
             )
 
-    def ended(self, conversation: ObservedConversation, step: Step) -> None:
+    def write_step(self, conversation: ObservedConversation, step: Step) -> None:
         """Write an answered step into the file."""
         assert step.answer is not None
         before = self._before.get(conversation.number)
@@ -457,7 +463,7 @@ class Keeper:
             tuple(note.why for note in step.notes),
         )
         try:
-            learn_keys([list(kept.messages), step.head, step.answer.message], "RECORDED_KEY", self._secrets)
+            register_keys([list(kept.messages), step.head, step.answer.message], "RECORDED_KEY", self._secrets)
             self._waiting.append(compact_json(self._secrets.redacted(kept)).encode() + b"\n")
             self._write()
         except (OSError, ValueError, TypeError, RecursionError) as error:
@@ -475,7 +481,7 @@ class Keeper:
             self._file = None
             self.path.unlink(missing_ok=True)
 
-    def rest(self) -> str:
+    def leftover_advice(self) -> str:
         """Return advice on the file if it remains at the end; empty if it does not."""
         if self._file is None or not self._good:
             return ""
@@ -496,7 +502,7 @@ class Keeper:
         self._waiting.clear()
 
 
-def read_kept(path: Path, secrets: Secrets) -> list[ObservedConversation]:
+def read_journal(path: Path, secrets: Secrets) -> list[ObservedConversation]:
     """Read the conversations in the file of a recording, without a partly written last line. Raises RefusedError."""
     try:
         lines = path.read_bytes().split(b"\n")
@@ -527,7 +533,7 @@ def _step(kept: _StoredStep, conversation: ObservedConversation, secrets: Secret
         head,
         read,
         [],
-        AnswerReading(kept.wire, read.model, "", (), secrets),
+        ObservedAnswerReader(kept.wire, read.model, "", (), secrets),
         kept.began_s,
         tuple(Note(conversation.place, why) for why in kept.notes),
         kept.answer,
@@ -592,7 +598,7 @@ def read_server_log(path: Path) -> ServerLog:
     return ServerLog(path, tools, tuple(calls))
 
 
-class Merger:
+class ServerLogMerger:
     """Makes cases of conversations with the servers' results from logs. Each call of a log is used once."""
 
     def __init__(self, logs: tuple[ServerLog, ...], secrets: Secrets) -> None:
@@ -630,7 +636,7 @@ class Merger:
         mapped = list(case.mapped)
         if calls := list(calls_in(conversation.messages)):
             found = f"{len(answers)} of {counted(len(calls), 'call')} found in the servers' logs"
-            mapped.append(Mapped(found, "their raw results"))
+            mapped.append(MappedPart(found, "their raw results"))
         return replace(case, runs=as_read.runs, mapped=tuple(mapped))
 
     def _answers(self, observed: ObservedConversation, messages: tuple[Message, ...]) -> dict[str, ToolAnswer]:
@@ -722,11 +728,11 @@ class Destination:
     def check(self) -> None:
         """Raise RefusedError if the suite or recordings exist, without `force`."""
         if not self.force:
-            must_be_free(self.suite, self.recordings, "--output")
+            require_unused_paths(self.suite, self.recordings, "--output")
 
 
 @dataclass(frozen=True)
-class Saved:
+class SaveSummary:
     """The number of saved cases and runs, and the report as text."""
 
     cases: int
@@ -736,7 +742,7 @@ class Saved:
 
 def save_observed(
     observer: Observer, destination: Destination, secrets: Secrets, logs: Iterable[ServerLog] = ()
-) -> Saved:
+) -> SaveSummary:
     """Write all usable conversations, with the results of their calls from the logs of servers.
 
     The report names each conversation, with the reason if it is unusable. Raises RefusedError if nothing can be
@@ -746,22 +752,22 @@ def save_observed(
     for each in observer.conversations:
         # The last request repeats the messages of all others.
         for step in each.steps[-1:]:
-            values += [*step.messages, *step.head.values(), *step.said]
-    learn_keys(values, "RECORDED_KEY", secrets)
-    merger = Merger(tuple(logs), secrets)
+            values += [*step.messages, *step.head.values(), *step.answer_messages]
+    register_keys(values, "RECORDED_KEY", secrets)
+    merger = ServerLogMerger(tuple(logs), secrets)
     ended = observer.end(merger.case)
     cases = tuple(each.case for each in ended if each.case is not None)
     lines = [f"· {note}" for note in observer.notes]
     if not cases:
         nothing = "no conversation can be used, so nothing was written"
-        return Saved(0, 0, (*_refused(ended), *lines, *merger.lines, nothing))
+        return SaveSummary(0, 0, (*_refused(ended), *lines, *merger.lines, nothing))
     path = destination.suite or Path(f"{_NAME}.toml")
     name = path.stem
     try:
-        made = made_suite(Imported(cases, suite=RULE_OF_NEW_SUITES), name, path, secrets)
+        made = make_suite(ImportedFile(cases, suite=RULE_OF_NEW_SUITES), name, path, secrets)
     except RefusedError as error:
-        return Saved(0, 0, (*_refused(ended), f"· {error}", *lines, "nothing is written"))
-    runs = written(made, destination.suite, destination.recordings, secrets, force=destination.force)
+        return SaveSummary(0, 0, (*_refused(ended), f"· {error}", *lines, "nothing is written"))
+    runs = write_import(made, destination.suite, destination.recordings, secrets, force=destination.force)
     assert made.file.suite is not None
     report = []
     for case, imported in zip(made.file.suite.cases, made.cases, strict=True):
@@ -772,7 +778,7 @@ def save_observed(
         report.append(f"{destination.suite}: {counted(len(made.cases), 'case')}")
     if destination.recordings is not None:
         report.append(f"{destination.recordings}: {counted(runs, 'run')}: workbench grade {destination.recordings}")
-    return Saved(len(made.cases), runs, tuple(report))
+    return SaveSummary(len(made.cases), runs, tuple(report))
 
 
 def _refused(ended: Iterable[ConversationEnded]) -> list[str]:

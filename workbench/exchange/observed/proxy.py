@@ -16,7 +16,7 @@ from workbench.config.models import ANTHROPIC_URL, OPENAI_URL, ModelSpec, checke
 from workbench.config.secrets import Secrets, is_plain_word
 from workbench.dataclasses import dataclass
 from workbench.exchange.observed.conversations import Observer, Step
-from workbench.exchange.observed.wires import READABLE_ENCODINGS, wire_at
+from workbench.exchange.observed.wire_formats import READABLE_ENCODINGS, wire_format_of
 from workbench.limits import MAX_BODY_BYTES
 from workbench.providers.http.clients import tls_context
 from workbench.providers.http.errors import CONNECT_TIMEOUT_S, connection_failure, proxy_for
@@ -43,14 +43,14 @@ class ListenError(Exception):
 
 
 @dataclass(frozen=True)
-class Listen:
+class ListenAddress:
     """An address of this machine to listen on, and a port; 0 means any free port."""
 
     host: str
     port: int
 
 
-def listen_at(text: str) -> Listen:
+def parse_listen_address(text: str) -> ListenAddress:
     """Read `HOST:PORT`, `:PORT` or `PORT`. Raises ListenError for an address of another machine."""
     host, _, port = text.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
@@ -63,10 +63,10 @@ def listen_at(text: str) -> Listen:
     if not is_here:
         way_out = f"keys pass through the proxy, so listen on this machine only, such as on 127.0.0.1:{port}"
         raise ListenError(f"cannot listen on {text}: {way_out}")
-    return Listen(host, int(port))
+    return ListenAddress(host, int(port))
 
 
-def upstream_at(text: str) -> str:
+def parse_upstream(text: str) -> str:
     """Return the base URL of `openai`, `anthropic` or an address. Raises ListenError."""
     if text in UPSTREAMS:
         return UPSTREAMS[text]
@@ -95,7 +95,7 @@ class RecordingProxy:
         self.passed = 0
         """Number of forwarded requests that belong to no conversation, such as listings of models."""
 
-    async def start(self, listen: Listen) -> str:
+    async def start(self, listen: ListenAddress) -> str:
         """Start listening, and return the base URL for the program. Raises ListenError."""
         import aiohttp
         from aiohttp import web
@@ -154,7 +154,7 @@ class RecordingProxy:
             if len(body) > MAX_BODY_BYTES:
                 return _plain(413, MAX_BODY_BYTES.reached())
         # Only POST requests an answer; other methods of these paths list or delete stored answers.
-        wire = wire_at(request.path) if request.method == "POST" else None
+        wire = wire_format_of(request.path) if request.method == "POST" else None
         step: Step | None = None
         if wire is not None:
             encoding = request.headers.get("content-encoding", "")

@@ -22,7 +22,7 @@ from types import FrameType
 from workbench.config.secrets import Secrets
 from workbench.config.typed_keys import KEY_OPTION, looks_like_key
 from workbench.dataclasses import json_text, parsed_json
-from workbench.exchange.importers.import_files import learn_keys
+from workbench.exchange.importers.import_files import register_keys
 from workbench.exchange.importers.source_files import Node
 from workbench.limits import MAX_PIPED_BYTES
 from workbench.trajectory.events import JsonValue
@@ -54,7 +54,7 @@ class ServerLogWriter:
     def started(self, command: Sequence[str]) -> None:
         self._write({"seen": "start", "at": _iso(time()), "command": Path(command[0]).name})
 
-    def said(self, line: bytes, *, by_client: bool) -> None:
+    def log_line(self, line: bytes, *, by_client: bool) -> None:
         now_s = time()
         try:
             message = parsed_json(line.decode("utf-8"))
@@ -100,7 +100,7 @@ class ServerLogWriter:
         self._write(record)
 
     def _write(self, record: dict[str, JsonValue]) -> None:
-        learn_keys([record], "RECORDED_KEY", self._secrets)
+        register_keys([record], "RECORDED_KEY", self._secrets)
         line = json_text(self._secrets.redacted(record)).encode() + b"\n"
         with self._lock:
             if self._file is None:
@@ -118,7 +118,7 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
 
     `complain` takes a line for standard error.
     """
-    _learn_words(command, secrets)
+    _register_command_secrets(command, secrets)
     try:
         log = ServerLogWriter(to, secrets, complain)
     except OSError as error:
@@ -142,10 +142,10 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
     assert server.stdin is not None and server.stdout is not None
     log.started(command)
     to_server = threading.Thread(
-        target=_pump, args=(sys.stdin.fileno(), server.stdin.fileno(), log, True, server.stdin.close), daemon=True
+        target=_forward, args=(sys.stdin.fileno(), server.stdin.fileno(), log, True, server.stdin.close), daemon=True
     )
     to_server.start()
-    _pump(server.stdout.fileno(), sys.stdout.fileno(), log, False, lambda: None)
+    _forward(server.stdout.fileno(), sys.stdout.fileno(), log, False, lambda: None)
     # The server then sees that its client has disconnected.
     server.stdout.close()
     # A signal's number comes as a negative code; shells report it with 128 added.
@@ -154,7 +154,7 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
     return code if code >= 0 else 128 - code
 
 
-def _learn_words(command: Sequence[str], secrets: Secrets) -> None:
+def _register_command_secrets(command: Sequence[str], secrets: Secrets) -> None:
     """Make the keys in the server's command secret: the server may repeat them."""
     for option, word in pairwise(command):
         name, _, value = word.partition("=")
@@ -166,7 +166,7 @@ def _learn_words(command: Sequence[str], secrets: Secrets) -> None:
             secrets.add("RECORDED_KEY", value)
 
 
-def _pump(source: int, target: int, log: ServerLogWriter, by_client: bool, at_end: Callable[[], object]) -> None:
+def _forward(source: int, target: int, log: ServerLogWriter, by_client: bool, at_end: Callable[[], object]) -> None:
     """Forward bytes until their end; log each whole line after it was forwarded."""
     lines = _Lines()
     # When one side ends, the other side learns that from its closed stream.
@@ -176,7 +176,7 @@ def _pump(source: int, target: int, log: ServerLogWriter, by_client: bool, at_en
             while view:
                 view = view[os.write(target, view) :]
             for line in lines.add(chunk):
-                log.said(line, by_client=by_client)
+                log.log_line(line, by_client=by_client)
     with suppress(OSError):
         at_end()
 

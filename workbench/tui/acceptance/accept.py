@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from workbench.authoring.accept import RunToAccept, accept_call, accept_missing, accept_runs
-from workbench.authoring.case_list import graded_alike, index_of, read_now
+from workbench.authoring.case_list import current_case, has_same_grading, index_of
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.proposal import AcceptedArgument, AcceptError, Proposal, accept_steps, proposal_without_secrets
@@ -77,11 +77,11 @@ class RunAccepter:
             raise AcceptError(
                 "this run is of a variant that renames tools or arguments: accept a run of the suite as written"
             )
-        read = read_now(suite, outline)
+        read = current_case(suite, outline)
         if read is None:
             raise AcceptError("this case has errors: correct them first")
         _, now, case = read
-        unchanged = graded_alike(run.planned, now, case)
+        unchanged = has_same_grading(run.planned, now, case)
         if unchanged and result.grade is not None:
             pairings: Sequence[CallPairing] = result.grade.pairings
         else:
@@ -118,7 +118,7 @@ class RunAccepter:
                     them = "it"
                 lost = counted(proposal.drops, "expectation")
                 text += f", {lost} dropped: {key_for('edit.undo')} brings {them} back"
-            now = f"{_status_now(suite, outline, run)}{self._selection.open_suites.and_moved}"
+            now = f"{_status_now(suite, outline, run)}{self._selection.open_suites.moved_grades_text}"
             self._stage.announce(f"{text}; {now}", "passed", GLYPHS.passed)
         else:
             self._stage.announce("The case already says all of that")
@@ -142,10 +142,10 @@ def pairings_of(suite: Suite, case: Case, result: RunResult) -> Sequence[CallPai
 
 def _status_now(suite: OpenSuite, outline: CaseOutline, run: RunRecord) -> str:
     """Regrade a run by its changed case, and describe the status in a clause such as `the run now passes`."""
-    now, result = read_now(suite, outline), run.result
+    now, result = current_case(suite, outline), run.result
     if now is None or result is None:
         return "the case has errors now"
-    if not graded_alike(run.planned, now.suite, now.case):
+    if not has_same_grading(run.planned, now.suite, now.case):
         # Expensive checks run in the background, so the new status is not known yet.
         return "the run is being regraded"
     if result.status == Status.PASSED:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from workbench.analysis.estimate import Estimate, estimate
-from workbench.authoring.accept import CaseToAccept, RunToAccept, accepted_suite, left_out, why_left_out
-from workbench.authoring.case_list import graded_alike
+from workbench.authoring.accept import CaseToAccept, RunToAccept, accepted_suite, exclusion_note, exclusion_reason
+from workbench.authoring.case_list import has_same_grading
 from workbench.authoring.document import Document
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.proposal import AcceptError
@@ -149,17 +149,17 @@ class CasesAccepter:
             if result is None:
                 continue
             if not sends_same_requests(run.planned, now, case):
-                others.append(left_out(result, "the request of the case has changed since"))
+                others.append(exclusion_note(result, "the request of the case has changed since"))
             elif (why := _why_not(result)) is not None:
-                others.append(left_out(result, why))
+                others.append(exclusion_note(result, why))
             else:
                 try:
-                    if result.grade is not None and graded_alike(run.planned, now, case):
+                    if result.grade is not None and has_same_grading(run.planned, now, case):
                         pairings: Sequence[CallPairing] = result.grade.pairings
                     else:
                         pairings = pairings_of(now, case, result)
                 except AcceptError as error:
-                    others.append(left_out(result, str(error)))
+                    others.append(exclusion_note(result, str(error)))
                 else:
                     runs.append(RunToAccept(result.trajectory, pairings, result.cost_usd))
         return CaseToAccept(case, tuple(runs), tuple(others))
@@ -230,7 +230,7 @@ class CasesAccepter:
         if changed:
             self._stage.announce(f"Not accepted, changed meanwhile: {', '.join(changed)}", "warned", GLYPHS.warned)
         else:
-            moved = self._selection.open_suites.and_moved
+            moved = self._selection.open_suites.moved_grades_text
             self._stage.announce(
                 f"Accepted {counted(taken, 'case')}; {key_for('edit.undo')} undoes it, one suite at a time{moved}",
                 "passed",
@@ -247,7 +247,7 @@ def _why_not_accepted(suite: OpenSuite) -> str | None:
 def _why_not(result: RunResult) -> str | None:
     if result.has_redacted_calls:
         return "secrets in its calls are not stored with it"
-    return why_left_out(result)
+    return exclusion_reason(result)
 
 
 class AcceptSeveralScreen(QuestionScreen[RunsToAccept]):

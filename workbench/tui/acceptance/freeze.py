@@ -31,6 +31,6 @@ def freeze_user(app: Workbench) -> None:
     turns = counted(sum(turn.said is not None for turn in run.trajectory.user_turns), "message")
     summary = f"the user is a script of {turns}"
     app.open_suites.change(suite, document, summary, case=row.case.key)
-    moved = app.open_suites.and_moved
+    moved = app.open_suites.moved_grades_text
     text = f"In {one_line(row.case.name)}, {summary}; {key_for('edit.undo')} undoes it, {key_for('save')} saves{moved}"
     app.announce(text, "passed", GLYPHS.passed)

@@ -14,7 +14,7 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from workbench.authoring.form.completions import Completion
-from workbench.authoring.form.typed import tool_of_call, value_at
+from workbench.authoring.form.field_text import tool_of_call, value_at
 from workbench.dataclasses import dataclass
 from workbench.engine.breakpoints import KINDS, Breakpoint, BreakpointError, breakpoint_line, breakpoint_of
 from workbench.grading.status import Status

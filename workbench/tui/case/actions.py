@@ -146,7 +146,7 @@ class EditActions(MainActions):
             self.app.announce(f"Nothing was changed: {went}", "warned", GLYPHS.warned)
             return
         for _, change in went:
-            self.app.announce(f"{what}: {change.summary}{self.app.open_suites.and_moved}")
+            self.app.announce(f"{what}: {change.summary}{self.app.open_suites.moved_grades_text}")
 
     @action(
         "",

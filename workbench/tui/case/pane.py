@@ -12,8 +12,8 @@ from textual.containers import Vertical
 from textual.widget import Widget
 
 from workbench.authoring.document import HEAD, Document
+from workbench.authoring.form.field_text import first_change
 from workbench.authoring.form.row import FormSource
-from workbench.authoring.form.typed import first_change
 from workbench.authoring.known_tools import KnownTools, with_own_tools
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import undo

@@ -336,7 +336,7 @@ class StepActions(MainActions):
         if taken is None:
             self.app.announce(f"{name} already says all of that")
         else:
-            moved = self.app.open_suites.and_moved
+            moved = self.app.open_suites.moved_grades_text
             text = f"{taken.summary}, in {name}; {key_for('edit.undo')} undoes it, {key_for('save')} saves{moved}"
             self.app.announce(text, "passed", GLYPHS.passed)
 
@@ -348,7 +348,7 @@ class StepActions(MainActions):
         Raises:
             ValueError, SpliceError, IndexError: The call cannot be added. The message says why.
         """
-        from workbench.authoring.case_list import read_now
+        from workbench.authoring.case_list import current_case
         from workbench.authoring.from_calls import expectation_of_call, index_of_call, mock_of_call
         from workbench.authoring.proposal import table_without_secrets
         from workbench.suite.settings import settings_of
@@ -366,7 +366,7 @@ class StepActions(MainActions):
             if toml_equal(taken.table, table):
                 taken = None
         else:
-            now = read_now(suite, outline)
+            now = current_case(suite, outline)
             if now is None:
                 raise ValueError("this case has errors: correct them first")
             taken = expectation_of_call(now.case, settings_of(now.suite, now.case), table, trajectory, index)

@@ -23,7 +23,7 @@ from workbench.tui.run_book.forks import place_text
 from workbench.tui.runs.fork_draft import ForkDraft, ForkKey, TextName, fork_draft
 
 if TYPE_CHECKING:
-    from workbench.authoring.case_list import CaseNow
+    from workbench.authoring.case_list import CurrentCase
     from workbench.tui.run_book.record import RunRecord
     from workbench.tui.shell.workbench import Workbench
 
@@ -233,7 +233,7 @@ class Forker:
         run = self._selection.run
         if run is None:
             return
-        now = self._open_suites.case_now((run.path, run.case_id))
+        now = self._open_suites.current_case((run.path, run.case_id))
         if now is None:
             self._refused("its case no longer exists, or has errors")
             return
@@ -250,7 +250,7 @@ class Forker:
 
         self._stage.show(ForkScreen(self._stage, draft), start)
 
-    def _draft(self, run: RunRecord, now: CaseNow) -> ForkDraft:
+    def _draft(self, run: RunRecord, now: CurrentCase) -> ForkDraft:
         files, workspace = self._open_suites.files, self._open_suites.workspace
         named = [each.planned.asked_model for each in workspace.recorded]
         models = model_choices(self._stage.program, files, self._selection.models, named)

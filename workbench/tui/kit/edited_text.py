@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from workbench.authoring.form.typed import CellError, pieces_of, read_value
+from workbench.authoring.form.field_text import CellError, pieces_of, read_value
 from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import NUMBER, shown, toml_value
 from workbench.show.spans import ELLIPSIS, EMPTY, Line, Role, Span, behind, part

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 from textual.app import ComposeResult
 from textual.widgets import Input
 
-from workbench.authoring.case_list import Restructured, suite_name, with_new_cases
+from workbench.authoring.case_list import CaseListChange, suite_name, with_new_cases
 from workbench.authoring.document import HEAD
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import NotEditableError
 from workbench.config.secrets import Secrets
-from workbench.exchange.importers.conversations import Imported, case_of
+from workbench.exchange.importers.conversations import ImportedFile, case_of
 from workbench.exchange.importers.import_files import (
     RULE_OF_NEW_SUITES,
-    MadeSuite,
-    fitted,
-    learn_keys,
-    made_suite,
+    ImportedSuite,
+    fit_to_suite,
+    make_suite,
+    register_keys,
     run_of,
 )
 from workbench.exchange.importers.source_files import RefusedError
-from workbench.exchange.observed.proxy import ListenError, listen_at, upstream_at
+from workbench.exchange.observed.proxy import ListenError, parse_listen_address, parse_upstream
 from workbench.numerals import count_text, counted
 from workbench.show.difference import difference
 from workbench.show.glyphs import GLYPHS
@@ -86,7 +86,7 @@ class ObserveScreen(TextPromptScreen[TypedRecording]):
 
     def submit(self) -> None:
         try:
-            listen_at(self._listens)
+            parse_listen_address(self._listens)
         except ListenError as error:
             self.set_keys((Span(f" {GLYPHS.warned} {one_line(str(error))}", "warned"),))
         else:
@@ -102,7 +102,7 @@ class ObserveScreen(TextPromptScreen[TypedRecording]):
 
 def _why_not_upstream(text: str) -> str | None:
     try:
-        upstream_at(text)
+        parse_upstream(text)
     except ListenError as error:
         return str(error)
     return None
@@ -210,7 +210,7 @@ class CaseMaker:
         )
 
     async def _select_new_case(
-        self, suite: OpenSuite, key: str | None, made: MadeSuite, announce: Announce, then: str
+        self, suite: OpenSuite, key: str | None, made: ImportedSuite, announce: Announce, then: str
     ) -> str | None:
         self._selection.select(suite.path, key)
         file, outline = suite.file, next(each for each in suite.cases if each.key == key)
@@ -223,7 +223,7 @@ class CaseMaker:
         announce(f"New case {one_line(where)}; {then}", "passed", GLYPHS.passed)
         return where
 
-    def _single_case_suite(self, seen: SeenConversation, path: Path) -> MadeSuite:
+    def _single_case_suite(self, seen: SeenConversation, path: Path) -> ImportedSuite:
         """Return a suite with only the conversation, without text that looks like a key.
 
         Raises:
@@ -235,10 +235,10 @@ class CaseMaker:
             for each in run.rounds:
                 said += (each.text, each.reasoning)
         # Text that looks like a key becomes a secret before the suite is written with names instead of secrets.
-        learn_keys(said, f"RECORDED_KEY_{seen.number}", self._secrets)
-        return made_suite(Imported((case,), suite=RULE_OF_NEW_SUITES), suite_name(path), path, self._secrets)
+        register_keys(said, f"RECORDED_KEY_{seen.number}", self._secrets)
+        return make_suite(ImportedFile((case,), suite=RULE_OF_NEW_SUITES), suite_name(path), path, self._secrets)
 
-    async def _ask_to_add(self, path: Path, before: str, after: str, made: MadeSuite) -> bool:
+    async def _ask_to_add(self, path: Path, before: str, after: str, made: ImportedSuite) -> bool:
         notes, changed = dict.fromkeys(note.why for note in made.cases[0].notes), difference(before, after)
 
         def lines(width: int) -> list[Line]:
@@ -250,14 +250,14 @@ class CaseMaker:
         return await self._stage.ask(PreviewScreen(f"A case in {one_line(path.name)}", lines, "add it")) or False
 
 
-def _change(suite: OpenSuite, made: MadeSuite, seen: SeenConversation) -> Restructured:
+def _change(suite: OpenSuite, made: ImportedSuite, seen: SeenConversation) -> CaseListChange:
     """Return the change that adds a case at the end of a suite.
 
     Raises:
         RefusedError: The suite would have more errors than before.
     """
     document = suite.document
-    table = fitted(made.cases[0].table, document.table(HEAD))
+    table = fit_to_suite(made.cases[0].table, document.table(HEAD))
     change = with_new_cases(document, [table], f"Case of conversation {seen.number}")
     # A suite with errors may get a case if the case adds no errors.
     if len(errors := parse_suite(change.document.text, suite.path).errors) > len(suite.file.errors):

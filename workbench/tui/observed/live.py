@@ -16,17 +16,17 @@ from workbench.engine.engine_thread import EngineThread
 from workbench.engine.events import Inbox
 from workbench.engine.external_run import external_payloads
 from workbench.exchange.importers.conversations import Conversation, last_request, rounds_of
-from workbench.exchange.importers.import_files import learn_keys
+from workbench.exchange.importers.import_files import register_keys
 from workbench.exchange.importers.source_files import RefusedError
 from workbench.exchange.observed.conversations import (
     Observation,
     ObservedConversation,
     Observer,
-    RequestUnread,
     StepBegan,
     StepEnded,
+    UnreadableRequest,
 )
-from workbench.exchange.observed.proxy import Listen, RecordingProxy
+from workbench.exchange.observed.proxy import ListenAddress, RecordingProxy
 from workbench.trajectory.events import Event, EventPayload, JsonValue, RequestStarted, RunStarted, ToolDefinition
 
 _CLOSING_S = 5.0
@@ -124,7 +124,7 @@ class LiveRecording:
         self._proxy = RecordingProxy(upstream, self._observer, secrets, self._inbox.put)
         self._engine = EngineThread()
 
-    async def start(self, listen: Listen) -> None:
+    async def start(self, listen: ListenAddress) -> None:
         """Begin to listen.
 
         Raises ListenError if the address cannot be used."""
@@ -153,7 +153,7 @@ class LiveRecording:
     def _record_observation(self, what: Observation) -> None:
         # Text that looks like a key must be registered as a secret before the text is shown. Only the new part of a
         # step is searched: messages missing in the previous step and, in the first step, the head of the request.
-        if isinstance(what, RequestUnread):
+        if isinstance(what, UnreadableRequest):
             self._inbox.put(str(what.note))
         if not isinstance(what, StepBegan | StepEnded):
             return
@@ -166,5 +166,5 @@ class LiveRecording:
             new = [*last.messages[len(before) :]]
             if not before:
                 new += last.head.values()
-        learn_keys(new, f"RECORDED_KEY_{what.number}_{len(observed.steps)}", self._secrets)
+        register_keys(new, f"RECORDED_KEY_{what.number}_{len(observed.steps)}", self._secrets)
         self._inbox.put(seen_conversation(observed))

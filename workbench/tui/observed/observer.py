@@ -61,7 +61,7 @@ class Observer:
 
     async def _begin(self, wanted: TypedRecording) -> None:
         await in_background(_imported)
-        from workbench.exchange.observed.proxy import ListenError, listen_at, upstream_at
+        from workbench.exchange.observed.proxy import ListenError, parse_listen_address, parse_upstream
         from workbench.tui.observed.dialogs import CaseMaker
         from workbench.tui.observed.live import LiveRecording
         from workbench.tui.observed.screen import LiveScreen, environment_line
@@ -79,9 +79,9 @@ class Observer:
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._stage.call_later, show_observations)
 
-        live = LiveRecording(upstream_at(wanted.upstream), self._program.secrets, wake)
+        live = LiveRecording(parse_upstream(wanted.upstream), self._program.secrets, wake)
         try:
-            await live.start(listen_at(wanted.listen))
+            await live.start(parse_listen_address(wanted.listen))
         except ListenError as error:
             self.ask(str(error))
             return

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Final
 
 from textual.suggester import SuggestFromList
 
-from workbench.authoring.accept import why_left_out
-from workbench.authoring.case_list import CaseKey, index_behind, with_new_case
+from workbench.authoring.accept import exclusion_reason
+from workbench.authoring.case_list import CaseKey, index_after, with_new_case
 from workbench.authoring.document import HEAD, Document
-from workbench.authoring.form.typed import CellError
+from workbench.authoring.form.field_text import CellError
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.proposal import AcceptError
 from workbench.authoring.quick_add import (
     KINDS,
     QuickAdd,
     Request,
+    case_with_request,
     new_request,
     question_for,
-    same_request,
     suite_to_run,
 )
 from workbench.authoring.workspace import NotEditableError, undo
@@ -118,7 +118,7 @@ class QuickAdder:
         self._main.show_run()
         self._annotate()
         self.show()
-        if self.state.ended():
+        if self.state.show_result():
             self._show_question()
 
     def to_panes(self) -> None:
@@ -197,7 +197,7 @@ class QuickAdder:
         elif not self._is_settled:
             return
         elif state.state == "failed":
-            state.again()
+            state.requeue_failed()
             self._start_next()
             self.show()
         else:
@@ -363,7 +363,7 @@ class QuickAdder:
         except NotEditableError as error:
             self._say(str(error), "warned")
             return
-        same = same_request(state.text, suite)
+        same = case_with_request(state.text, suite)
         if same is not None and state.confirmed != state.text:
             state.confirmed = state.text
             self._say(f"{same} asks the same: Enter again adds it", "warned")
@@ -441,7 +441,7 @@ class QuickAdder:
         for run in runs:
             result = run.result
             assert result is not None
-            left_out = why_left_out(result)
+            left_out = exclusion_reason(result)
             if left_out is None:
                 found.append((model_label(run.model), result.trajectory))
             else:
@@ -462,7 +462,7 @@ class QuickAdder:
 
     def _show_next_result(self) -> None:
         """Show the result of the first request, unless the user types, and start the next request."""
-        if self._line.typing and not self._line.field.value and self.state.ended():
+        if self._line.typing and not self._line.field.value and self.state.show_result():
             self._show_question()
         self._start_next()
         self.show()
@@ -514,7 +514,7 @@ class QuickAdder:
         self._annotate()
         self._start_next()
         self._main.show_run()
-        if self.state.ended():
+        if self.state.show_result():
             notice = self._notice
             self._show_question()
             self._notice = notice
@@ -530,7 +530,7 @@ class QuickAdder:
             suite = self._editable(request.suite)
             row = self._selection.row
             behind = row.case_key if row is not None and row.open is suite else None
-            changed = with_new_case(suite, index_behind(suite, behind), case)
+            changed = with_new_case(suite, index_after(suite, behind), case)
         except (NotEditableError, SpliceError) as error:
             self._say(f"Nothing was added: {error}", "error")
             return False

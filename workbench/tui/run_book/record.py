@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 from weakref import ReferenceType, ref
 
-from workbench.authoring.case_list import CaseKey, graded_alike, read_now, stops_alike
+from workbench.authoring.case_list import CaseKey, current_case, has_same_grading, stops_at_same_step
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.config.secrets import NO_SECRETS, Finder
@@ -523,14 +523,14 @@ class RunRecord:
         """Return whether a case still asks and expects the same as for this run."""
         now = None
         if case is not None:
-            now = read_now(suite, case)
+            now = current_case(suite, case)
         if now is None:
             return suite.file.standalone.hash == self.planned.file.hash
-        if not sends_same_requests(self.original_plan, now.suite, now.case) or not graded_alike(
+        if not sends_same_requests(self.original_plan, now.suite, now.case) or not has_same_grading(
             self.planned, now.suite, now.case
         ):
             return False
-        return self.result is None or stops_alike(now.case, self.result)
+        return self.result is None or stops_at_same_step(now.case, self.result)
 
     @property
     def plan_to_save(self) -> tuple[PlannedRun, RunResult | None]:

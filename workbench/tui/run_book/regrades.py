@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from workbench.authoring.case_list import CaseKey, graded_alike, read_now
+from workbench.authoring.case_list import CaseKey, current_case, has_same_grading
 from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
@@ -93,7 +93,7 @@ class Regrading:
         """
         file, before = suite.file, self._followed.get(suite.path)
         if file.suite is None:
-            if selected is not None and (now := read_now(suite, selected)) is not None:
+            if selected is not None and (now := current_case(suite, selected)) is not None:
                 self._check_case(now.file, now.case)
         elif file.suite is not before:
             self._followed[suite.path] = file.suite
@@ -167,14 +167,14 @@ class Regrading:
 
     def _of_case(self, key: CaseKey, file: SuiteFile, case: Case) -> Iterator[DueRun]:
         for run in self._book.finished(key):
-            if file.suite is None or graded_alike(run.planned, file.suite, case):
+            if file.suite is None or has_same_grading(run.planned, file.suite, case):
                 continue
             if not has_variant_of(file.suite, run.model):
                 # The run cannot be graded without its variant.
                 continue
             figures, result = run.figures, run.result
             assert figures is not None and result is not None
-            if run.original is not None and graded_alike(run.original[0], file.suite, case):
+            if run.original is not None and has_same_grading(run.original[0], file.suite, case):
                 yield DueRun(run, figures, result, *run.original)
             else:
                 yield DueRun(run, figures, result, replace(run.planned, file=file, written=case), None)

@@ -86,8 +86,8 @@ class RunsByModel:
         latest = self._runs.get(case, {})
         earlier_runs: dict[str, list[RunRecord]] = {}
         for model, runs in self._before.get(case, {}).items():
-            is_over = all(run.figures is not None for run in latest[model])
-            if is_over and _fewer_ended(latest[model], runs):
+            has_ended = all(run.figures is not None for run in latest[model])
+            if has_ended and _fewer_ended(latest[model], runs):
                 earlier_runs[model] = runs
         return earlier_runs
 

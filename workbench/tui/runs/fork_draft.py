@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from workbench.authoring.case_list import CaseNow
+from workbench.authoring.case_list import CurrentCase
 from workbench.dataclasses import dataclass
 from workbench.engine.checkpoint import EditResult
 from workbench.engine.fork import Fork, ForkPoint, fork_refusal, system_prompt
@@ -49,12 +49,12 @@ class StepBack:
         to = run.holds_before[-1]
         return StepBack(run, run.hold, to.paused, to.fork(_inherited_system(run)))
 
-    def why_not(self, now: CaseNow) -> str | None:
+    def why_not(self, now: CurrentCase) -> str | None:
         if not self.run.held or self.run.hold != self.hold:
             return "the run has continued"
         return _refusal(self.fork, self.run.model, now)
 
-    def planned(self, now: CaseNow, chosen: Sequence[str]) -> PlannedRun:
+    def planned(self, now: CurrentCase, chosen: Sequence[str]) -> PlannedRun:
         return _planned(self.run, self.run.model, self.fork, now, chosen)
 
 
@@ -152,7 +152,7 @@ class ForkDraft:
         """Select the next (1) or previous (-1) model."""
         self.model = (self.model + step) % len(self.models)
 
-    def why_not(self, now: CaseNow) -> str | None:
+    def why_not(self, now: CurrentCase) -> str | None:
         """Return why the run cannot be forked at this point with its current case, `None` if a fork is possible."""
         refusal = _refusal(self.fork, self.models[self.model].name, now)
         if refusal is not None or not now.case.stop_on_failure or self.run.result is None:
@@ -162,7 +162,7 @@ class ForkDraft:
                 return f"step {step.step} failed, and the chain stops there (stop_on_failure)"
         return None
 
-    def planned(self, now: CaseNow, chosen: Sequence[str]) -> PlannedRun:
+    def planned(self, now: CurrentCase, chosen: Sequence[str]) -> PlannedRun:
         """Return the planned run of the current case.
 
         `chosen` are the models selected by the user. Any other model, named by the suite or a recording, needs approval
@@ -171,7 +171,7 @@ class ForkDraft:
         return _planned(self.run, self.models[self.model].name, self.fork, now, chosen)
 
 
-def _refusal(fork: Fork, model: str, now: CaseNow) -> str | None:
+def _refusal(fork: Fork, model: str, now: CurrentCase) -> str | None:
     if now.case.skip is not None:
         return f"its case is skipped: {now.case.skip}"
     if not has_variant_of(now.suite, model):
@@ -179,14 +179,14 @@ def _refusal(fork: Fork, model: str, now: CaseNow) -> str | None:
     return fork_refusal(fork, turns_of(now.case, settings_of(now.suite, now.case).limits.max_rounds))
 
 
-def _planned(run: RunRecord, model: str, fork: Fork, now: CaseNow, chosen: Sequence[str]) -> PlannedRun:
+def _planned(run: RunRecord, model: str, fork: Fork, now: CurrentCase, chosen: Sequence[str]) -> PlannedRun:
     # A model named by a suite or a recording and not chosen by the user needs approval.
     of_suite = model == run.model and (run.recorded or run.planned.model_of_suite) and model_of(model) not in chosen
     return plan_fork(now.file, now.case, model, fork, repeat=run.repeat, model_of_suite=of_suite, by=run.planned.by)
 
 
 def fork_draft(
-    run: RunRecord, place: RunPlace | None, now: CaseNow, models: Sequence[ModelChoice], likely: Sequence[str] = ()
+    run: RunRecord, place: RunPlace | None, now: CurrentCase, models: Sequence[ModelChoice], likely: Sequence[str] = ()
 ) -> ForkDraft:
     """Return an unedited fork of a run at a place (`None`: the end of the run).
 
@@ -228,7 +228,7 @@ def _point(origin: Trajectory, place: RunPlace | None) -> ForkPoint:
     return ForkPoint(len(whole) + 1)
 
 
-def _system(run: RunRecord, origin: Trajectory, at: ForkPoint, now: CaseNow) -> str:
+def _system(run: RunRecord, origin: Trajectory, at: ForkPoint, now: CurrentCase) -> str:
     suite, case = now.suite, now.case
     if has_variant_of(suite, run.model):
         variant = variant_of(suite, run.model)
@@ -240,7 +240,7 @@ def _system(run: RunRecord, origin: Trajectory, at: ForkPoint, now: CaseNow) -> 
     return system_prompt(case, settings_of(suite, case), step, fork) or ""
 
 
-def _user(origin: Trajectory, at: ForkPoint, now: CaseNow) -> str | None:
+def _user(origin: Trajectory, at: ForkPoint, now: CurrentCase) -> str | None:
     """Return the message of a conversation's user right after a point, `None` if the user does not speak there."""
     if now.case.conversation is None or at.answered is not None:
         return None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import CaseKey
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.workspace import is_stale, trouble
+from workbench.authoring.workspace import blocking_problem, is_stale
 from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.config.read_only import is_read_only
@@ -377,7 +377,7 @@ class Starter:
         async with self._exclusive_start():
             path = draft.run.path
             await self._catch_up([suite for suite in self._open_suites.suites if suite.path == path])
-            now = self._open_suites.case_now((path, draft.run.case_id))
+            now = self._open_suites.current_case((path, draft.run.case_id))
             if now is None:
                 return (
                     await asyncio.to_thread(self._why_nothing_ran, [path]) or "its case no longer exists, or has errors"
@@ -622,7 +622,7 @@ class Starter:
 
     def _why_nothing_ran(self, paths: Sequence[Path]) -> str | None:
         for path in paths:
-            if (why := trouble(self._open_suites.workspace, path)) is not None:
+            if (why := blocking_problem(self._open_suites.workspace, path)) is not None:
                 return why
         return None
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from workbench.authoring.form.typed import InvalidText
+from workbench.authoring.form.field_text import InvalidText
 from workbench.config.logs import LOG_NAME
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS

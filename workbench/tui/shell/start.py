@@ -156,7 +156,7 @@ class StartUp:
         self._new: tuple[Path, ...] = ()
         """The given paths that do not exist yet. Suites will be created there."""
         self._held_back = ExitStack()
-        self.is_over = False
+        self.has_ended = False
         """Whether the first frame was drawn."""
         self.compared: StartComparison | None = None
         """The comparison that starts with the app, if any."""
@@ -173,7 +173,7 @@ class StartUp:
     def show_first(self) -> None:
         """Draw the first frame."""
         self._held_back.close()
-        self.is_over = True
+        self.has_ended = True
         main = self._app.main
         main.check_idle()
         main.call_after_refresh(self._app.services.history_reader.begin)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from textual.worker import Worker
 
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.workspace import Workspace, lost, read_again
+from workbench.authoring.workspace import Workspace, missing_files, reread_workspace
 from workbench.config.folders import bundled
 from workbench.config.model_book import ModelBook
 from workbench.show.glyphs import GLYPHS
@@ -127,7 +127,7 @@ class SuiteReader:
 
         # `work` gets a function, because a newer request may replace the work before it starts.
         async def again() -> None:
-            gone = await asyncio.to_thread(lost, open_suites.workspace)
+            gone = await asyncio.to_thread(missing_files, open_suites.workspace)
             try:
                 conflicts = await self.read()
             except SearchStoppedError:
@@ -138,7 +138,7 @@ class SuiteReader:
             text, role, sign = _outcome(open_suites.workspace, gone, made, said)
             if failure is not None:
                 text, role, sign = failure, "error", GLYPHS.error
-            self._stage.announce(text + open_suites.and_moved, role, sign, gently=gently)
+            self._stage.announce(text + open_suites.moved_grades_text, role, sign, gently=gently)
             self.settle_soon(conflicts)
 
         self._stage.work(again, group="read", exclusive=True)
@@ -159,7 +159,7 @@ class SuiteReader:
         while True:
             before = open_suites.workspace
             search = Search()
-            found = await self._searches.run(search, partial(read_again, before, self._models, search))
+            found = await self._searches.run(search, partial(reread_workspace, before, self._models, search))
             if search.is_stopped:
                 raise SearchStoppedError
             # If a suite was saved, deleted or opened during the reading, the result is outdated.

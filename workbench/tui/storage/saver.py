@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import free_path
 from workbench.authoring.document import Document
-from workbench.authoring.merge import Conflict, Key, Merged, Side, merge, news
+from workbench.authoring.merge import Conflict, Key, MergeResult, Side, changes_summary, merge
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import OpenSuites
 from workbench.numerals import counted
@@ -244,7 +244,7 @@ class Saver:
             what = f"is empty on disk: {kept}"
         self._stage.announce(f"{suite.path.name} {what}", "warned", GLYPHS.warned)
 
-    async def _merged(self, suite: OpenSuite, theirs: SuiteFile, chosen: Mapping[Key, Side]) -> Merged | None:
+    async def _merged(self, suite: OpenSuite, theirs: SuiteFile, chosen: Mapping[Key, Side]) -> MergeResult | None:
         """Merge a suite with the text on disk. Return `None` if only one of the two can be kept."""
         # A merge needs a common base of both texts. If the suite is outdated, the last read text is not the base.
         if suite.is_behind or not _can_be_merged(theirs):
@@ -258,7 +258,7 @@ class Saver:
             if suite.document is document:
                 return merged
 
-    async def _take(self, suite: OpenSuite, theirs: SuiteFile, merged: Merged, *, again: bool) -> bool:
+    async def _take(self, suite: OpenSuite, theirs: SuiteFile, merged: MergeResult, *, again: bool) -> bool:
         """Apply a merge after asking about each conflict. Return whether nothing is left to save."""
         from workbench.show.difference import difference
         from workbench.tui.storage.dialogs import ChangedScreen
@@ -277,7 +277,7 @@ class Saver:
         decided = await self._merged(suite, theirs, chosen) if chosen else merged
         if decided is None or base is None or theirs.parts is None:
             return await self._not_saved(suite, None)
-        what = await asyncio.to_thread(news, base, theirs.parts)
+        what = await asyncio.to_thread(changes_summary, base, theirs.parts)
         row, case = self._selection.row, None
         if row is not None and row.open is suite and row.case is not None:
             case = row.case.key

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from textual.worker import Worker
 
 from workbench.authoring.file_watch import FolderWatch, Stamp
-from workbench.authoring.merge import news
+from workbench.authoring.merge import changes_summary
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
 from workbench.suite.files import FileState, state_of
@@ -189,4 +189,4 @@ def _notice(before: Sequence[tuple[OpenSuite, SuiteFile]], new: Sequence[Path]) 
         return f"the rows of {suite.path.name} changed on disk: read again"
     if others or file.parts is None or suite.disk.parts is None:
         return f"{suite.path.name}{more} changed on disk: reloaded"
-    return f"{suite.path.name} changed on disk: {news(file.parts, suite.disk.parts)}"
+    return f"{suite.path.name} changed on disk: {changes_summary(file.parts, suite.disk.parts)}"

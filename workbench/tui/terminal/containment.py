@@ -124,7 +124,7 @@ class Containment:
 
     def _announce_or_close(self, message: str, unusable: Screen[Any] | None) -> None:
         app = self._app
-        if not app.starting.is_over:
+        if not app.starting.has_ended:
             app.starting.show_first()
         if unusable is not None and unusable is not app.main:
             unusable.dismiss(None)

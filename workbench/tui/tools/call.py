@@ -16,8 +16,8 @@ from textual.app import ComposeResult
 from textual.widgets import Input
 
 from workbench.analysis.tool_lint import Parameter, parameters_of
-from workbench.authoring.form.typed import CellError, read_value, shown_value
-from workbench.authoring.from_calls import case_expecting, case_with_mock
+from workbench.authoring.form.field_text import CellError, read_value, shown_value
+from workbench.authoring.from_calls import case_with_expected_call, case_with_mock
 from workbench.authoring.proposal import table_without_secrets
 from workbench.checks.schemas import BrokenSchemaError, argument_problems
 from workbench.config.secrets import Secrets
@@ -677,7 +677,7 @@ class CallScreen(SearchedScreen[None]):
     @action("C", "Make it an expected call of the case", label="expect it", needs=_answered, changes=True)
     def do_expect(self) -> None:
         tool = self._form.tool.name
-        self._use(lambda case: case_expecting(case, tool, self._sent), f"Expect {tool}")
+        self._use(lambda case: case_with_expected_call(case, tool, self._sent), f"Expect {tool}")
 
     def _use(self, change: Callable[[Table], Table], done: str) -> None:
         suite_file = self._server.suite_file

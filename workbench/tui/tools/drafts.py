@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from textual.worker import Worker
 
-from workbench.authoring.case_list import Restructured, with_new_cases
+from workbench.authoring.case_list import CaseListChange, with_new_cases
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import NotEditableError
 from workbench.config.models import ConfigError
@@ -137,7 +137,7 @@ class ToolDrafter:
         return [finished.result for finished in report.runs]
 
     @staticmethod
-    def _change(suite: OpenSuite, tool: ToolDefinition, held: Drafts) -> Restructured | None:
+    def _change(suite: OpenSuite, tool: ToolDefinition, held: Drafts) -> CaseListChange | None:
         if not held.kept:
             return None
         summary = f"{counted(len(held.kept), 'case')} drafted for {one_line(tool.name)}"
@@ -175,7 +175,7 @@ class _AfterScreen(QuestionScreen[Literal["add", "no"]]):
     TITLE_LINE = "Add the drafted cases?"
     DEFAULT_CSS = "_AfterScreen > Vertical { width: 116; }"
 
-    def __init__(self, suite: OpenSuite, change: Restructured | None, came_of: Sequence[Drafts]) -> None:
+    def __init__(self, suite: OpenSuite, change: CaseListChange | None, came_of: Sequence[Drafts]) -> None:
         dropped = list(chain.from_iterable(drafts.rejected for drafts in came_of))
         after = suite.document.text
         if change is not None:

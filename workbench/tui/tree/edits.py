@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import (
-    Restructured,
+    CaseListChange,
     free_name,
     free_path,
     index_of,
@@ -24,7 +24,7 @@ from workbench.authoring.case_list import (
 )
 from workbench.authoring.document import HEAD, CaseOutline
 from workbench.authoring.open_suite import OpenSuite
-from workbench.authoring.workspace import tie
+from workbench.authoring.workspace import link_move
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
@@ -126,7 +126,7 @@ class SuiteChanger:
         self._open_suites.change(source, left.document, left.summary, case=left.about)
         self._open_suites.change(target, arrived.document, arrived.summary, case=arrived.case)
         # One undo step covers both suites. Otherwise, undo in one suite would lose or duplicate the case.
-        tie(source, target)
+        link_move(source, target)
         self._selection.select(target.path, arrived.case)
         text = f"Moved {name} to {target.path.name}; {key_for('edit.undo')} undoes it"
         lacking = self._missing_tools(target, used)
@@ -215,7 +215,7 @@ class SuiteChanger:
 
     # Helpers
 
-    def _take(self, suite: OpenSuite, change: Callable[[], Restructured]) -> bool:
+    def _take(self, suite: OpenSuite, change: Callable[[], CaseListChange]) -> bool:
         try:
             self._check_open(suite)
             changed = change()

@@ -12,14 +12,14 @@ from textual.geometry import Region
 from textual.message import Message as TextualMessage
 from textual.widgets import Input
 
-from workbench.authoring.form.about import placeholder
-from workbench.authoring.form.additions import Search
-from workbench.authoring.form.completions import CHOSEN, suggestions
+from workbench.authoring.form.additions import AdditionSearch
+from workbench.authoring.form.completions import FIXED_CHOICE_CELLS, suggestions
+from workbench.authoring.form.descriptions import placeholder
 from workbench.authoring.form.edits import Edit, edited, with_id
+from workbench.authoring.form.field_text import CellError, CellKey, InvalidText, place_in
 from workbench.authoring.form.row import Cell, FormRow, FormSource, cell_id
-from workbench.authoring.form.row_changes import Adding
+from workbench.authoring.form.row_changes import PendingAddition
 from workbench.authoring.form.rows import nearest
-from workbench.authoring.form.typed import CellError, CellKey, InvalidText, place_in
 from workbench.limits import MAX_FIELD_CHARS
 from workbench.numerals import counted
 from workbench.show.spans import EMPTY, Line, Message, message_lines, wrap
@@ -157,7 +157,7 @@ ROOM_BESIDE = 14
 """The usual width of a label. Text that does not fit beside a label gets a field of several lines."""
 
 _SEVERAL_LINES = frozenset({"lines", "json"})
-_FROM_THE_BEGINNING = CHOSEN | {"tool", "expected", "weight", "option", "key"}
+_FROM_THE_BEGINNING = FIXED_CHOICE_CELLS | {"tool", "expected", "weight", "option", "key"}
 """The kinds of cells whose field opens with all completions, even if it has text."""
 
 
@@ -379,7 +379,7 @@ class FormFields(FormRows):
 
     def _placeholder(self, source: FormSource, row: FormRow, cell: Cell) -> str:
         asked = self.page.adding
-        if isinstance(asked, Search):
+        if isinstance(asked, AdditionSearch):
             return "type a word of it, or choose"
         if asked is not None:
             return ""
@@ -488,20 +488,24 @@ class FormFields(FormRows):
         source, _, cell = self._over
         adding = self.page.adding
         if adding is not None:
-            found, chooses, names = adding.suggest(typed), cell.kind in CHOSEN or adding.must_choose, True
+            found, chooses, names = adding.suggest(typed), cell.kind in FIXED_CHOICE_CELLS or adding.must_choose, True
         else:
-            found, chooses, names = suggestions(source, cell, typed), cell.kind in CHOSEN, cell.kind == "tool"
+            found, chooses, names = (
+                suggestions(source, cell, typed),
+                cell.kind in FIXED_CHOICE_CELLS,
+                cell.kind == "tool",
+            )
         mark: int | None = None
         if found and (chooses or (names and found[0].label.startswith(typed))):
             mark = 0
         texts = [one.text for one in found]
         # In a search, the key of the selected element comes before a key of the case with the same name.
-        if self._text in texts and not isinstance(adding, Search):
+        if self._text in texts and not isinstance(adding, AdditionSearch):
             mark = texts.index(self._text)
         if len(found) == 1 and found[0].text == self._text:
             found = ()
         rows = MAX_ROWS
-        if isinstance(adding, Search):
+        if isinstance(adding, AdditionSearch):
             rows = MAX_SEARCH_ROWS
         self.query_one(CompletionList).offer(found, mark, rows)
 
@@ -597,7 +601,7 @@ class FormFields(FormRows):
             return False
         if asked is not None:
             try:
-                made = asked.choose(self._text) if isinstance(asked, Search) else asked.make(self._text)
+                made = asked.choose(self._text) if isinstance(asked, AdditionSearch) else asked.make(self._text)
             except CellError as error:
                 self.page.opened = replace(opened, refused=str(error))
                 self.page.lay_out()
@@ -617,10 +621,10 @@ class FormFields(FormRows):
     def _is_nameless(self) -> bool:
         return self._over is not None and self._over[2].place == ("name",) and not self._text.strip()
 
-    def _continue_adding(self, made: Edit | Adding | Place, *, by_keys: bool) -> None:
+    def _continue_adding(self, made: Edit | PendingAddition | Place, *, by_keys: bool) -> None:
         if isinstance(made, Edit):
             self._added(made, by_keys=by_keys)
-        elif isinstance(made, Adding):
+        elif isinstance(made, PendingAddition):
             self.page.ask(made)
             self._open()
         else:

@@ -11,11 +11,11 @@ from itertools import accumulate
 from rich.cells import cell_len
 
 from workbench.authoring.document import HEAD, CaseOutline, Document
-from workbench.authoring.form.additions import Search
+from workbench.authoring.form.additions import AdditionSearch
 from workbench.authoring.form.cells import class_named, lists_values
 from workbench.authoring.form.inner_rows import PATH
 from workbench.authoring.form.row import Cell, CellKind, FormRow, FormSource
-from workbench.authoring.form.row_changes import Adding, item_of
+from workbench.authoring.form.row_changes import PendingAddition, item_of
 from workbench.authoring.form.rows import form_rows, row_at
 from workbench.authoring.known_tools import with_own_tools
 from workbench.authoring.open_suite import OpenSuite
@@ -448,7 +448,7 @@ class FormPage:
         self.row = 0
         self.cell = 0
         self.opened: OpenField | None = None
-        self.adding: Adding | Search | None = None
+        self.adding: PendingAddition | AdditionSearch | None = None
         self._asked_at = (0, 0)
         self._is_behind = False
         self._row_notice: tuple[Table, int, str] | None = None
@@ -680,7 +680,7 @@ class FormPage:
         self.go(wanted)
         return True
 
-    def ask(self, adding: Adding | Search) -> None:
+    def ask(self, adding: PendingAddition | AdditionSearch) -> None:
         """Show a row for the name of a new element, below the selected argument or list."""
         row = self.current
         assert row is not None

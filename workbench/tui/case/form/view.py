@@ -8,12 +8,12 @@ from typing import ClassVar
 from textual import events
 from textual.binding import BindingType
 
-from workbench.authoring.form.additions import Search
+from workbench.authoring.form.additions import AdditionSearch
 from workbench.authoring.form.edits import Edit, edited, name_of, toggled
+from workbench.authoring.form.field_text import tool_of_call
 from workbench.authoring.form.row import FormRow, FormSource, cell_id
-from workbench.authoring.form.row_changes import adding, duplicated, grouped, moved, removed, ungrouped
+from workbench.authoring.form.row_changes import addition_at, duplicated, grouped, moved, removed, ungrouped
 from workbench.authoring.form.rows import every_row
-from workbench.authoring.form.typed import tool_of_call
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line
 from workbench.suite.problems import Place
@@ -240,7 +240,7 @@ class FormView(FormFields):
             return "there is no form here"
         if self._fixed is not None:
             return self._fixed
-        found = adding(source, row)
+        found = addition_at(source, row)
         if isinstance(found, str):
             return self.search()
         if found.asks:
@@ -257,7 +257,7 @@ class FormView(FormFields):
             return "there is no form here"
         if self._fixed is not None:
             return self._fixed
-        self.page.ask(Search(source, row.place))
+        self.page.ask(AdditionSearch(source, row.place))
         self._open()
         return None
 

@@ -13,7 +13,7 @@ from textual.geometry import Region
 
 from workbench.authoring.form.argument_schemas import argument_of, tool_named
 from workbench.authoring.form.completions import Completion, complete
-from workbench.authoring.form.typed import read_text
+from workbench.authoring.form.field_text import read_text
 from workbench.checks.check import CHECK_CLASSES
 from workbench.checks.clock import zone_names
 from workbench.dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Asks an endpoint for chains of calls with nothing around it: `-m benchmarks.bare_loops WAY URL CASES ROUNDS AT_ONCE`.
+"""Asks an endpoint for chains of calls with nothing around it: `minimal_loops WAY URL CASES ROUNDS AT_ONCE`.
 
 The ways: `sockets` writes ready-made requests and reads each answer to its end; `sdk` and `sdk-streamed` are what one
 writes first with the openai SDK; `pydantic-evals` evaluates the streamed loop as its task, with one evaluator, and

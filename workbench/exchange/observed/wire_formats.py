@@ -47,7 +47,7 @@ READABLE_ENCODINGS = ("gzip", "deflate", "identity")
 """The readable compressions. The proxy offers the endpoint those among them that the program accepts."""
 
 
-def wire_at(path: str) -> Provider | None:
+def wire_format_of(path: str) -> Provider | None:
     """Return the wire format that is spoken at a path; `None` for a path without conversations."""
     for ending, wire in _PATHS.items():
         if path.rstrip("/").endswith(ending):
@@ -106,7 +106,7 @@ def tools_in(body: Node) -> tuple[ToolDefinition, ...]:
     return tuple(ToolDefinition(name) for name in dict.fromkeys(filter(None, names)))
 
 
-class Decompressed:
+class Decompressor:
     """The decompressed bytes of a body. Raises ValueError for an unreadable body."""
 
     def __init__(self, encoding: str) -> None:
@@ -132,7 +132,7 @@ class Decompressed:
 
 
 @dataclass(eq=False)
-class AnswerReading:
+class ObservedAnswerReader:
     """Reads an answer while it passes, and never raises: an error becomes the answer's `problem`."""
 
     wire: Provider
@@ -145,7 +145,7 @@ class AnswerReading:
     """The answer, once it has ended."""
     _status: int = 0
     _content_type: str = ""
-    _unpacked: Decompressed | None = None
+    _unpacked: Decompressor | None = None
     _kind: BodyKind | None = None
     _held: bytearray = field(default_factory=bytearray)
     _bytes: int = 0
@@ -163,7 +163,7 @@ class AnswerReading:
         """Read the status and the headers of the answer."""
         self._status, self._content_type = status, content_type
         try:
-            self._unpacked = Decompressed(encoding)
+            self._unpacked = Decompressor(encoding)
         except ValueError as error:
             self.fail(f"the answer {error}")
 
@@ -308,7 +308,7 @@ def _response_id(data: str) -> str:
 def body_node(body: bytes, encoding: str, place: str) -> Node:
     """Return the JSON of a request. Raises RefusedError."""
     try:
-        return Node(parsed_json(Decompressed(encoding).feed(body).decode("utf-8")), place)
+        return Node(parsed_json(Decompressor(encoding).feed(body).decode("utf-8")), place)
     except (ValueError, RecursionError) as error:
         why = str(error) if str(error).startswith("is ") else "is not JSON"
         raise RefusedError(why, place) from None

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.authoring.form import values
 from tests.tables import each_row
-from workbench.authoring.form.typed import (
+from workbench.authoring.form.field_text import (
     CellError,
     last_item,
     read_choice,

@@ -28,15 +28,15 @@ from mcp import Client, StdioServerParameters
 
 from tests.cli.forking import forked_command
 from tests.cli.program import COMMAND, Program
-from tests.doors import DOORS
 from tests.history.unpacking import texts_in
 from tests.integrations.sessions import session
+from tests.output_paths import DOORS
 from tests.providers.server import Answer, Call, Request, Server, document, said
 from tests.remote.batches import TOKEN, ToldBatch
 from tests.tools.conftest import SERVERS
 from tests.tui.apps import Opened, conversation, opened
 from workbench.authoring.accept import accept_run
-from workbench.authoring.from_calls import case_expecting, case_with_mock
+from workbench.authoring.from_calls import case_with_expected_call, case_with_mock
 from workbench.authoring.proposal import proposal_without_secrets, table_without_secrets
 from workbench.config.folders import Folders
 from workbench.config.secrets import Secrets
@@ -509,7 +509,7 @@ def test_what_is_accepted_of_a_run_holds_no_secret(tmp_path: Path) -> None:
     assert proposal.applied(table)["ordered"] == [
         {"tool": "set_lights", "args": {"room": "hall", "token": present, "more": present}}
     ]
-    expecting = case_expecting(table, "set_lights", call.arguments)
+    expecting = case_with_expected_call(table, "set_lights", call.arguments)
     mocked = case_with_mock(expecting, "set_lights", call.arguments, ToolAnswer("knows planted-dotenv-0815"))
     cleaned = table_without_secrets(mocked, table, secrets)
     assert "planted-dotenv-0815" not in repr(cleaned)
@@ -517,7 +517,7 @@ def test_what_is_accepted_of_a_run_holds_no_secret(tmp_path: Path) -> None:
     assert cleaned["mocks"][0]["result"] == "knows $DOTENV_PASSWORD"  # type: ignore[index]
     assert table_without_secrets(expecting, expecting, secrets) is not None
     with pytest.raises(ValueError, match="contains a secret"):
-        table_without_secrets(case_expecting(table, "use_planted-dotenv-0815", {}), table, secrets)
+        table_without_secrets(case_with_expected_call(table, "use_planted-dotenv-0815", {}), table, secrets)
 
 
 def _written(file: Path, text: str) -> Path:
@@ -592,7 +592,7 @@ def _writes(call: ast.Call) -> bool:
 
 
 def test_every_way_out_is_a_door() -> None:
-    """Whoever adds a way out names it in `tests/doors.py`, has it redact, and plants a secret before it."""
+    """Whoever adds a way out names it in `tests/output_paths.py`, has it redact, and plants a secret before it."""
     named = [writer for door in DOORS for writer in door.writers]
     assert sorted(set(named)) == sorted(named)
     assert set(_writers()) == set(named)

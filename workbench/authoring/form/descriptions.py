@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from workbench.authoring.form.cells import class_of
+from workbench.authoring.form.field_text import ABSENT, value_at
 from workbench.authoring.form.row import Cell, CellKind, FormSource
-from workbench.authoring.form.typed import ABSENT, value_at
 from workbench.numerals import setting_text
 from workbench.suite.problems import Place
 
@@ -195,7 +195,7 @@ _ABOUT = {
 """Sentences by the last keys of a place. The longest entry that fits applies."""
 
 
-def about_place(place: Place) -> str:
+def key_description(place: Place) -> str:
     """Return the sentence about the key at a place, empty if there is none."""
     keys = [part for part in place if isinstance(part, str)]
     for start in range(len(keys)):

@@ -1,7 +1,7 @@
 """Every way by which something leaves the program, and what keeps secrets out of it.
 
-`tests/test_doors.py` finds each call in the program that writes something, demands that it is named here, and plants
-secrets before each door.
+`tests/test_output_paths.py` finds each call in the program that writes something, demands that it is named here, and
+plants secrets before each door.
 """
 
 from __future__ import annotations
@@ -117,13 +117,13 @@ DOORS: tuple[Door, ...] = (
         " client's and the server's own, and stay between them.",
         (
             *("exchange/observed/tee.py:ServerLogWriter.__init__", "exchange/observed/tee.py:ServerLogWriter._write"),
-            "exchange/observed/tee.py:_pump",
+            "exchange/observed/tee.py:_forward",
         ),
     ),
     Door(
         "kept conversations",
         "What `workbench record` has seen, until its suite is written; each value redacted.",
-        ("exchange/observed/conversations.py:Keeper._write",),
+        ("exchange/observed/conversations.py:ConversationJournal._write",),
     ),
     Door(
         "to programs that are recorded",
