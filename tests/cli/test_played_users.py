@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.conversations import PLAYED, Script, agent, desk, leave, player, run, said_in, say, texts
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.providers.server import Answer, Call, document, error_document, said
 
 

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import workbench
-from tests.effort import examples
+from tests.example_counts import examples
 from tests.tools.processes import becomes_true, is_running
 from workbench.config.secrets import Secrets
 from workbench.engine.agents import agent_model
