@@ -101,6 +101,7 @@ async def test_a_case_that_names_a_tool_which_is_not_there_is_refused(pool: Serv
         ),
         ({"unordered": echo, "offer": ["lock"]}, "expects 'shop_echo', but no such tool is offered (add it to `offer`"),
         ({"unordered": [{"tool": "*"}], "offer": []}, "expects a call, but no tool is offered (offer one"),
+        ({"user": {"goal": "x", "stop": {"called": ["lokc"]}}}, f"waits for a call of 'lokc', {there} (did you mean"),
         ({"steps": [{"user": "Go.", "tool": "echo"}]}, "expects 'echo', but no such tool is offered (did you mean"),
         ({"disallowed": [{"tool": "unlock"}]}, f"forbids 'unlock', {there} (did you mean 'lock'?; write unlisted"),
         ({"mocks": [{"tool": "Lock", "result": 1}]}, f"mocks 'Lock', {there} (did you mean 'lock'?)"),
@@ -111,6 +112,7 @@ async def test_a_case_that_names_a_tool_which_is_not_there_is_refused(pool: Serv
         assert str(refused.value).startswith(says)
     purpose = {"unlisted": True}
     fine: dict[str, Any] = {
+        "user": {"goal": "x", "stop": {"called": ["shop_echo", "teleport"]}},
         "offer": ["lock"],
         "unordered": [{"tool": "lock"}, {"tool": "teleport", **purpose}],
         "disallowed": [{"tool": "*", "args": {"x": 1}}, *echo, {"tool": "rm_rf", **purpose}],

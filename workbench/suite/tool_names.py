@@ -86,8 +86,20 @@ def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Findi
         if not known.has(own.tool):
             message = f"calls {own.tool!r}, but there is no such tool"
             yield warning((*own_place, "tool"), message, known.hint(own.tool))
+    yield from _unknown_awaited(case, known)
     yield from unknown_mocks(case.mocks, known)
     yield from unknown_answers(case.answers, known)
+
+
+def _unknown_awaited(case: Case, known: KnownNames) -> Iterator[Finding]:
+    if case.conversation is None:
+        return
+    on_purpose = {call.tool for _, call in case.written_calls() if call.unlisted}
+    for place, condition in case.conversation.conditions():
+        for index, name in enumerate(condition.called):
+            if name not in on_purpose and not known.has(name, loosely=True):
+                message = f"waits for a call of {name!r}, but there is no such tool"
+                yield warning(("user", *place, "called", index), message, known.hint(name))
 
 
 def _unknown_free(rule: ExtraCalls | None, place: Place, known: KnownNames) -> Iterator[Finding]:
