@@ -69,7 +69,7 @@ def next_scripted_message(user: UserTable, trajectory: Trajectory, context: Chec
         if turn_condition_holds(message.when, answer, called, context):
             return UserSaid(turn, message.say, "script", message.id, message.end)
     if len([each for each in said if each.by == "otherwise"]) >= user.patience:
-        why = f'nothing is left to say in turn {turn}: no "when" holds (the answer: "{_shortened(answer or "")}")'
+        why = f'no message of the script fits in turn {turn} after the answer "{_shortened(answer or "")}"'
         return Departure(False, why)
     return UserSaid(turn, user.otherwise, "otherwise")
 

@@ -380,7 +380,8 @@ def failed_turns(
         if grade.status == Status.FAILED:
             first = next((issue for issue in grade.issues if issue.call is not None), None)
             call = first.call + calls_before[turn] if first is not None and first.call is not None else None
-            why = f"turn {turn}: {reason_of(grade)}"
+            # `grade.reason` may end with "the case expects no calls", which is about a turn here.
+            why = f"turn {turn}: {reason_of(grade).removesuffix(f'; {grade.reason}')}"
             expected = f"the turn of {describe_value(message.say)}"
             yield Issue("failed turn", why, call=call, expected=expected, decides=True)
 

@@ -41,7 +41,7 @@ def refused_text(refused: UserRefused) -> str:
 
 
 def ended_text(ended: UserEnded) -> str:
-    """Return how the user left, with the reason: `ended: gave up (nothing is left to say …)`."""
+    """Return how the user left, with the reason: `ended: gave up (no message of the script fits …)`."""
     why = f" ({ended.why})" if ended.why else ""
     return one_line(f"ended: {ended.end}{why}")
 
