@@ -7,7 +7,15 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from tests.trajectory.scripts import json_values
-from workbench.trajectory.events import FinishReason, JsonValue, ResultReceived, RunFinished, StepStarted, ToolCall
+from workbench.trajectory.events import (
+    FinishReason,
+    JsonValue,
+    ResultReceived,
+    RunFinished,
+    StepStarted,
+    ToolCall,
+    UserSaid,
+)
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 
@@ -53,6 +61,7 @@ trajectories = st.builds(
             stop_reason=st.sampled_from([None, "answered", "tool calls"]),
             step=st.none() | st.builds(StepStarted, st.just(1), user=st.none() | texts),
             added=st.lists(texts.filter(bool), max_size=1).map(tuple),
+            said=st.none() | st.builds(UserSaid, st.just(1), texts, st.sampled_from(["script", "person"])),
         ),
         max_size=3,
     ),

@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 from tests.analysis.drawn_runs import asked, call, run, trajectories
 from tests.tables import each_row
 from workbench.analysis.alignment import Difference, first_difference
-from workbench.trajectory.events import JsonValue, ResultReceived, ToolCall
+from workbench.trajectory.events import JsonValue, ResultReceived, ToolCall, UserSaid, UserSource
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
+
+
+def spoken(text: str, by: UserSource) -> Round:
+    return replace(asked(1), said=UserSaid(1, text, by))
+
 
 LIGHTS, TV = call("set_lights", room="hall"), call("set_tv", power="off")
 
@@ -92,6 +97,24 @@ LIGHTS, TV = call("set_lights", room="hall"), call("set_tv", power="off")
             run(asked(1, "", LIGHTS), reason=None),
             (2, "end", None),
             "round 2: is not over, while the other run continues",
+        ),
+        (
+            run(spoken("it is A17.", "model")),
+            run(spoken("it is B2.", "model")),
+            (1, "message", None),
+            'round 1: the user says "it is B2." instead of "it is A17."',
+        ),
+        (
+            run(spoken("it is A17.", "model")),
+            run(spoken("Number A17.", "person")),
+            (1, "message", None),
+            'round 1: the user said "Number A17." instead of "it is A17."; the model does the same',
+        ),
+        (
+            run(spoken("it is A17.", "model"), asked(2, "Done.")),
+            run(spoken("Number A17.", "person"), asked(2, "No.")),
+            (2, "text", None),
+            'round 2: says "No." instead of "Done.", after the user said "Number A17." instead of "it is A17."',
         ),
         (
             run(asked(1)),

@@ -107,6 +107,9 @@ def test_one_table_compares_agents_with_models(program: Program) -> None:
     assert ["case", "offline", "agent:gemini"] in rows
     assert ["pass", "rate", "0.0%", "100.0%"] in rows
     assert "agent:gemini is tests-agent 1.2.3; valid arguments cover forwarded calls" in done.stdout
+    hosts = program.run("compare", "weather.toml", "--model", "offline,agent:gemini", "--hosts")
+    assert "agent:gemini runs without the variants that are hosts: an agent is a host itself\n" in hosts.stderr
+    assert "offline × forty tools" in hosts.stdout and "agent:gemini ×" not in hosts.stdout
 
 
 def test_reports_name_the_version_of_an_agent_and_what_was_not_graded(program: Program) -> None:

@@ -46,17 +46,43 @@ def hasty(body: Mapping[str, Any]) -> Answer:
     return said("openai", "", [Call("cancel_order", {"order": "A17"})])
 
 
+ORDERED = """\
+ordered = [{ tool = "get_order" }, { tool = "cancel_order", after_message = "yes" }]
+
+[cases.user]
+"""
+
+
+def early(body: Mapping[str, Any]) -> Answer:
+    """Name the amount only before the order is cancelled."""
+    last = body["messages"][-1]
+    if last["role"] == "tool" and "cancelled" not in last["content"]:
+        return said("openai", "It is open, 47.50. Shall I cancel it?")
+    return agent(body, names_amount=False)
+
+
 @pytest.mark.parametrize(
     ("model", "changed", "finish", "kinds"),
     [
         (partial(agent, names_amount=False), {}, "user done", {"not said"}),
+        (early, {}, "user done", {"not said"}),
         (partial(agent, asks=False), {}, "user done", {"wrong change"}),
+        (partial(agent, asks=False), {"[cases.user]\n": ORDERED}, "user done", {"wrong order"}),
         (hasty, {}, "user done", {"wrong change"}),
         (silent, {}, "user gave up", {"missing change", "not said", "final state", "user gave up"}),
         (silent, {"max_turns = 6": "max_turns = 2"}, "turns exhausted", {"turns exhausted", "missing change"}),
         (busy, {}, "rounds exhausted", {"rounds exhausted", "missing change"}),
     ],
-    ids=["no amount", "never asks", "before the yes", "fits nothing", "too many turns", "too many rounds"],
+    ids=[
+        "no amount",
+        "amount too early",
+        "never asks",
+        "a call too early",
+        "before the yes",
+        "fits nothing",
+        "too many turns",
+        "too many rounds",
+    ],
 )
 def test_a_bad_agent_fails_for_its_own_reason(
     tmp_path: Path, model: Script, changed: dict[str, str], finish: str, kinds: set[str]

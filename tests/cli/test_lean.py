@@ -8,9 +8,15 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
+from tests.cli.test_agents import CASE
+from tests.engine.agents.test_agents import AGENT, SUITE
 from tests.schemas import fits, with_defaults
+from workbench.suite.render import suite_text
+
+AGENT_SUITE = suite_text({**SUITE, "subject": {"acp": ["python", str(AGENT)], "builtin": "forbid"}, "cases": [CASE]})
 
 
+@pytest.mark.parametrize("suite", [WEATHER + WRONG, AGENT_SUITE], ids=["model", "agent"])
 @pytest.mark.parametrize(
     ("command", "definition"),
     [
@@ -19,9 +25,11 @@ from tests.schemas import fits, with_defaults
     ],
     ids=["grade", "history show"],
 )
-def test_it_says_all_that_the_whole_report_says(program: Program, command: tuple[str, ...], definition: str) -> None:
-    program.write("weather.toml", WEATHER + WRONG)
-    program.run("run", "weather.toml", "--record", "out", "--quiet")
+def test_it_says_all_that_the_whole_report_says(
+    program: Program, command: tuple[str, ...], definition: str, suite: str
+) -> None:
+    program.write("weather.toml", suite)
+    program.run("run", "weather.toml", "--record", "out", "--quiet", "--trust")
     whole, lean = program.run(*command, "--format", "json"), program.run(*command, "--format", "json", "--lean")
     assert (lean.returncode, lean.stderr) == (whole.returncode, whole.stderr)
     assert len(lean.stdout) < 0.8 * len(whole.stdout)

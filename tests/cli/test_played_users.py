@@ -179,6 +179,42 @@ def test_a_rerun_pays_for_the_player_only_from_its_first_difference(tmp_path: Pa
     assert (twice["user_requests"], len(players)) == (0, 6)
 
 
+@pytest.mark.parametrize(
+    ("changed", "words", "player", "paid"),
+    [
+        ("max_turns = 6\nvary = false", ("--repeats", "2"), player, [0, 0]),
+        ("max_turns = 6", ("--repeats", "2"), player, [0, 3]),
+        # A refused message is remembered. An answer without a message is not: one in each of three turns.
+        ("max_turns = 6", (), partial(once, FAULTS[0][0]), [0]),
+        ("max_turns = 6", (), partial(once, FAULTS[7][0]), [3]),
+    ],
+    ids=["never varies", "varies", "refused", "no message"],
+)
+def test_a_second_batch_asks_the_player_for_what_was_not_remembered(
+    tmp_path: Path, changed: str, words: tuple[str, ...], player: Script, paid: list[int]
+) -> None:
+    with desk(tmp_path, PLAYED.replace("max_turns = 6", changed), player=player) as (program, _):
+        run(program)
+        assert [each["user_requests"] for each in run(program, *words)] == paid
+
+
+@pytest.mark.parametrize(("place", "kept"), [("nowhere", 3), ("question", 0), ("answer", 0)])
+def test_no_secret_is_remembered_with_the_answers_of_a_player(tmp_path: Path, place: str, kept: int) -> None:
+    secret = "correct-horse-battery-staple"
+    goal = f"My word is {secret}. Get" if place == "question" else "Get"
+
+    def telling(body: Mapping[str, Any]) -> Answer:
+        if place == "answer" and "Shall I" not in texts(body):
+            return say(f"it is A17, {secret}.")
+        return player(body)
+
+    with desk(tmp_path, PLAYED.replace("Get", goal), player=telling) as (program, _):
+        program.write(".env", f"DESK_TOKEN={secret}\n")
+        run(program)
+    lines = [line for file in tmp_path.rglob("user_messages.jsonl") for line in file.read_bytes().splitlines()]
+    assert len(lines) == kept
+
+
 def test_the_model_of_the_user_is_chosen_on_the_command_line(tmp_path: Path) -> None:
     with desk(tmp_path, PLAYED.replace('model = "player"\n', "")) as (program, server):
         [made] = run(program, "--user-model", "player")
@@ -225,15 +261,22 @@ def test_a_judge_takes_the_side_of_the_model_where_the_user_was_at_fault(tmp_pat
     assert made["error"] == "the simulated user broke its instructions: the user refused for no reason"
 
 
-@pytest.mark.parametrize(("most", "expected"), [("0.5", 0), ("0.4", 1)])
-def test_a_gate_bounds_the_share_of_spoilt_runs(tmp_path: Path, most: str, expected: int) -> None:
+BROKEN = document(error_document("openai", "no such model"), 404)
+
+
+@pytest.mark.parametrize(
+    ("most", "agent", "expected"),
+    [("0.5", agent, 0), ("0.4", agent, 1), ("1.0", partial(always, BROKEN), 3)],
+    ids=["within", "above", "the endpoint fails too"],
+)
+def test_a_gate_bounds_the_share_of_spoilt_runs(tmp_path: Path, most: str, agent: Script, expected: int) -> None:
     gate = f"\n[gate]\nmax_user_errors = {most}\n{PLAYED}{PLAYED.replace('Impatient', 'Spoilt')}"
     cases = gate.replace("Hello, I changed my mind.", "Hello, I am Spoilt.", 1)
 
     def script(body: Mapping[str, Any]) -> Answer:
         return say("My number is B99.") if "I am Spoilt" in texts(body) else player(body)
 
-    with desk(tmp_path, cases, player=script) as (program, _):
+    with desk(tmp_path, cases, agent=agent, player=script) as (program, _):
         run(program, expected=expected)
 
 

@@ -135,7 +135,7 @@ def _in_round(
         return Difference(number, "end", f"{at}: {_end(fork)}, while the other run continues")
     if old is None:
         return Difference(number, "end", f"{at}: continues, while the other run {_end(origin)}")
-    if (text := _change_text("receives", " ".join(_asked(new)), " ".join(_asked(old)))) is not None:
+    if not _has_manual_message(old, new) and (text := _other_message("says", old, new)) is not None:
         return Difference(number, "message", f"{at}: {text}")
     has_many_calls = max(len(old.calls), len(new.calls)) > 1
     for place, (before, now) in enumerate(zip_longest(old.calls, new.calls)):
@@ -159,7 +159,20 @@ def _in_round(
     return None
 
 
+def _other_message(verb: str, old: Round, new: Round) -> str | None:
+    """Describe the different messages of a step, or of a conversation's user with `verb`; `None` if they are equal."""
+    subject = "receives" if old.said is None and new.said is None else f"the user {verb}"
+    return _change_text(subject, " ".join(_asked(new)), " ".join(_asked(old)))
+
+
+def _has_manual_message(old: Round, new: Round) -> bool:
+    """Return whether a person spoke in place of a conversation's user."""
+    return any(each.said is not None and each.said.by == "person" for each in (old, new))
+
+
 def _message_by_hand(old: Round, new: Round) -> Difference | None:
+    if _has_manual_message(old, new) and (said := _other_message("said", old, new)) is not None:
+        return _by_hand(new.number, "message", said, here=True)
     if old.added == new.added:
         return None
     text = "\n".join(new.added or old.added)
@@ -422,9 +435,8 @@ def _prompt(of: Round) -> list[str]:
 
 
 def _asked(of: Round) -> list[str]:
-    if of.step is None or not of.step.user:
-        return []
-    return [of.step.user]
+    texts = [of.step.user if of.step is not None else None, of.said.text if of.said is not None else None]
+    return [text for text in texts if text]
 
 
 def _text(of: Round) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.analysis.audit.contradictions import with_contradictions
-from workbench.config.agents import agent_named
+from workbench.config.agents import AGENT, agent_named
 from workbench.config.folders import project_paths
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
@@ -38,6 +38,7 @@ from workbench.suite.added_variants import AddedVariantError, with_variants
 from workbench.suite.problems import quoted
 from workbench.suite.project import Search
 from workbench.suite.suite_file import SuiteFile, suites_of
+from workbench.suite.variants import Variants
 from workbench.tools.listings import StoredListings
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
     if wrong:
         raise PlanError(*problems, *map(Notice, wrong))
     problems += notices(unjudged_checks(cases_of(runs), program.models), "detail")
+    problems += notices(agents_without_hosts(runs, options.all_variants), "detail")
     specs = ModelSpecs(program.models, program.environment)
     specs.load(runs)
     if without := tuple(dict.fromkeys(_without_player(runs, specs))):
@@ -158,6 +160,19 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         history_named=options.history_named,
         notices=tuple(problems),
     )
+
+
+def agents_without_hosts(runs: Iterable[PlannedRun], variants: Variants) -> Iterator[str]:
+    """Yield a notice that names the agents, if `variants` include hosts: agents do not run those."""
+    agents: dict[str, None] = {}
+    for run in runs:
+        if run.asked_model.startswith(AGENT) and any(
+            each.host and variants.takes(each) for each in run.written_suite.variants
+        ):
+            agents[run.asked_model] = None
+    if agents:
+        verb = "runs" if len(agents) == 1 else "run"
+        yield f"{', '.join(agents)} {verb} without the variants that are hosts: an agent is a host itself"
 
 
 def _without_player(runs: Iterable[PlannedRun], specs: ModelSpecs) -> Iterator[str]:

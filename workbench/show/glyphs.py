@@ -55,6 +55,7 @@ class Glyphs:
     unsaved: str = Sign("●", "unsaved changes", "running", "save")
     disagree: str = Sign("≠", "graders disagree", "warned", "grades")
     thumb: str = "┃"
+    user_error: str = Sign("!", "errors of users", "warned")
     audit: str = Sign("◇", "checks too little", "warned", "audit")
     breakpoint: str = Sign("◉", "a breakpoint", "failed", "break.list")
     by_hand: str = Sign("✎", "changed by hand, or since", "muted")

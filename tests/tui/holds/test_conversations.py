@@ -122,6 +122,7 @@ async def test_a_played_user_is_asked_again_forked_and_frozen(tmp_path: Path) ->
         assert "user  ✎ Number A17." in app.screen
         await app.press("up", "up", "up", "enter")
         await app.until(lambda: shown(app).is_fork and shown(app).result is not None)
+        assert 'instead of "it is A17."; the model does' in app.screen
         said = ["Hello, I changed my mind.", "Number A17.", "yes please"]
         assert words(app) == said
         before = (tmp_path / "suites/desk.toml").read_text(encoding="utf-8")

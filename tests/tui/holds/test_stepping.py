@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.engine.agents.test_agents import OSLO, suite_of
 from tests.providers.server import Server, base_url_of, said
 from tests.sampled_rows import first_of
 from tests.tui.apps import SMART_HOME, Opened, opened, opening, suites_in
@@ -515,3 +516,28 @@ async def test_a_server_that_asks_is_answered_or_declined_by_hand(tmp_path: Path
         )
         await app.settle()
         assert 'by hand · accept {"size": 7}' in app.screen
+
+
+async def test_a_held_agent_is_offered_no_fork_no_retry_and_no_step_back(tmp_path: Path) -> None:
+    folder = tmp_path / "suites"
+    folder.mkdir()
+    suite_of(folder, OSLO, ["result"])
+    async with opened(folder, live=True, trust=True, size=(160, 40)) as app:
+        await app.press("down", "s")
+        for at in ("request", "call", "result"):
+
+            def is_held(at: str = at) -> bool:
+                run = app.app.main.selection.run
+                return run is not None and run.paused is not None and run.paused.at == at
+
+            await app.until(is_held)
+            await app.press("3")
+            bar = app.screen.splitlines()[-1]
+            assert "s step" in bar and not any(key in bar for key in ("Y fork", "L retry", "{ back"))
+            for key in ("Y", "{"):
+                await app.press(key)
+                assert "cannot be forked" in app.screen
+            if at != "request":
+                await app.press("L")
+                assert "agent cannot be asked again" in app.screen
+            await app.press("s")

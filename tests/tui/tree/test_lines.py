@@ -14,16 +14,16 @@ from workbench.engine.plan import PlannedRun
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
 from workbench.show.spans import cells, plain
-from workbench.trajectory.events import Event, EventPayload, RequestStarted, RunFinished
+from workbench.trajectory.events import Event, EventPayload, FinishReason, RequestStarted, RunFinished
 from workbench.trajectory.fold import fold
 from workbench.tui.tree.lines import tree_line
 
 LONG = "Dims the lights of the living room for a film"
 
 
-def break_off(app: Opened, planned: PlannedRun) -> None:
-    """End a run whose endpoint does not answer."""
-    happened: tuple[EventPayload, ...] = (opening(planned), RequestStarted(1), RunFinished("error", "refused"))
+def break_off(app: Opened, planned: PlannedRun, reason: FinishReason = "error") -> None:
+    """End a run whose endpoint does not answer, or whose user is at fault."""
+    happened: tuple[EventPayload, ...] = (opening(planned), RequestStarted(1), RunFinished(reason, "refused"))
     app.session.say(planned, *happened)
     events = [Event(planned.run_id, number, float(number), what) for number, what in enumerate(happened)]
     case, at = planned.case, str(planned.file.path)
@@ -61,6 +61,34 @@ async def test_an_error_on_one_model_takes_no_grade_from_the_others_and_is_none(
         assert by_label["smart_home"].split()[-2:] == ["1/1" if passed else "0/1", "1▲"]
         assert by_label["Lights off"].split()[0] == ("✓" if passed else "✗")
         assert by_label["Lights off"].split()[-2] == "▲" and by_label["Lights off"].split()[-1] != "error"
+
+
+@pytest.mark.parametrize(
+    ("ends", "shown"),
+    [
+        (("passed", "passed", "user error"), ["✓", "Lights", "off", "2/2", "1", "!"]),
+        (("passed", "failed", "user error"), ["✗", "Lights", "off", "≠", "1/2", "1", "!"]),
+        (("user error", "error", "user error"), ["▲", "Lights", "off", "2", "!"]),
+    ],
+    ids=["good", "failed", "none graded"],
+)
+async def test_runs_that_a_user_spoilt_stand_beside_the_graded_ones(
+    tmp_path: Path, ends: Sequence[str], shown: Sequence[str]
+) -> None:
+    repeated = SMART_HOME.replace('name = "Lights off"', 'name = "Lights off"\nrepeats = 3')
+    async with opened(suites_in(tmp_path, smart_home=repeated), models=("one",), trust=True) as app:
+        await app.press("end", "up")
+        for run, end in zip(await app.run("r"), ends, strict=True):
+            if end in ("error", "user error"):
+                break_off(app, run, "user error" if end == "user error" else "error")
+            else:
+                calls: Sequence[Call] = (("set_lights", {"brightness": 0}),) if end == "passed" else MOVIE_NIGHT
+                app.session.finish(run, conversation(run, calls, "Done."))
+        app.session.end_batch()
+        await app.settle()
+        state, book = app.app.main.selection.tree, app.app.main.book
+        [row] = [row for row in state.rows if row.label == "Lights off"]
+        assert plain(tree_line(state, row, book, 34)).split() == shown
 
 
 @pytest.mark.parametrize("status", ["waiting", "error"])

@@ -169,7 +169,11 @@ class _Layout(NamedTuple):
             for text in texts:
                 rows.append((Span(text, "muted"),))
         if item.source and rows:
-            rows[-1] = (*rows[-1], Span(f"  {item.source}", "muted"))
+            source = Span(f"  {item.source}", "muted")
+            if cells((*rows[-1], source)) <= room:
+                rows[-1] = (*rows[-1], source)
+            else:
+                rows.append((Span(cut(item.source, room), "muted"),))
         for refused in item.refused if self.expanded else ():
             for text in wrap(refused_text(refused), room):
                 rows.append((Span(text, "warned"),))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from workbench.engine.plan import AGENT_NOT_FORKED
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.suite.suite_text import SpliceError
@@ -87,7 +88,18 @@ _needs_round = while_held(
 )
 
 
+def _again(now: MainSituation) -> str | None:
+    # The user of an agent's conversation can be asked for another message.
+    if now.by_agent and now.held in ("call", "result"):
+        from workbench.engine.checkpoint import AGENT_NOT_REPEATABLE
+
+        return AGENT_NOT_REPEATABLE
+    return _needs_round(now)
+
+
 def _back(now: MainSituation) -> str | None:
+    if now.by_agent and now.held is not None:
+        return AGENT_NOT_FORKED
     if now.first_hold:
         return "this is the first place where the run was held"
     return _needs_hold(now)
@@ -265,7 +277,7 @@ class StepActions(MainActions):
         name="step.again",
         where="run",
         label="retry",
-        needs=_needs_round,
+        needs=_again,
         changes=True,
     )
     def ask_again(self) -> None:

@@ -204,6 +204,8 @@ class MainSituation(Situation):
     """The name and the stop of a held, undisplayed run of the selected case."""
     first_hold: bool = False
     """Whether this is the first stop of the displayed run."""
+    by_agent: bool = False
+    """Whether an agent makes the displayed run. Such a run cannot be forked, and its rounds cannot be asked again."""
     other_call: str | None = None
     """The message if the cursor is on another call than the held one."""
     held_runs: int = 0

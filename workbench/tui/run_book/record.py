@@ -205,6 +205,8 @@ class RunRecord:
     stage: Stage = "waiting"
     figures: RunSummary | None = None
     """The summary of a finished run."""
+    is_user_error: bool = False
+    """Whether the simulated user of a conversation spoilt the run."""
     graders_disagree: bool = False
     """Whether some grader passes the run and another grader fails it."""
     spent: Spend = field(default_factory=Spend)
@@ -599,6 +601,7 @@ class RunRecord:
 
     def _take(self, result: RunResult, began_ms: float | None, ended_ms: float | None) -> None:
         self.figures = summary_of(self._shown_of(result), began_ms=began_ms, ended_ms=ended_ms)
+        self.is_user_error = result.is_user_error
         self.graders_disagree = disagree(result.grades)
         self._unpacked.result, self._packed = result, None
         if self._view is not None:

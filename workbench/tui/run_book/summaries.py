@@ -144,6 +144,14 @@ StepStage = Literal["waiting", "running", "made", "over"]
 """The progress of a step: `made` while a run continues after the step, `over` if the case has no active run."""
 
 
+class SpoiltRuns(NamedTuple):
+    """The runs that simulated users spoilt (`errors`), beside the graded runs and those that passed or warned."""
+
+    good: int
+    graded: int
+    errors: int
+
+
 @dataclass(frozen=True)
 class CaseSummary:
     """A case at a glance: the worst status and the lowest score of its models, and the progress of its runs.
@@ -162,6 +170,8 @@ class CaseSummary:
     """Whether graders disagree on any of the runs."""
     graded: Status | None = None
     """The worst status of the models without an error, `None` if it is no grade."""
+    spoilt: SpoiltRuns | None = None
+    """`None` if no run was spoilt by its simulated user."""
 
 
 NEVER_RUN = CaseSummary()
@@ -279,8 +289,16 @@ def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> Ca
         statuses.add(model.status)
         if model.score is not None:
             scores.append(model.score)
-    worst = worst_of(statuses)
-    return CaseSummary(worst, min(scores, default=None), stage, asks, held, disagree, worst_graded(statuses))
+    worst, spoilt = worst_of(statuses), _spoilt(runs)
+    return CaseSummary(worst, min(scores, default=None), stage, asks, held, disagree, worst_graded(statuses), spoilt)
+
+
+def _spoilt(runs: Sequence[RunRecord]) -> SpoiltRuns | None:
+    errors = sum(run.is_user_error for run in runs)
+    if not errors:
+        return None
+    graded = [run.status for run in runs if run.status is not None and run.status.graded]
+    return SpoiltRuns(sum(status.good for status in graded), len(graded), errors)
 
 
 def step_under_way(runs: Sequence[RunRecord], number: int) -> StepSummary:

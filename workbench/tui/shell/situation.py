@@ -111,6 +111,7 @@ def _with_run(now: MainSituation, screen: PanesScreen, run: RunRecord) -> MainSi
         broke_off=run.broke_off,
         other_held_run=_other_held_run(screen.selection.runs, run),
         first_hold=run.held and not run.holds_before,
+        by_agent=run.planned.subject is not None and run.planned.subject.is_agent,
         other_call=_other_call(screen, run),
     )
     if run.result is not None:

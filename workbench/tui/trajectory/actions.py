@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from workbench.engine.plan import AGENT_NOT_FORKED
 from workbench.tui.kit.actions import Action, MainActions, MainSituation, action, key_for, unless_read_only, why_no_run
 
 
@@ -48,6 +49,8 @@ def _fix_prompt(now: MainSituation) -> str | None:
 def _fork(now: MainSituation) -> str | None:
     if now.shown == "nothing":
         return why_no_run(now)
+    if now.by_agent:
+        return AGENT_NOT_FORKED
     if now.shown == "a run" and now.held is None:
         return f"this run is under way: {key_for('step')} holds it at its next stop, and then it can be forked"
     return None

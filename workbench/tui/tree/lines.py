@@ -228,6 +228,10 @@ def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
     shown = summary.graded or summary.status
     sign, role = shown.mark
     result = _result(shown, summary.score, role)
+    if summary.spoilt is not None:
+        good, graded, errors = summary.spoilt
+        passes = (Span(f"{good}/{graded} ", role),) if graded else EMPTY
+        result = (*passes, Span(f"{errors} {GLYPHS.user_error}", "warned"))
     if summary.status == Status.ERROR and summary.graded is not None:
         # The runs on other models were graded. Their score matters more than the error, so the error gets only its
         # sign.
