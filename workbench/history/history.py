@@ -494,6 +494,18 @@ class History(StoredBatches):
                 uses.append(ModelUse(self._suite(suite), model, bool(of_suite)))
             return uses
 
+    def agents_of(self, batch: int) -> dict[str, tuple[str, ...]]:
+        """Return the names and versions of the agents of a batch by model, ordered by first use."""
+        statement = (
+            "SELECT model, agent FROM runs WHERE batch = ? AND agent IS NOT NULL "
+            "GROUP BY model, agent ORDER BY min(place)"
+        )
+        wanted = {"model": columns.text, "agent": columns.text}
+        found: dict[str, tuple[str, ...]] = {}
+        for model, agent in self._rows(f"the agents of batch {batch}", wanted, statement, (batch,)):
+            found[model] = (*found.get(model, ()), agent)
+        return found
+
     def tallies(self, batch: int) -> list[Tally]:
         """Return the number and the cost of a batch's finished runs, by model and status.
 

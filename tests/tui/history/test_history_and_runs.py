@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from tests.engine.agents.test_agents import OSLO, suite_of
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from tests.tui.histories import Made, well, write_history
 from workbench.history.history import History
@@ -26,6 +27,17 @@ async def test_a_batch_goes_on_although_a_run_of_it_that_is_over_is_damaged(tmp_
         await app.until(lambda: screen.state.batches[0].missing == 0 and not screen.state.active)
         made = [bool(app.app.main.book.finished((suites / "home.toml", case))) for case in CASES]
         assert made == [False, True, True]
+
+
+async def test_the_details_of_a_batch_name_the_version_of_its_agent(tmp_path: Path) -> None:
+    folder = tmp_path / "suites"
+    folder.mkdir()
+    suite_of(folder, OSLO, ["result"])
+    async with opened(folder, live=True, trust=True, history=tmp_path / "history.sqlite3", size=(160, 40)) as app:
+        await app.press("R")
+        await app.until(lambda: bool(app.app.main.book.finished((folder / "weather.toml", "oslo"))))
+        await app.press("h")
+        await app.until(lambda: "subject: tests-agent 1.2.3" in app.screen)
 
 
 async def test_when_a_run_began_and_ended_is_one_thing_in_the_app_and_in_the_history(tmp_path: Path) -> None:

@@ -84,6 +84,8 @@ class HistoryList(MarkedState[BatchRow]):
         self.regraded: Mapping[int, int] = {}
         """The number of regrades by batch number."""
         self._gradings: dict[int, tuple[tuple[Regrade, tuple[BatchPart, ...]], ...]] = {}
+        self.agents: dict[int, Mapping[str, Sequence[str]]] = {}
+        """The names and versions of agents by batch number and model, of the batches selected so far."""
         self._chosen: dict[int, int] = {}
         self._trends: dict[TrendKey, list[tuple[int, float]]] | None = None
         self._trends_of: dict[int, Mapping[TrendKey, Sequence[tuple[int, float]]]] = {}
@@ -131,6 +133,7 @@ class HistoryList(MarkedState[BatchRow]):
         self.batches, self.regraded, self.active = read.batches, read.regraded, read.active
         self.older, self._older_forks = read.older, read.older_forks
         self._trends_of.clear()
+        self.agents.clear()
         # If a batch was regraded since, its grades are read again.
         self._gradings = {number: known for number, known in self._gradings.items() if number in unchanged}
         self._texts.clear()
@@ -193,6 +196,13 @@ class HistoryList(MarkedState[BatchRow]):
             anew = unless_read_only(f"; {key_for('history.regrade')} regrades it")
             refused["history.grading"] = f"it was graded only when it ran{anew}"
         return refused
+
+    def needs_agents(self, batch: BatchRow) -> bool:
+        """Return whether a batch has subjects whose names and versions are not read yet."""
+        models = batch.settings.get("models")
+        if batch.damage is not None or batch.number in self.agents or not isinstance(models, dict):
+            return False
+        return any(isinstance(model, dict) and model.get("provider") == "subject" for model in models.values())
 
     def needs_gradings(self, batch: BatchRow) -> bool:
         return batch.damage is None and batch.number in self.regraded and batch.number not in self._gradings
@@ -328,7 +338,7 @@ def _detail(state: HistoryList, batch: BatchRow, width: int) -> Iterator[list[Li
         return
     yield _suites_and_models(state, batch, width)
     yield _gradings(state, batch, width)
-    yield _environment_lines(batch, width)
+    yield _environment_lines(state, batch, width)
 
 
 def _head(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
@@ -438,8 +448,8 @@ def _gradings(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     return [*lines, *paragraph("o shows the other grades, above and on the screen that Enter opens.", width, "muted")]
 
 
-def _environment_lines(batch: BatchRow, width: int) -> list[Line]:
+def _environment_lines(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
     lines: list[Line] = [EMPTY, heading("Run with")]
-    for text in made_with(batch):
+    for text in made_with(batch, state.agents.get(batch.number, {})):
         lines += wrap_line((Span(f"   {text}"),), width, hang=5)
     return lines

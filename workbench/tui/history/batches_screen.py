@@ -15,7 +15,7 @@ from workbench.show.views.batch_list import called
 from workbench.tui.history.batches import HistoryList, detail_lines, list_message
 from workbench.tui.kit.actions import action
 from workbench.tui.kit.list_screen import MarkingScreen
-from workbench.tui.run_book.stored_batches import read_active, read_batches, read_gradings, read_trends
+from workbench.tui.run_book.stored_batches import read_active, read_agents, read_batches, read_gradings, read_trends
 from workbench.tui.runs.status_line import progress_ends
 
 if TYPE_CHECKING:
@@ -144,8 +144,20 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         if batch is not None and self.state.needs_trends(batch):
             # The work is exclusive, because only the batch under the cursor needs its trends.
             self.run_worker(self._read_trends(batch), group="trends", exclusive=True)
+        if batch is not None and self.state.needs_agents(batch):
+            self.run_worker(self._read_agents(batch), group="agents", exclusive=True)
         if batch is not None and self.state.needs_gradings(batch):
             self.run_worker(self._read_gradings(batch), group="gradings", exclusive=True)
+
+    async def _read_agents(self, batch: BatchRow) -> None:
+        assert self._file is not None
+        try:
+            self.state.agents[batch.number] = await asyncio.to_thread(read_agents, self._file, batch.number)
+        except HistoryError as error:
+            self.announce(str(error), "error", GLYPHS.error)
+            # The empty result keeps the agents from being requested again.
+            self.state.agents[batch.number] = {}
+        self._show_read()
 
     async def _read_gradings(self, batch: BatchRow) -> None:
         assert self._file is not None

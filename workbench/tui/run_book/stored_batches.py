@@ -148,6 +148,12 @@ def read_gradings(file: Path, number: int) -> list[tuple[Regrade, tuple[BatchPar
         return [(grading, history.counted_again(batch, grading)) for grading in history.gradings(number)]
 
 
+def read_agents(file: Path, number: int) -> dict[str, tuple[str, ...]]:
+    """Return the names and versions of the agents of a batch by model."""
+    with opened(file) as history:
+        return history.agents_of(number)
+
+
 def read_case(
     file: Path, suite: str, case_id: str
 ) -> tuple[Sequence[RunRow], Mapping[int, str], Mapping[int, int], Sequence[str]]:
