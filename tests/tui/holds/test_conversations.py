@@ -123,6 +123,9 @@ async def test_a_played_user_is_asked_again_forked_and_frozen(tmp_path: Path) ->
         await app.press("up", "up", "up", "enter")
         await app.until(lambda: shown(app).is_fork and shown(app).result is not None)
         assert 'instead of "it is A17."; the model does' in app.screen
+        rows = [row.rstrip() for row in app.screen.splitlines()]
+        [end] = [at for at, row in enumerate(rows) if row.endswith("ended: done (the order is cancelled)")]
+        assert rows[end + 1].endswith(" played")
         said = ["Hello, I changed my mind.", "Number A17.", "yes please"]
         assert words(app) == said
         before = (tmp_path / "suites/desk.toml").read_text(encoding="utf-8")
