@@ -20,7 +20,7 @@ from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.grading.run_summary import finished_summaries
 from workbench.history.history import History
 from workbench.history.records import BatchRow, HistoryError, Regrade
-from workbench.numerals import count_text
+from workbench.numerals import counted
 from workbench.show.views.batch import gates_reached, head_lines, later_runs, run_title, runs_lines, totals_lines
 from workbench.show.views.batch_list import called
 from workbench.show.views.cases import titled_case_lines
@@ -149,7 +149,7 @@ def _show_run(
 ) -> None:
     run = history.run_at(batch.number, number - 1, grading)
     if run is None:
-        raise HistoryError(f"batch {batch.number} has {count_text(batch.planned)} runs: there is no run {number}")
+        raise HistoryError(f"batch {batch.number} has {counted(batch.planned, 'run')}: there is no run {number}")
     recording = history.recording(run, grading)
     parts = SuiteParts(command.program.secrets)
     result = shown_result(result_of_recording(recording), parts.secrets)

@@ -15,7 +15,7 @@ from workbench.engine.recordings import case_of_recording, result_of_recording, 
 from workbench.grading.grade import RunResult
 from workbench.history.history import History
 from workbench.history.records import HistoryError
-from workbench.numerals import count_text
+from workbench.numerals import counted
 from workbench.suite.grading_model import GraderName
 from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile
@@ -63,7 +63,7 @@ def named_run(arguments: argparse.Namespace, program: Program) -> NamedRun:
             row = history.run_at(batch.number, arguments.number - 1)
             if row is None:
                 raise HistoryError(
-                    f"batch {batch.number} has {count_text(batch.planned)} runs: there is no run {arguments.number}"
+                    f"batch {batch.number} has {counted(batch.planned, 'run')}: there is no run {arguments.number}"
                 )
             recording, path = history.recording(row, None), row.suite.file
     file = suite_of_recording(recording)
