@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.suite.render import Table
-from workbench.trajectory.events import JsonValue
+from workbench.trajectory.events import JsonValue, UserSaid
 from workbench.trajectory.trajectory import Trajectory
 
 _KEPT = ("max_turns", "stop")
@@ -20,7 +20,7 @@ def frozen_user(case: Table, trajectory: Trajectory) -> Table:
         raise ValueError("this run has no user who speaks in turns")
     messages: list[JsonValue] = []
     for each in said:
-        message = _written(user, each.message) if each.message is not None else {}
+        message = _written(user, each)
         message = {"id": each.message, **message} if each.message is not None else message
         messages.append({**message, "say": each.text} | ({"end": each.end} if each.end is not None else {}))
     ended = trajectory.user_turns[-1].ended
@@ -31,12 +31,13 @@ def frozen_user(case: Table, trajectory: Trajectory) -> Table:
     return {**case, "user": {**kept, "messages": messages}}
 
 
-def _written(user: Table, name: str) -> dict[str, JsonValue]:
-    """Return a message of the script as it is written, without its condition."""
+def _written(user: Table, said: UserSaid) -> dict[str, JsonValue]:
+    """Return the message of the script as it is written, without its condition, by its id or else its text."""
+    text = said.text if said.original is None else said.original
     messages = user.get("messages")
-    for message in messages if isinstance(messages, list) else ():
-        if _table(message).get("id") == name:
-            return {key: value for key, value in _table(message).items() if key not in ("when", "end")}
+    for message in map(_table, messages if isinstance(messages, list) else ()):
+        if message.get("id") == said.message and (said.message is not None or message.get("say") == text):
+            return {key: value for key, value in message.items() if key not in ("when", "end")}
     return {}
 
 
