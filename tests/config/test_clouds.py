@@ -235,7 +235,7 @@ def test_a_foreign_address_gets_credentials_that_are_named(tmp_path: Path, setti
 
 def test_an_address_of_the_command_line_gets_no_credentials_of_the_settings(tmp_path: Path) -> None:
     settings = 'provider = "bedrock"\nregion = "us-east-1"\nprofile = "work"\ncredentials = "default"'
-    with pytest.raises(ConfigError, match="which gets no credentials by itself"):
+    with pytest.raises(ConfigError, match="credentials are sent there only on request"):
         resolved(tmp_path, settings, {}, base_url=EVIL)
     spec = resolved(tmp_path, settings, {}, base_url=EVIL, key="MINE")
     assert (spec.base_url, spec.api_key_env) == (EVIL, "MINE")

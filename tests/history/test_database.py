@@ -230,7 +230,7 @@ def test_what_a_quick_look_does_not_find_is_found_while_writing(file: Path, monk
     content = bytearray(file.read_bytes())
     content[(root - 1) * size : root * size] = b"\xff" * size
     file.write_bytes(content)
-    monkeypatch.setattr(database, "MAX_FULLY_CHECKED_BYTES", 1)
+    monkeypatch.setattr(database, "FULLY_CHECKED_BYTES", 1)
     said: list[str] = []
     writer = HistoryWriter(file, said.append)
     handle = writer.begin(batch_of(2))

@@ -130,7 +130,7 @@ def test_what_a_killed_removal_leaves_is_shown_nowhere_and_goes_with_the_next_on
 def test_a_large_history_is_made_smaller_without_being_written_again(
     tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(edits, "MAX_REWRITTEN_BYTES", 0)
+    monkeypatch.setattr(edits, "REWRITTEN_FILE_BYTES", 0)
     for _ in range(2):
         run_kept(tmp_path, file, repeats=50)
     with History(file) as history:

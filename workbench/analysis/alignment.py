@@ -13,8 +13,6 @@ from workbench.trajectory.events import JsonValue, ResultReceived, ToolCall
 from workbench.trajectory.system_prompt import with_instructions
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, tools_of
 
-# The first difference, whether the model or a person's change caused it.
-
 DifferenceKind = Literal["message", "tool", "argument", "text", "result", "end"]
 """What differs: a message to the model, a call, an argument, the model's text, a result, or the end of the run."""
 

@@ -444,7 +444,7 @@ class GradedTest:
 
 
 def graded_test(run: RunResult) -> GradedTest:
-    """Return a run that `dimensions` graded as a test of the published system."""
+    """Convert a run that `dimensions` graded to a test as the published system reports it."""
     grade = run.grade
     assert grade is not None and grade.score is not None
     return GradedTest(

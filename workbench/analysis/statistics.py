@@ -236,7 +236,7 @@ def mean_difference_interval(
     if freedom < 1:
         return None
     # Most score differences are 0, and Student's interval of many zeros is far too narrow: it covers 82% instead of
-    # 95%. The two quarter cases raise the coverage to at least 94%.
+    # 95%. The quarters of a case at both ends raise the coverage to at least 94%.
     most = max(1.0, max(map(abs, differences)))
     cases, groups = len(differences) + 0.5, freedom + 1.5
     middle = math.fsum(differences) / cases

@@ -429,7 +429,7 @@ class OpenSuites:
         case for the cursor after an undo. `index` is the case that is edited in place (`HEAD`: the suite's settings);
         it stays in the tree despite any filter. A change `by_keys` was made in the form by single keys.
         """
-        refuse_if_read_only(f"{suite.path.name} was to be changed")
+        refuse_if_read_only(f"editing {suite.path.name}")
         if not suite.change(document, summary, group, case, by_keys=by_keys):
             return False
         self._notify("edited", (suite,), index=index)

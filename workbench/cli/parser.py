@@ -359,9 +359,10 @@ def add_report_options(
     beside: bool = False,
     summary: bool = True,
 ) -> None:
-    """Add the options for the report of a command; `form` is the help of `--format` before the names of the forms.
+    """Add the options for the report of a command.
 
-    With `beside`, streamed forms are left out; with `summary`, jobs of GitHub Actions get a summary.
+    `form` begins the help of `--format`; the names of the forms follow. With `beside`, streamed forms are left out;
+    with `summary`, jobs of GitHub Actions get a summary.
     """
     # Lazy import: the app starts without report forms.
     from workbench.show.forms import endings_of

@@ -465,8 +465,8 @@ def _must_be_own(cloud: Cloud, url: str, names: str) -> None:
     """Raise _Unlocated if an address is not the cloud's own and the user has not named credentials for it."""
     if not is_own_address(cloud, url):
         raise _LocationError(
-            f"is at an address that is not {CLOUD_TITLES[cloud]}'s own, which gets no credentials by itself: name them"
-            f' with {names}, or write credentials = "default"'
+            f"is at an address that is not {CLOUD_TITLES[cloud]}'s own, and credentials are sent there only on request:"
+            f' name them with {names}, or write credentials = "default"'
         )
 
 

@@ -71,17 +71,17 @@ def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
             writes = isinstance(flags, int) and bool(flags & _WRITING)
             writes = writes or (isinstance(mode, str) and not set(mode).isdisjoint("wax+"))
             if writes and not isinstance(path, int) and path not in nothing and not _plain(path).startswith(own):
-                raise ReadOnlyError(f"{_named(path)} was to be written")
+                raise ReadOnlyError(f"writing {_named(path)}")
         elif event == "os.mkdir":
             if not os.path.isdir(os.fsdecode(about[0])):  # type: ignore[arg-type]  # noqa: PTH112 (called for each open)
-                raise ReadOnlyError(f"{_named(about[0])} was to be made")
+                raise ReadOnlyError(f"creating {_named(about[0])}")
         elif event == "sqlite3.connect":
             if "?mode=ro" not in str(about[0]) and about[0] != ":memory:":
-                raise ReadOnlyError(f"{_named(about[0])} was to be opened for writing")
+                raise ReadOnlyError(f"opening {_named(about[0])} for writing")
         elif event == "socket.connect":
             to = about[1]
             if not isinstance(to, str) or not _plain(to).startswith(theirs):
-                raise ReadOnlyError(f"a connection to {_named(to)}")
+                raise ReadOnlyError(f"connecting to {_named(to)}")
         elif event in _REFUSED:
             raise ReadOnlyError(event)
 

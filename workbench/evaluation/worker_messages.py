@@ -49,8 +49,9 @@ class ResultMessage:
     """A message from a worker: a run has ended.
 
     A run is sent as a whole, so a worker that dies leaves no partial run. `result` is packed if possible, and
-    `shared_parts` are the shared parts needed to unpack it. `row` is the run for the history, redacted with the first
-    `known` forms of secrets. `events` are sent if the program wants them, or if there is no row."""
+    `shared_parts` are the shared parts needed to unpack it. `row` is the run for the history. It is redacted with
+    the secrets that the worker knew, and `known` is their number. `events` are sent if the program wants them, or if
+    there is no row."""
 
     run_id: str
     result: TransferredResult | RunResult

@@ -170,7 +170,7 @@ class _Reading:
     def _equal(self, row: int, column: int) -> bool:
         """Return whether tool and arguments are equal in flexible mode.
 
-        Unlike in exact mode, an expected call without input matches only a call without arguments, as published.
+        In this mode, as in Evalite, an expected call without input matches only a call without arguments.
         """
         wanted, record = self._expected[row], self._calls[column]
         if record.is_broken or not (wanted.is_any or wanted.tool == record.tool):

@@ -49,8 +49,8 @@ _NAME_OF: Mapping[str, Callable[[str], str]] = {"critics": comparable_name, "tra
 class ResolvedCase:
     """A case whose expected calls are resolved against one run.
 
-    `case` expects only plain calls. For each of them, `written` has the index in the `expected_calls()` of the case as
-    written. `issues` are the violated requirements, with indices of written calls.
+    `case` expects only plain calls: no `any_of`, `optional` or `times`. `written[i]` is the index of the call in the
+    suite file from which plain call `i` was made. `issues` are the violated requirements, with indices of the file.
     """
 
     case: Case

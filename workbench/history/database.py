@@ -209,7 +209,7 @@ _RETRY_INTERVAL_S = 0.02
 _PAUSE_SHARE = 0.25
 """The pause after each step of a long task, as a share of the step's duration."""
 
-MAX_FULLY_CHECKED_BYTES = 4 << 20
+FULLY_CHECKED_BYTES = 4 << 20
 """The size up to which a file is checked completely when it is opened for writing. A larger file is checked without its
 runs.
 
@@ -244,12 +244,12 @@ def open_for_writing(file: Path, say: ReportProblem, *, suspect: bool = False) -
     A damaged file is renamed, and `say` gets a message about it. With `suspect`, the whole file is checked, whatever
     its size. Raises HistoryError."""
     with as_history_errors(file):
-        refuse_if_read_only(f"{file} was to be written")
+        refuse_if_read_only(f"writing {file}")
         _refuse_links(file)
         _refuse_other_files(file)
         file.parent.mkdir(parents=True, exist_ok=True)
         with exclusive_opening(file, BUSY_TIMEOUT_S):
-            large = file.exists() and file.stat().st_size > MAX_FULLY_CHECKED_BYTES
+            large = file.exists() and file.stat().st_size > FULLY_CHECKED_BYTES
             checks = _SMALL_TABLES if large else _FULL_CHECK
             if suspect:
                 checks = _INDEX_CHECK

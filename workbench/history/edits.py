@@ -32,7 +32,7 @@ MAX_RUNS_PER_STEP = 500
 MAX_PAGES_PER_STEP = 1_000
 """The number of free pages that one step returns to the disk."""
 
-MAX_REWRITTEN_BYTES = 128 << 20
+REWRITTEN_FILE_BYTES = 128 << 20
 """The size up to which VACUUM rewrites a file after batches were removed from it."""
 MAX_TEXTS_PER_STEP = 100
 """The number of shared texts, such as blocks, that one step removes."""
@@ -207,7 +207,7 @@ def _delete_orphans(connection: sqlite3.Connection) -> None:
 def _shrink(connection: sqlite3.Connection, file: Path) -> None:
     # VACUUM rewrites the whole file while other programs wait. A large file returns its free pages in steps instead, if
     # it was created with auto_vacuum.
-    if file.stat().st_size <= MAX_REWRITTEN_BYTES:
+    if file.stat().st_size <= REWRITTEN_FILE_BYTES:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("VACUUM")
     elif _number(connection, "PRAGMA auto_vacuum"):

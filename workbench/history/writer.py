@@ -203,8 +203,8 @@ class OpenHistory:
             with transaction(connection):
                 number = start_batch(connection, plan)
                 plan_runs(connection, number, plan, 0, MAX_PLANNED_PER_STEP)
-                # The claim precedes the commit, because a visible batch without a claim looks interrupted. If another
-                # program has claimed this number, the claim belongs to an earlier file with the same name.
+                # The claim precedes the commit, because a visible batch without a claim looks interrupted. A claim of
+                # this number by another program concerns an earlier history file of the same name.
                 handle.claim = claim_if_free(self._file, number)
         except BaseException:
             handle.release()

@@ -75,7 +75,7 @@ class Connection:
         Raises AttachError if the process refuses or has another version, and ConnectionEndedError if it cannot be
         reached."""
         if do == "stop":
-            refuse_if_read_only(f"batch {known.batch} was to be stopped")
+            refuse_if_read_only(f"stopping batch {known.batch}")
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(_CONNECT_TIMEOUT_S)
         try:

@@ -377,7 +377,7 @@ CONNECTIONS_OF_VISITOR = 6
 """The number of connections of a browser to one server."""
 ACCEPT_BACKLOG = 32
 """The number of connections that are accepted before the next count."""
-MAX_FORWARDED_BYTES = 4096
+FORWARDED_CHUNK_BYTES = 4096
 """The number of bytes of input that are forwarded at a time; a busy app reads no more."""
 HEARTBEAT_S = 15.0
 """The interval between two pings of a browser, in seconds."""
@@ -563,10 +563,10 @@ class AppServer(Server):
                 case ["stdin", str(text)]:
                     app_service.typed_s = asyncio.get_running_loop().time()
                     typed = text.encode("utf-8", "ignore")
-                    for start in range(0, len(typed), MAX_FORWARDED_BYTES):
+                    for start in range(0, len(typed), FORWARDED_CHUNK_BYTES):
                         if app_service.stdin.is_closing():  # the app is ending
                             break
-                        await app_service.send_bytes(typed[start : start + MAX_FORWARDED_BYTES])
+                        await app_service.send_bytes(typed[start : start + FORWARDED_CHUNK_BYTES])
                 case ["resize", {"width": int(width), "height": int(height)}]:
                     await app_service.set_terminal_size(
                         _bounded(width, 80, MAX_TERMINAL_COLUMNS), _bounded(height, 24, MAX_TERMINAL_ROWS)

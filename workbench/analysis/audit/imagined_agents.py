@@ -228,7 +228,7 @@ def _first_that_meets(expected: ExpectedCall, made: Sequence[MadeCall]) -> int |
 def _in_allowed_order(
     prohibitions: Sequence[DisallowedCall], made: list[MadeCall], found: Sequence[_PlacedCall]
 ) -> list[_PlacedCall]:
-    """Move unordered calls in `made` to where `before` and `after` allow them; return all calls at their new places."""
+    """Move unordered calls in `made` so that no prohibition's `before` or `after` is broken; return the moved calls."""
     unordered = {each.index for each in found if each.place[0] == "unordered"}
     order = list(range(len(made)))
     # A move may violate another order, so several rounds may be needed. The rounds are limited because contradictory

@@ -347,7 +347,7 @@ def shown_texts(texts: Iterable[str]) -> str:
 
 
 def _listed(shown: Iterable[tuple[object, str]]) -> str:
-    """Join values, given with their texts; a text gets quotes where a list would split it."""
+    """Join the texts of values with commas. A text that contains a comma is quoted."""
     texts: list[str] = []
     for value, text in shown:
         # The text needs no quotes if it is read back as one item, even with another item after it.

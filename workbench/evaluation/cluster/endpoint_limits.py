@@ -31,7 +31,7 @@ from workbench.suite.files import absolute
 from workbench.suite.settings import judged_checks
 from workbench.suite.trust import SuiteNeeds
 
-_MAX_HASHED_BYTES = 16 << 20
+_HASHED_FILE_BYTES = 16 << 20
 """The size in bytes above which a command's file is identified only by its size."""
 
 
@@ -196,7 +196,7 @@ def _content(folder: Path, word: str) -> str | None:
         if Path(word).is_absolute() or not file.is_file():
             return None
         size = file.stat().st_size
-        if size > _MAX_HASHED_BYTES:
+        if size > _HASHED_FILE_BYTES:
             return str(size)
         return hashlib.sha256(file.read_bytes()).hexdigest()
     except (OSError, ValueError):

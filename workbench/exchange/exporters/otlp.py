@@ -79,7 +79,8 @@ class _Trace:
     def __init__(self, run: ExportedRun, content: bool) -> None:
         self._run = run
         self._content = content
-        # A float holds the nanoseconds since 1970 only to a few hundred, so times are rounded to milliseconds.
+        # A float of the nanoseconds since 1970 is wrong by some hundred nanoseconds, so times are rounded to
+        # milliseconds.
         self._start_ns = int(run.started.timestamp() * 1_000) * 1_000_000
         self._root = self._id("agent")
 

@@ -129,7 +129,7 @@ class ImportedRun:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the system that made the run judged it wrong. No case expects the calls of such a run."""
+        """Whether the other system failed this run. An import never expects the calls of a failed run."""
         return any(not score.passed for score in self.scores)
 
 
@@ -204,7 +204,7 @@ def graded_as(repeat_rule: RepeatRule | None = None) -> Table:
 def collect_cases(
     source_cases: Iterable[Callable[[], ImportedCase]],
 ) -> tuple[tuple[ImportedCase, ...], tuple[Note, ...]]:
-    """Make a case of each node; return the cases, and a note on each node that failed."""
+    """Call each function, and return the cases, and a note on each function that refused its part of the file."""
     cases: list[ImportedCase] = []
     notes: list[Note] = []
     for make in source_cases:

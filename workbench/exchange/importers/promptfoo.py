@@ -169,7 +169,7 @@ def _content(path: Path) -> JsonValue:
         return read_source(path).root.value
     if kind in _TEXTS:
         return path.read_bytes().decode("utf-8-sig").rstrip("\n")
-    raise RefusedError(f"is a file of the kind {kind}")
+    raise RefusedError(f"is a file of type {kind}, and only {', '.join(sorted(_DATA | _TEXTS - {''}))} can be read")
 
 
 def _tests_of_rows(rows: list[JsonValue]) -> list[JsonValue]:
@@ -552,7 +552,7 @@ def _cases_of_tests(config: Node, files: Files, tools: tuple[Table, ...], notes:
 
 
 def model_of(provider: str) -> str | None:
-    """Return the model of a provider's id; `None` for a provider that Workbench does not know."""
+    """Convert promptfoo's provider id to the name of a model here; `None` if the provider is unknown."""
     for beginning, ours in _MODELS.items():
         if provider.startswith(beginning):
             name = provider.removeprefix(beginning)

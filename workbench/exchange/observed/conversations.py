@@ -291,7 +291,7 @@ class Observer:
     def end(
         self, case_of: Callable[[ObservedConversation], ImportedCase] = ObservedConversation.case
     ) -> tuple[ConversationEnded, ...]:
-        """End the recording: make a case of each conversation with `case_of`, and report and return them."""
+        """End the recording: turn each conversation into a case with `case_of`, and report each conversation's end."""
         every: list[ConversationEnded] = []
         for conversation in self.conversations:
             try:

@@ -63,7 +63,9 @@ class RateLimiter:
         """Callbacks of waiting requests, called when a pause begins or grows."""
 
     def set_limits(self, name: str, concurrency: int, requests_per_minute: float | None) -> None:
-        """Set the limits under one name of the model; of several names, the smallest limits apply.
+        """Set the limits that the settings give a model name.
+
+        A model with several names gets the smallest of their limits.
 
         Requests per minute are spaced evenly."""
         interval_s = 60.0 / requests_per_minute if requests_per_minute else MIN_SPACING_S

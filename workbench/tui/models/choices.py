@@ -48,7 +48,8 @@ def model_choices(
     """Return the models of settings and suites, with the endpoint of each and whether its key is set.
 
     The result includes all `checked` models and the models of `recorded` runs. Reads files, but asks no endpoint."""
-    # The first source describes a model: offline, settings, suites, recordings, earlier choices.
+    # A model named in several places is described by the first of: offline, settings, suites, recordings, earlier
+    # choices.
     folders = list(dict.fromkeys(file.path.parent for file in files)) or [Path()]
     offline = next(model.description for model in built_in_models() if model.name == OFFLINE)
     found: dict[str, _Known] = {OFFLINE: _Known(offline, brief="not a language model")}

@@ -408,7 +408,7 @@ class RunRecord:
         for at in reversed(self.events):
             if at.payload is self.paused:
                 return at.sequence
-        raise LookupError("a held run has the event of its hold")
+        raise LookupError("the run is held, but its events contain no such Paused event")
 
     @property
     def was_held(self) -> bool:

@@ -242,7 +242,7 @@ class OutputStage:
         return self._certain_column and self._size == (width, height)
 
     def forget(self) -> None:
-        """Discard the model, after other output to the terminal or a resize."""
+        """Forget what the terminal shows, after other output to the terminal or a resize."""
         self._certain_column = False
 
     def register_output(self, sequence: str) -> None:
