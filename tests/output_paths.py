@@ -157,11 +157,11 @@ DOORS: tuple[Door, ...] = (
         " its log is.",
         (
             *("tui/terminal/driver.py:_Terminal.write", "tui/terminal/driver.py:TolerantDriver.write"),
-            "tui/terminal/driver.py:TolerantDriver.give_back",
+            "tui/terminal/driver.py:TolerantDriver.restore_terminal",
             "tui/terminal/served_driver.py:ServedDriver.start_application_mode",
             "tui/terminal/served_driver.py:ServedDriver._colour_ground",
             "tui/terminal/served_driver.py:ServedDriver._write_all",
-            "tui/shell/shutdown.py:Leaving._last_words",
+            "tui/shell/shutdown.py:Shutdown._report_hang",
         ),
     ),
     Door(
@@ -170,7 +170,7 @@ DOORS: tuple[Door, ...] = (
         (
             "tui/kit/clipboard.py:copy_text",
             "tui/kit/clipboard.py:copy",
-            "tui/kit/clipboard.py:_taken_by",
+            "tui/kit/clipboard.py:_run_copy_command",
         ),
     ),
     Door("pictures", "The screen as SVG and as text, redacted.", ("tui/terminal/screenshot.py:_saved_in",)),
@@ -180,9 +180,9 @@ DOORS: tuple[Door, ...] = (
         (
             *(
                 "tui/breakpoints/project.py:BreakpointFile.write",
-                "tui/breakpoints/project.py:BreakpointFile._set_aside",
+                "tui/breakpoints/project.py:BreakpointFile._replace_damaged",
             ),
-            "tui/breakpoints/project.py:Breakpoints._become",
+            "tui/breakpoints/project.py:Breakpoints._replace_all",
         ),
     ),
     Door(
@@ -194,8 +194,8 @@ DOORS: tuple[Door, ...] = (
             *("suite/drafts.py:Drafts._begun", "suite/drafts.py:Drafts._found", "suite/drafts.py:_write"),
             *("suite/files.py:_replaced", "suite/trust.py:TrustStore._update", "suite/trust.py:write_atomically"),
             *(
-                "tui/kit/external_editor.py:edit_outside",
-                "tui/tree/edits.py:_put_away",
+                "tui/kit/external_editor.py:edit_in_editor",
+                "tui/tree/edits.py:_move_away",
                 *("tui/kit/memory.py:Memory.change", "suite/files.py:locked"),
             ),
         ),
@@ -232,7 +232,11 @@ DOORS: tuple[Door, ...] = (
         "nowhere",
         "Streams that lead nowhere, and runs packed in memory.",
         (
-            *("cli/main.py:_silence_output", "standard_streams.py:open_closed_descriptors", "tui/app.py:let_go"),
+            *(
+                "cli/main.py:_silence_output",
+                "standard_streams.py:open_closed_descriptors",
+                "tui/app.py:discard_stream",
+            ),
             "cli/detach.py:silence_descriptor",
             "grading/packed.py:_pickled",
         ),

@@ -236,8 +236,9 @@ def test_recorded_users_speak_while_the_model_is_live(tmp_path: Path) -> None:
         [made] = run(program, "--user", "replay:runs", expected=1)
         after = [each.json["model"] for each in server.requests][len(before) :]
         assert set(after) == {"agent"} and said_in(made)[1:] == ["it is A17.", "yes please"]
-        wrong = program.run("run", "desk.toml", "--model", "agent", "--user", "player")
-        assert wrong.returncode == 2 and "--user must name recordings" in wrong.stderr
+        for user, why in (("player", "--user must name recordings"), ("replay:nowhere", "nowhere")):
+            wrong = program.run("run", "desk.toml", "--model", "agent", "--user", user)
+            assert (wrong.returncode, wrong.stdout) == (2, "") and why in wrong.stderr
 
 
 def test_a_model_that_takes_another_way_leaves_the_recording(tmp_path: Path) -> None:

@@ -262,7 +262,8 @@ def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: 
     """Yield the reasons why chosen models cannot be reached."""
     problems: list[str] = []
     built_in = BuiltInModels()
-    for name in options.models:
+    users = program.models.options.users
+    for name in (*options.models, *filter(None, [users])):
         if not isinstance(name, str):
             continue
         if is_built_in(name):

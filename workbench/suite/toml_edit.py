@@ -256,19 +256,18 @@ class _Editor:
         return [_Piece(replace(own, body=self._body(own, old, new, keys)), added=unit.own is None)]
 
     def _stays_behind_key(self, unit: _Unit, keys: Keys, before: object, value: object) -> bool:
-        """Return whether a value in brackets or braces stays there.
+        """Return whether a table or an array of tables is written behind its key, without a header of its own.
 
-        A table that has become too long moves under a header, unless a comment follows it.
+        It moves under a header if the value before was no table or if the table has become too long, unless a comment
+        follows the value.
         """
         if isinstance(before, list):
             return bool(before)
-        if not isinstance(before, dict) or not before or unit.own is None:
+        if before is None or before == {} or unit.own is None:
             return False
-        return (
-            toml_equal(before, value)
-            or fits_one_line(keys, value)
-            or _by_tomlkit(has_comment, _pairs(unit.own), keys[-1])
-        )
+        if isinstance(before, dict) and (toml_equal(before, value) or fits_one_line(keys, value)):
+            return True
+        return _by_tomlkit(has_comment, _pairs(unit.own), keys[-1])
 
     def _body(self, own: Section, old: Table, new: Table, keys: Keys) -> str:
         text = _by_tomlkit(edit_pairs, _pairs(own), old, new, keys)

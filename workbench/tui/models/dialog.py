@@ -213,13 +213,16 @@ class ModelsState:
             text = f"{row.label} {row.detail}".casefold()
             return all(word in text for word in words)
 
-        choices = []
+        models: list[Row] = []
+        agents: list[Row] = []
         for choice in self.choices.choices:
-            choices.append(Row(model_label(choice.name), choice.detail, choice.short, choice.name))
-        named = {row.name for row in choices}
+            group = models if agent_named(choice.name) is None else agents
+            group.append(Row(model_label(choice.name), choice.detail, choice.short, choice.name))
+        named = {row.name for row in (*models, *agents)}
         sign = SEPARATOR.strip()
-        choices += [Row(f"{sign} {one_line(name)}", about, variant=name) for name, about in self._variants.items()]
-        self.rows = list(filter(fits, choices))
+        variants = [Row(f"{sign} {one_line(name)}", about, variant=name) for name, about in self._variants.items()]
+        # Most people use few agents, so the long list of known agents comes after what the suites offer.
+        self.rows = list(filter(fits, (*models, *variants, *agents)))
         for endpoint in self.endpoints:
             preset = endpoint.preset
             listed = []
