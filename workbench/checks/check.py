@@ -60,8 +60,7 @@ class CheckVerdict:
 
     `score` lies in 0..1; only approximate checks give values in between. `note` is the reason without the expected and
     the actual value. `measured` is false if there was nothing to measure: no number for `near`, a time beyond the
-    calendar, a value nested too deeply. A check without a measurement does not hold.
-    """
+    calendar, a value nested too deeply. A check without a measurement does not hold."""
 
     score: float
     holds: bool
@@ -156,8 +155,7 @@ class CheckBase(BaseModel):
 
     `weight` is the check's share of the call's score. An `optional` argument may be left out. A `required` check fails
     the run if it does not hold; `None` leaves the decision to the grader. `because` is the reason for the check, shown
-    with its issue.
-    """
+    with its issue."""
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", strict=True)
 
@@ -452,8 +450,7 @@ class CheckBase(BaseModel):
     def fits(self, schema: Schema, refused: Refused = accept_any_value) -> str | None:
         """Return the reason why no value allowed by an argument's schema meets the check; `None` if one may.
 
-        `refused` returns the reason why the schema refuses a value that the check lists.
-        """
+        `refused` returns the reason why the schema refuses a value that the check lists."""
         if self.listed is not None:
             reasons = [refused(value) for value in self.listed]
             if not reasons or None in reasons:
@@ -717,8 +714,7 @@ def evaluate(
     compared as in `one_of`.
 
     Raises only CheckError: for `judged` without a judge in `context`, for `python` without `call_python` or if its
-    function raises, and for `pattern` if the search takes too long.
-    """
+    function raises, and for `pattern` if the search takes too long."""
     if not given:
         return check.if_missing
     return check.verdict(value, equal or by_json, context)
@@ -733,8 +729,7 @@ def all_hold(
 ) -> bool:
     """Return whether all checks hold for the arguments of a call, as in a mock's `when` and a prohibition's `args`.
 
-    Arguments without a check are ignored. Raises CheckError as `evaluate` does.
-    """
+    Arguments without a check are ignored. Raises CheckError as `evaluate` does."""
     for name, check in checks.items():
         found = evaluate(check, arguments.get(name), name in arguments, equal=equal, context=context)
         if not found.holds:

@@ -1,8 +1,7 @@
 """The models of suite format 1: a suite with its cases, tools, servers and options.
 
 The models are frozen, so an edit creates a new document. `workbench.suite.settings` computes the effective settings of
-a case from those of the case and its suite.
-"""
+a case from those of the case and its suite."""
 
 from __future__ import annotations
 
@@ -62,8 +61,7 @@ def _clock(text: str) -> str:
 WrittenClock = Annotated[str, AfterValidator(_clock)]
 """The time that models receive and that dates are relative to: a time zone, preceded by a time if it is fixed.
 
-Without a fixed time, each run has the time of its start.
-"""
+Without a fixed time, each run has the time of its start."""
 
 
 def _subject_name(others: dict[str, Any]) -> str:
@@ -78,8 +76,7 @@ class Subject(Frozen):
     `agent` names a known agent. `acp` is the command of an agent that speaks the Agent Client Protocol. With both,
     `agent` defines the agent's setup. `mode` is a session mode of the agent. `builtin` decides what happens to the
     agent's own tools. The agent's working folder is a copy of `folder`. `timeout_s` replaces `limits.timeout_s` for the
-    agent's runs.
-    """
+    agent's runs."""
 
     command: Annotated[Items[str], Field(min_length=1)] | None = None
     python: PythonReference | None = None
@@ -96,8 +93,7 @@ class Subject(Frozen):
     def is_agent(self) -> bool:
         """Whether the subject is an agent that Workbench communicates with.
 
-        Runs of such an agent can be stepped and held.
-        """
+        Runs of such an agent can be stepped and held."""
         return self.agent is not None or self.acp is not None
 
     @property
@@ -173,8 +169,7 @@ class ProviderTool(Frozen):
     """A tool that providers of models run themselves, such as a web search.
 
     `chat`, `messages` and `responses` are its forms in requests to these APIs and are sent as written. Models behind
-    other APIs are not offered the tool. Without these three keys, endpoints offer the tool by themselves.
-    """
+    other APIs are not offered the tool. Without these three keys, endpoints offer the tool by themselves."""
 
     name: NonEmpty
     chat: dict[str, JsonValue] | None = None
@@ -194,8 +189,7 @@ class Mock(Frozen):
     """An answer to calls of a tool in place of its server: exactly one of `result`, `results`, `error` and `python`.
 
     It answers the first `times` matching calls of a run, or all of them. With `state = "batch"`, all runs share the
-    module of the function. `unlisted` means that the tool intentionally does not exist.
-    """
+    module of the function. `unlisted` means that the tool intentionally does not exist."""
 
     tool: NonEmpty
     when: Checks | None = None
@@ -261,8 +255,7 @@ class FinalState(Frozen):
     """A call of a tool after the run, and a check of its result.
 
     A check of text receives the result as text. Any other check receives the result's JSON. With `is_error`, the tool
-    must answer with an error.
-    """
+    must answer with an error."""
 
     tool: NonEmpty
     args: dict[str, JsonValue] = Field(default_factory=dict)
@@ -275,8 +268,7 @@ class FinalTable(Frozen):
 
     `changes` must be exactly the successful calls of tools that are not read-only and match no pattern in `readers`.
     Empty `changes` demand that there was no such call. Each text in `says` must be in some answer. `goal` is a judged
-    check of the whole conversation.
-    """
+    check of the whole conversation."""
 
     changes: Items[ExpectedCall] | None = None
     readers: Items[NonEmpty] = ()
@@ -340,8 +332,7 @@ def derived_id(name: str) -> str:
     """Return the id of a case without one, derived from its name.
 
     >>> derived_id("Refund: Order 7")
-    'refund-order-7'
-    """
+    'refund-order-7'"""
     return re.sub(r"[\W_]+", "-", name.lower()).strip("-") or "case"
 
 
@@ -476,8 +467,7 @@ class Case(Frozen):
     def expected_calls(self) -> tuple[ExpectedCall, ...]:
         """Return the expected calls: the ordered list, then the unordered list; for a chain, the calls of its steps.
 
-        Groups are flattened. The same case returns the same objects.
-        """
+        Groups are flattened. The same case returns the same objects."""
         return _expected_calls(self)
 
     def placed_expected_calls(self) -> Iterator[tuple[Place, ExpectedCall]]:
@@ -488,8 +478,7 @@ class Case(Frozen):
     def written_calls(self) -> Iterator[tuple[Place, ExpectedCall | Step]]:
         """Yield every description of a call with its place: expected and disallowed calls, steps and changes.
 
-        A call with alternatives yields its alternatives.
-        """
+        A call with alternatives yields its alternatives."""
         # `suite.trust` finds the Python functions of checks with this method, so it must include every place for checks
         # on arguments.
         for place, call in _whole_calls(self):
@@ -582,8 +571,7 @@ class Case(Frozen):
     def expects_nothing_yet(self) -> bool:
         """Whether runs are not graded because the case has `expect_nothing_yet` and no expectation.
 
-        In a chain, a step without a tool is not an expectation.
-        """
+        In a chain, a step without a tool is not an expectation."""
         if not self.expect_nothing_yet or self.expects_in_turns or any(getattr(self, key) for key in EXPECTATIONS):
             return False
         return not any(step.expects_call for step in self.steps)
@@ -679,8 +667,7 @@ class ToolChange(Frozen):
     """A variant's changes to one tool of the suite, a case or a server.
 
     `name` renames the tool. `arguments` maps old names of arguments to new names. Expectations and mocks are renamed
-    too. A `hidden` tool is not offered.
-    """
+    too. A `hidden` tool is not offered."""
 
     tool: NonEmpty
     name: NonEmpty | None = None
@@ -696,8 +683,7 @@ class Variant(Frozen):
     `servers` and `tools` replace those of the same name and add the others. `mocks` take precedence over all other
     mocks. `offer` replaces the `offer` of each case. `names` maps the tools of expectations to replacements. With
     `host`, the variant represents a host of the suite's tools: each case also offers the variant's tools. Agents are
-    hosts themselves and do not run such a variant.
-    """
+    hosts themselves and do not run such a variant."""
 
     name: NonEmpty
     description: str = ""
@@ -755,8 +741,7 @@ class Suite(Frozen):
 def servers_of(suite: Suite) -> tuple[Server, ...]:
     """Return the servers of a suite and of its variants.
 
-    A program that is the subject is included in the form of a server.
-    """
+    A program that is the subject is included in the form of a server."""
     started = list(suite.servers)
     if suite.subject is not None and suite.subject.command is not None:
         started.append(suite.subject.as_server)
@@ -801,7 +786,6 @@ def by_name(items: Iterable[_Named]) -> dict[str, _Named]:
 def written_tools(suite: Suite, case: Case) -> tuple[Tool, ...]:
     """Return the tools that a suite defines for a case.
 
-    A tool of the case replaces the suite's tool of the same name.
-    """
+    A tool of the case replaces the suite's tool of the same name."""
     # The last tool of a name counts, and the case's tools come last.
     return tuple(by_name((*suite.tools, *case.tools)).values())
