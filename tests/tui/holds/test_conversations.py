@@ -15,6 +15,7 @@ from tests.tui.stepped import shown
 from workbench.show.views.run_items import MessageItem
 from workbench.suite.suite_file import load_suite
 from workbench.suite.user_model import UserTable
+from workbench.tui.holds.fork_screen import ForkScreen
 
 
 @asynccontextmanager
@@ -94,6 +95,8 @@ async def test_a_person_changes_and_replaces_messages_of_the_user(tmp_path: Path
         assert "A17, of course.  ✎ by hand" in app.screen
         assert shown(app).result is not None and shown(app).status == "passed"
         assert "final: 4 of 4 hold" in app.screen
+        await app.press("ctrl+p", *"freezetheuser", "enter")
+        assert "each said whatever the answer" in " ".join(app.screen.split())
 
 
 async def test_a_played_user_is_asked_again_forked_and_frozen(tmp_path: Path) -> None:
@@ -115,6 +118,9 @@ async def test_a_played_user_is_asked_again_forked_and_frozen(tmp_path: Path) ->
         assert "not sent, asked again: it is A17." in app.screen
         await app.press("Y")
         assert "from round 2" in app.screen and "user  it is A17." in app.screen
+        assert isinstance(screen := app.app.screen, ForkScreen)
+        assert {choice.name for choice in screen._draft.models if ":" not in choice.name} >= {"agent", "offline"}
+        assert not [choice for choice in screen._draft.models if choice.name.startswith("agent:")]
         await app.press("down", "down", "down", "enter", "f7")
         app.app.post_message(Paste("Number A17."))
         await app.settle()

@@ -9,6 +9,7 @@ from workbench.authoring.proposal import table_without_secrets
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
+from workbench.suite.render import Table
 from workbench.suite.suite_text import SpliceError
 from workbench.tui.kit.actions import key_for
 
@@ -30,7 +31,17 @@ def freeze_user(app: Workbench) -> None:
         return
     turns = counted(sum(turn.said is not None for turn in run.trajectory.user_turns), "message")
     summary = f"the user is a script of {turns}"
+    if _has_conditions(table):
+        summary += ", each said whatever the answer"
     app.open_suites.change(suite, document, summary, case=row.case.key)
     moved = app.open_suites.moved_grades_text
     text = f"In {one_line(row.case.name)}, {summary}; {key_for('edit.undo')} undoes it, {key_for('save')} saves{moved}"
     app.announce(text, "passed", GLYPHS.passed)
+
+
+def _has_conditions(case: Table) -> bool:
+    user = case.get("user")
+    messages = user.get("messages") if isinstance(user, dict) else None
+    if not isinstance(messages, list):
+        return False
+    return any(isinstance(message, dict) and "when" in message for message in messages)

@@ -8,6 +8,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from workbench.config.agents import agent_named
 from workbench.numerals import counted
 from workbench.providers.built_in import OFFLINE
 from workbench.show.glyphs import GLYPHS
@@ -260,7 +261,9 @@ class Forker:
             recorded = workspace.recording_at(run.path)
             if recorded is not None and not recorded.known:
                 likely = (*self._selection.models, *all_model_names(now.suite), OFFLINE)
-        draft = fork_draft(run, self._stage.main.run_pane.run_list.place, now, models.choices, likely)
+        # An agent has no earlier conversation to continue from.
+        choices = tuple(choice for choice in models.choices if agent_named(choice.name) is None)
+        draft = fork_draft(run, self._stage.main.run_pane.run_list.place, now, choices, likely)
         if (before := self._drafts.get(draft.key)) is not None:
             draft.resume(before)
         return draft
