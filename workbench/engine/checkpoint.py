@@ -184,7 +184,7 @@ def refusal(command: Command, point: HoldPoint) -> str | None:
     if isinstance(command, AddMessage | UserMessageEdit) and not command.text.strip():
         return "a message to the model needs a text"
     if isinstance(command, Regenerate) and point.at == "user" and not point.can_retry:
-        return "no model plays this user, so its words would be the same"
+        return SCRIPT_NOT_REPEATABLE
     if isinstance(command, EditArguments) and (problem := problem_of(command.arguments)) is not None:
         return f"these arguments cannot be sent: {problem}"
     if isinstance(command, AnswerQuestion) and question is not None:
@@ -192,6 +192,7 @@ def refusal(command: Command, point: HoldPoint) -> str | None:
     return None
 
 
+SCRIPT_NOT_REPEATABLE = "no model plays this user, so its words would be the same"
 AGENT_NOT_REPEATABLE = "an agent cannot be asked again for an answer: it has acted on it; run the case again instead"
 
 

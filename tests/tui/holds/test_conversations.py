@@ -76,7 +76,7 @@ async def test_a_person_changes_and_replaces_messages_of_the_user(tmp_path: Path
         await held_at(app, "held before a message of the user")
         assert "» I want to cancel an order." in app.screen
         await app.press("3", "L")
-        assert "no model plays this user" in app.screen
+        assert "No model plays this user" in app.screen and "L retry" not in app.screen
         await app.press("e")
         assert "Message of the user" in app.screen
         await typed(app, "Cancel an order, please.")

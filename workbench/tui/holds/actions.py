@@ -94,6 +94,10 @@ def _again(now: MainSituation) -> str | None:
         from workbench.engine.checkpoint import AGENT_NOT_REPEATABLE
 
         return AGENT_NOT_REPEATABLE
+    if now.user_is_scripted and now.held == "user":
+        from workbench.engine.checkpoint import SCRIPT_NOT_REPEATABLE
+
+        return SCRIPT_NOT_REPEATABLE
     return _needs_round(now)
 
 

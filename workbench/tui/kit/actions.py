@@ -206,6 +206,8 @@ class MainSituation(Situation):
     """Whether this is the first stop of the displayed run."""
     by_agent: bool = False
     """Whether an agent makes the displayed run. Such a run cannot be forked, and its rounds cannot be asked again."""
+    user_is_scripted: bool = False
+    """Whether the displayed run is a conversation with a scripted user, whose messages are always the same."""
     other_call: str | None = None
     """The message if the cursor is on another call than the held one."""
     held_runs: int = 0

@@ -112,6 +112,7 @@ def _with_run(now: MainSituation, screen: PanesScreen, run: RunRecord) -> MainSi
         other_held_run=_other_held_run(screen.selection.runs, run),
         first_hold=run.held and not run.holds_before,
         by_agent=run.planned.subject is not None and run.planned.subject.is_agent,
+        user_is_scripted=(user := run.planned.case.conversation) is not None and not user.is_played,
         other_call=_other_call(screen, run),
     )
     if run.result is not None:
