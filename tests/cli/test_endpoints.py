@@ -34,7 +34,7 @@ def test_a_run_costs_what_its_tokens_cost(program: Program) -> None:
         text = program.run(*WORDS, "--model", "bare", "--model", "offline").stdout
         report = json.loads(program.run(*WORDS, "--format", "json").stdout)
     assert "starting model priced\n" in text
-    took = r"\ntook [\d.]+ m?s, [\d.]+ m?s of it start-up\nbatch 1 in the history\n$"
+    took = r"\ntook <?[\d.]+ m?s, <?[\d.]+ m?s of it start-up\nbatch 1 in the history\n$"
     assert re.search(took, text), text
     timing = report["timing"]
     assert 0 < timing["start_up_ms"] < timing["took_ms"] and timing["cases_a_minute"] > 0

@@ -19,7 +19,7 @@ LONGEST_CHARACTERS = 3_500
 
 
 def without_times(text: str) -> str:
-    return re.sub(r" +\d+ ms", " N ms", text)
+    return re.sub(r" +(?:<?\d+ ms|[\d.]+ s)\b", " N ms", text)
 
 
 def test_the_start_command_opens_the_samples_and_its_key_runs_one_that_passes(tmp_path: Path) -> None:
