@@ -71,7 +71,7 @@ def test_a_new_kind_has_its_rows_in_the_documentation(told: dict[str, Any]) -> N
     ("part", "lacks"),
     [
         *((part, part) for part in ("written", "meaning", "typed", "types")),
-        *((part, part) for part in ("describe", "evaluate", "samples", "started")),
+        *((part, part) for part in ("describe", "evaluate", "samples", "from_replaced")),
         ("options", "options['least']"),
     ],
 )
@@ -88,7 +88,7 @@ def test_a_kind_without_one_of_its_parts_cannot_be_defined(part: str, lacks: str
         "describe": nothing,
         "evaluate": nothing,
         "samples": nothing,
-        "started": classmethod(nothing),
+        "from_replaced": classmethod(nothing),
         "options": {"least": "the least"},
         "half": 0,
         "least": 0,
