@@ -44,7 +44,7 @@ def test_asking_after_another_batch_loses_no_claim(file: Path) -> None:
     first, second = claim(file, 7), claim(file, 8)
     second.release()
     assert not is_claimed(file, 9)
-    with child("from workbench.history.claims import claimed\nsay(str(claimed(file, 7)))", file) as other:
+    with child("from workbench.history.claims import is_claimed\nsay(str(is_claimed(file, 7)))", file) as other:
         assert other.communicate(timeout=20)[0] == "True\n"
     first.release()
 

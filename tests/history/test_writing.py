@@ -197,11 +197,11 @@ def room(bytes_):
     resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, HARD))
 writer = HistoryWriter(file, say)
 handle = writer.begin(batch_of(400))
-writer.settle(10)
+writer.wait_until_written(10)
 room(Path(f"{file}-wal").stat().st_size + 60_000)
 for number in range(300):
     writer.write_run(handle, done(number))
-writer.settle(0.5)
+writer.wait_until_written(0.5)
 with History(file) as history:
     say(str(0 < sum(not run.missing for run in history.runs(1)) < 300))
 room(HARD)

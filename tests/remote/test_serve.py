@@ -282,8 +282,8 @@ def test_without_the_extra_it_says_what_to_install(program: Program) -> None:
 def test_nothing_but_the_driver_reads_and_writes_what_is_the_browsers() -> None:
     script = """
 import subprocess, sys
-from workbench.tui.terminal.served_driver import take_pipes
-take_pipes()
+from workbench.tui.terminal.served_driver import reserve_pipes
+reserve_pipes()
 print("printed")
 child = "import os, sys; print('child', repr(sys.stdin.read()), len(os.listdir('/proc/self/fd')))"
 subprocess.run([sys.executable, "-c", child], close_fds=False)
