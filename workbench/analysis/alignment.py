@@ -433,7 +433,11 @@ def _prompt(of: Round) -> list[str]:
 
 
 def _asked(of: Round) -> list[str]:
-    texts = [of.step.user if of.step is not None else None, of.said.text if of.said is not None else None]
+    texts = []
+    if of.step is not None:
+        texts.append(of.step.user)
+    if of.said is not None:
+        texts.append(of.said.text)
     return [text for text in texts if text]
 
 
