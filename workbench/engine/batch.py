@@ -64,10 +64,10 @@ class SkipRule(Protocol):
 
 @dataclass
 class _Running:
-    """A run in progress: its task, and how often it was stopped."""
+    """A run in progress."""
 
     task: asyncio.Task[None]
-    stops: int = 0
+    is_stopped: bool = False
 
 
 class Batch:
@@ -117,8 +117,9 @@ class Batch:
                     queue.waiting.remove(planned)
                     self._without_trajectory(planned, Status.STOPPED)
         for running_id, running in self._running.items():
-            if run_id in (None, running_id):
-                running.stops += 1
+            # A second cancellation would interrupt the shutdown of an agent or a server, and leak its process.
+            if run_id in (None, running_id) and not running.is_stopped:
+                running.is_stopped = True
                 running.task.cancel()
 
     async def _work(self, queue: ModelQueue) -> None:
@@ -146,7 +147,7 @@ class Batch:
         finally:
             del self._running[planned.run_id]
         # A stop ends only the run, and its task goes on to the next one. Any other cancellation ends the task.
-        for _ in range(running.stops):
+        if running.is_stopped:
             task.uncancel()
         if task.cancelling():
             raise asyncio.CancelledError

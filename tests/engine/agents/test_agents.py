@@ -20,11 +20,17 @@ from hypothesis import strategies as st
 
 import workbench
 from tests.example_counts import examples
+from tests.programs import program_of
 from tests.tools.processes import becomes_true, is_running
 from workbench.config.secrets import Secrets
 from workbench.engine.agents import agent_model
 from workbench.engine.agents.connection import AgentError
 from workbench.engine.agents.setup import Setup, SetupRequest, set_up
+from workbench.engine.events import RunEvent
+from workbench.evaluation.approval import needs
+from workbench.evaluation.options import RunOptions
+from workbench.evaluation.planner import plan
+from workbench.evaluation.run import Evaluation
 from workbench.grading.grade import RunResult
 from workbench.limits import Limit
 from workbench.suite.model import Subject
@@ -453,23 +459,22 @@ def test_two_sessions_at_once_keep_their_calls(tmp_path: Path) -> None:
         assert result.trajectory.final_answer == f"rain in C{number}-4"
 
 
-def test_stopping_cancels_the_prompt_and_leaves_nothing_behind(tmp_path: Path, own_temporary_folder: Path) -> None:
+@pytest.mark.parametrize("again", range(5))
+async def test_stopping_cancels_the_prompt_and_leaves_nothing_behind(
+    tmp_path: Path, own_temporary_folder: Path, again: int
+) -> None:
     path = suite_of(tmp_path, ["spawn", str(tmp_path / "pids")], OSLO, ["hang", str(tmp_path / "told")])
-
-    async def stopped() -> None:
-        called = asyncio.Event()
-
-        def watch(event: object) -> None:
-            if isinstance(event, workbench.RunEvent) and isinstance(event.event.payload, ResultReceived):
-                called.set()
-
-        task = asyncio.ensure_future(workbench.evaluate_async(path, approve=workbench.ALL, on_event=watch))
-        await called.wait()
-        task.cancel()
-        await asyncio.wait({task})
-        assert task.cancelled()
-
-    asyncio.run(stopped())
+    planned = plan(RunOptions(suites=(path,)), program_of(tmp_path / "home"))
+    async with Evaluation(planned, needs(planned).approved()) as evaluation:
+        async for event in evaluation:
+            if isinstance(event, RunEvent) and isinstance(event.event.payload, ResultReceived):
+                evaluation.stop()
+                # A second stop must not interrupt the end of the agent, at whichever step it is.
+                for _ in range(again * 10):
+                    await asyncio.sleep(0)
+                break
+    report = await evaluation.report()
+    assert [result.status for result in report.results] == ["stopped"]
     assert (tmp_path / "told").read_text(encoding="utf-8") == "cancelled"
     pids = [int(word) for word in (tmp_path / "pids").read_text(encoding="utf-8").split()]
     assert not [pid for pid in pids if is_running(pid)]

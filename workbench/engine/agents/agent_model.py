@@ -513,18 +513,23 @@ class AgentModel:
         if self._prompt is not None and not self._prompt.done():
             cancelled = self._prompt
             self._connection.notify("session/cancel", {"sessionId": self._session})
-        closing = asyncio.ensure_future(self._connection.close(cancelled))
-        # The agent may be waiting until its messages are read or a permission is granted. Nobody does either any more.
-        while not self._queue.empty():
-            incoming = self._queue.get_nowait()
-            if isinstance(incoming, IncomingRequest):
-                self._connection.answer(incoming, {"outcome": {"outcome": "cancelled"}})
-            await asyncio.sleep(0)
+        self._connection.ignore_messages()
         try:
-            await closing
+            # The agent may be waiting until its messages are read or a permission is granted. Nobody does either any
+            # more.
+            while not self._queue.empty():
+                incoming = self._queue.get_nowait()
+                if isinstance(incoming, IncomingRequest):
+                    self._connection.answer(incoming, {"outcome": {"outcome": "cancelled"}})
+                await asyncio.sleep(0)
+            await self._connection.end(cancelled)
         finally:
-            if not closing.done():
-                closing.cancel()
+            await self._kill()
+
+    async def _kill(self) -> None:
+        try:
+            await self._connection.kill()
+        finally:
             if self._tools is not None:
                 self._tools.close()
             if self._folders is not None:

@@ -108,7 +108,7 @@ class AgentConnection:
         self._number = 0
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._why_lost = ""
-        self._closing = False
+        self._ignores_messages = False
         self._command = ""
         self.has_session = False
         """Is set by the owner when the agent has opened a session."""
@@ -244,9 +244,7 @@ class AgentConnection:
             await self._pass_on(MalformedLine(_beginning(line.decode("utf-8", "replace"))))
 
     async def _pass_on(self, incoming: IncomingMessage) -> None:
-        # Nothing handles the messages of an agent that is being ended. They are still read, because the agent may be
-        # blocked on a full pipe.
-        if not self._closing:
+        if not self._ignores_messages:
             await self._take(incoming)
 
     async def _read_errors(self, stderr: asyncio.StreamReader) -> None:
@@ -269,33 +267,40 @@ class AgentConnection:
             return f"was ended by {signal.Signals(-process.returncode).name}"
         return f"ended with exit code {process.returncode}"
 
-    async def close(self, cancelled: asyncio.Future[Any] | None = None) -> None:
-        """End the agent and every process that it started, after waiting for a `cancelled` prompt to be answered."""
+    def ignore_messages(self) -> None:
+        """Pass on no more messages of the agent; they are still read, because a full pipe would block it."""
+        self._ignores_messages = True
+
+    async def end(self, cancelled: asyncio.Future[Any] | None = None) -> None:
+        """Ask the agent to end, after a `cancelled` prompt has been answered, and wait some seconds; see `kill`."""
         process = self._process
-        self._closing = True
         if process is None:
             return
+        if cancelled is not None:
+            await asyncio.wait({cancelled}, timeout=CANCEL_TIMEOUT_S)
+        if process.stdin is not None:
+            process.stdin.close()
+        if not await ends_within(process, EXIT_TIMEOUT_S):
+            signal_group(process, hard=False)
+            await ends_within(process, EXIT_TIMEOUT_S)
+
+    async def kill(self) -> None:
+        """Kill the agent and every process that it started, and release its pipes."""
+        process = self._process
+        if process is None:
+            return
+        # Some agents leave servers and models running, inside or outside their process group.
+        signal_group(process, hard=True)
+        for pid, left in kill_left_behind(process, self._mark):
+            _logger.warning("process %d was left behind by the agent %s, and killed: %s", pid, self._name, left)
         try:
-            if cancelled is not None:
-                await asyncio.wait({cancelled}, timeout=CANCEL_TIMEOUT_S)
-            if process.stdin is not None:
-                process.stdin.close()
-            if not await ends_within(process, EXIT_TIMEOUT_S):
-                signal_group(process, hard=False)
-                await ends_within(process, EXIT_TIMEOUT_S)
+            await ends_within(process, _REAP_TIMEOUT_S)
         finally:
-            # Some agents leave servers and models running, inside or outside their process group.
-            signal_group(process, hard=True)
-            for pid, left in kill_left_behind(process, self._mark):
-                _logger.warning("process %d was left behind by the agent %s, and killed: %s", pid, self._name, left)
-            try:
-                await ends_within(process, _REAP_TIMEOUT_S)
-            finally:
-                for task in self._tasks:
-                    task.cancel()
-                if self._watcher is not None:
-                    self._watcher.close()
-                process._transport.close()  # type: ignore[attr-defined]  # as in `StdioTransport`
+            for task in self._tasks:
+                task.cancel()
+            if self._watcher is not None:
+                self._watcher.close()
+            process._transport.close()  # type: ignore[attr-defined]  # as in `StdioTransport`
 
 
 def _settle(waiting: asyncio.Future[Any], message: Mapping[str, Any]) -> None:
