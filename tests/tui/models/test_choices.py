@@ -119,7 +119,11 @@ def agents_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_all_agents_are_listed_with_their_version_or_the_command_that_installs_them(tmp_path: Path) -> None:
     variables = {"GEMINI_API_KEY": "key-4711", "HOME": str(tmp_path)}
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(150, 40), variables=variables) as app:
-        await app.press("m", *"agent:")
+        await app.press("m")
+        assert "agent:gemini" in app.screen
+        assert "agent:qwen" not in app.screen
+        assert "5 agents not installed: type agent to list them." in app.screen
+        await app.press(*"agent:")
         rows = [line.split("[ ] ")[1].rstrip(" │") for line in app.screen.splitlines() if "[ ] " in line]
         lines = {row.split()[0]: " ".join(row.split()[1:]) for row in rows}
         assert sorted(lines) == sorted(f"agent:{name}" for name in KNOWN_AGENTS)

@@ -143,7 +143,7 @@ async def test_three_requests_wait_and_the_fourth_stays_in_the_line(tmp_path: Pa
         await app.run("n", *"One", "enter")
         await app.press(*"Two", "enter", *"Three", "enter", *"Four", "enter", *"Five", "enter")
         assert "running 1, waiting 3" in app.screen and line_of(app) == "Five"
-        assert "3 requests wait already" in app.screen
+        assert "3 requests are waiting already" in app.screen
         await answered(app, DIM, index=0)
         await app.until(lambda: len(app.session.runs) == 2)
         await app.press("enter", *["backspace"] * 4)

@@ -26,12 +26,14 @@ MAX_SUITES_NAMED = 2
 class ModelChoice:
     """A model with a one-line description without secrets.
 
-    `short`, for narrow screens, begins with the host. `hint` says what an agent lacks before it can run."""
+    `short`, for narrow screens, begins with the host. `hint` says what an agent lacks before it can run. Only an agent
+    can be known without being installed."""
 
     name: str
     detail: str
     short: str
     hint: str = ""
+    is_installed: bool = True
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ def model_choices(
     hide = program.secrets.redact
     choices = []
     for name, known in found.items():
-        choices.append(ModelChoice(name, hide(known.detail), hide(known.short), hide(one_line(known.hint))))
+        hint = hide(one_line(known.hint))
+        choices.append(ModelChoice(name, hide(known.detail), hide(known.short), hint, agents.get(name, True)))
     shown_problems = [one_line(hide(problem)) for problem in problems]
     return ModelChoices(tuple(choices), tuple(shown_problems))
 

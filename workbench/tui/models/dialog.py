@@ -16,6 +16,7 @@ from workbench.config.agents import agent_named
 from workbench.dataclasses import dataclass
 from workbench.evaluation.model_list import KnownEndpoint, names_to_run
 from workbench.limits import MAX_FILTER_CHARS
+from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, with_margin
@@ -25,7 +26,7 @@ from workbench.tui.kit.dialogs import Dialog, TextView, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.line_view import LineView, Motion
 from workbench.tui.kit.strips import Bar
-from workbench.tui.models.choices import ModelChoices
+from workbench.tui.models.choices import ModelChoice, ModelChoices
 from workbench.tui.models.form import Added
 from workbench.tui.terminal.key_queue import mark_handled
 from workbench.tui.terminal.theme import Ground
@@ -108,7 +109,7 @@ class ModelsState:
 
     @property
     def absent(self) -> Iterator[tuple[Role, str]]:
-        """Sentences on endpoints without listed models, one per reason."""
+        """Sentences on endpoints without listed models and on agents that are not installed, one per reason."""
         for each in self.endpoints:
             if each.problem:
                 yield "error", f"{each.preset.title}: {each.problem}"
@@ -125,6 +126,17 @@ class ModelsState:
                 silent.append(f"{each.preset.title} ({each.preset.place})")
         if silent:
             yield "muted", f"Nothing answers for {', '.join(silent)}."
+        if missing := len(self.choices.choices) - len(self._listed_choices):
+            yield "muted", f"{counted(missing, 'agent')} not installed: type agent to list them."
+
+    @property
+    def _listed_choices(self) -> list[ModelChoice]:
+        # The long list of known agents would push reachable endpoints out of sight.
+        listed = []
+        for choice in self.choices.choices:
+            if choice.is_installed or self.filter.strip() or choice.name in (self._checked | set(self._own)):
+                listed.append(choice)
+        return listed
 
     def is_checked(self, row: Row) -> bool:
         """Return whether the model or variant of a row is checked."""
@@ -187,7 +199,7 @@ class ModelsState:
         self._build()
 
     def set_filter(self, text: str) -> None:
-        """Show only models with every word of a text, including models of folded endpoints."""
+        """Show only models with every word of a text, including models of folded endpoints and missing agents."""
         self.filter = text
         self._build()
 
@@ -213,16 +225,13 @@ class ModelsState:
             text = f"{row.label} {row.detail}".casefold()
             return all(word in text for word in words)
 
-        models: list[Row] = []
-        agents: list[Row] = []
-        for choice in self.choices.choices:
-            group = models if agent_named(choice.name) is None else agents
-            group.append(Row(model_label(choice.name), choice.detail, choice.short, choice.name))
-        named = {row.name for row in (*models, *agents)}
+        models = []
+        for choice in self._listed_choices:
+            models.append(Row(model_label(choice.name), choice.detail, choice.short, choice.name))
+        named = {row.name for row in models}
         sign = SEPARATOR.strip()
         variants = [Row(f"{sign} {one_line(name)}", about, variant=name) for name, about in self._variants.items()]
-        # Most people use few agents, so the long list of known agents comes after what the suites offer.
-        self.rows = list(filter(fits, (*models, *variants, *agents)))
+        self.rows = list(filter(fits, (*models, *variants)))
         for endpoint in self.endpoints:
             preset = endpoint.preset
             listed = []
