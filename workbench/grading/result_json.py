@@ -82,12 +82,14 @@ def _written(outcome: Outcome) -> list[str]:
     return [field.name for field in fields(outcome) if field.name not in _OPTIONAL or getattr(outcome, field.name)]
 
 
-def outcome_pieces(outcome: Outcome) -> Iterator[str]:
+def outcome_pieces(outcome: Outcome, events_size: int = 0) -> Iterator[str]:
     """Yield the text of `outcome_to_json`: as a whole for a short run, otherwise one grade at a time.
+
+    `events_size` is the number of characters of the run's events, if they are known.
 
     Raises TypeError, ValueError or RecursionError for a value that JSON cannot express.
     """
-    if sum(len(grade.pairings) for grade in outcome.grades) <= _SHORT:
+    if events_size <= _SHORT_EVENTS and sum(len(grade.pairings) for grade in outcome.grades) <= _SHORT:
         yield _short_text(outcome)
         return
     # Each grade repeats the arguments of all calls, so the five grades of a long run would take much memory as a single
@@ -196,6 +198,9 @@ _RARE = ("published", "because")
 
 _SHORT = 500
 """The most pairings of a run whose outcome is written as a whole."""
+
+_SHORT_EVENTS = 1 << 18
+"""The most characters of the events of such a run."""
 
 _NUMBER = reader_of(float)
 _AS_IT_IS = frozenset({str, int, bool, NoneType})

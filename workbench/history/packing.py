@@ -472,11 +472,14 @@ class RunPacker:
 
 def _pieces(events: Iterable[Event], result: RunResult) -> Iterator[str]:
     separator = ""
+    size = 0
     for event in events:
-        yield f"{separator}{event_to_line(event)}"
+        line = f"{separator}{event_to_line(event)}"
+        size += len(line)
+        yield line
         separator = "\n"
     yield _BEFORE_OUTCOME
-    yield from outcome_pieces(outcome_of(result))
+    yield from outcome_pieces(outcome_of(result), size)
 
 
 def _searched(chunks: Iterable[str], search: Search | None) -> Iterator[str]:
