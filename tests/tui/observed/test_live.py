@@ -163,7 +163,8 @@ async def test_a_port_in_use_is_said_and_asked_for_again(tmp_path: Path) -> None
             await app.press("O")
             assert "openai" in app.screen
             await app.press("tab", "ctrl+u", *"0.0.0.0:80", "enter")
-            assert "this machine only" in app.screen
+            words = " ".join(app.screen.replace("│", " ").split())
+            assert "so listen on this machine only, such as on 127.0.0.1:80" in words
             await app.press("ctrl+u", *f":{port}", "enter")
             await app.until(lambda: f"cannot listen on 127.0.0.1:{port}: " in app.screen)
             assert "in use; name another port" in app.screen

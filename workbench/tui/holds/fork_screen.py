@@ -132,7 +132,7 @@ class ForkScreen(Dialog[bool]):
         return keys_line(*keys)
 
     def _announce(self, text: str, role: Role = "text", sign: str = "") -> None:
-        self.set_keys((Span(f" {sign} {one_line(text)}", role),))
+        self.show_notice(text, role, sign)
 
     @property
     def _under_cursor(self) -> TextName | None:

@@ -20,11 +20,13 @@ from textual.widgets import Input
 
 from workbench.dataclasses import dataclass
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Span, cells, cut_line
+from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line
+from workbench.show.visible import one_line
+from workbench.tui.kit.bars import MAX_NOTICE_ROWS, notice_rows
 from workbench.tui.kit.fields import PasteChanged
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.stage import DismissOnce
-from workbench.tui.kit.strips import Bar
+from workbench.tui.kit.strips import Bar, LineBuilder, palette_of, strip_of
 from workbench.tui.terminal.theme import Ground
 
 _Answer = TypeVar("_Answer")
@@ -175,6 +177,43 @@ def place_for(frame: Size, screen: Size, subject: Region) -> Offset:
     return middle
 
 
+class _KeysBar(Bar):
+    """The keys of a dialog, or a notice in their place, which may need several rows."""
+
+    def __init__(self, widget_id: str | None = None) -> None:
+        super().__init__(widget_id)
+        self._notice: Line = EMPTY
+        self._rows: list[Line] = []
+
+    def set_line(self, line_for: LineBuilder) -> None:
+        if self._notice:
+            self._notice = EMPTY
+            self.styles.height = 1
+            self.refresh()
+        super().set_line(line_for)
+
+    def set_notice(self, notice: Line) -> None:
+        self._notice = notice
+        self._fit(self.size.width)
+
+    def on_resize(self, event: events.Resize) -> None:
+        if self._notice:
+            self._fit(event.size.width)
+
+    def _fit(self, width: int) -> None:
+        self._rows = notice_rows(self._notice, width, MAX_NOTICE_ROWS)
+        self.styles.height = len(self._rows)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        if not self._notice:
+            return super().render_line(y)
+        width = self.size.width
+        if y >= len(self._rows):
+            return Strip.blank(width)
+        return strip_of(self._rows[y], width, self.GROUND, palette_of(self))
+
+
 class Dialog(DismissOnce[_Answer], ModalScreen[_Answer]):
     """A framed dialog over the screen. Esc closes the dialog without an answer."""
 
@@ -230,7 +269,7 @@ class Dialog(DismissOnce[_Answer], ModalScreen[_Answer]):
         with Vertical():
             yield Bar("title")
             yield from self.body()
-            yield Bar("keys")
+            yield _KeysBar("keys")
 
     def on_mount(self) -> None:
         self._make_room(self.app.size.height)
@@ -243,13 +282,16 @@ class Dialog(DismissOnce[_Answer], ModalScreen[_Answer]):
     def set_keys(self, keys: Line) -> None:
         """Replace the line of keys at the bottom of the dialog."""
         self._below, self._covered = keys, False
-        self.query_one("#keys", Bar).set_line(lambda width: fitting_keys(keys, width))
+        self.query_one(_KeysBar).set_line(lambda width: fitting_keys(keys, width))
+
+    def show_notice(self, text: str, role: Role = "warned", sign: str = GLYPHS.warned) -> None:
+        """Show a text in place of the keys, until the next keys."""
+        self.query_one(_KeysBar).set_notice((Span(f" {sign} {one_line(text)}", role),))
 
     @on(PasteChanged)
     def _paste_changed(self, event: PasteChanged) -> None:
         event.stop()
-        notice: Line = (Span(f" {GLYPHS.warned} {event.notice}", "warned"),)
-        self.query_one("#keys", Bar).set_line(lambda _: notice)
+        self.show_notice(event.notice)
         self._covered = True
 
     @on(Input.Changed)

@@ -199,7 +199,7 @@ class TextPromptScreen(Dialog[_Choice]):
         if why is None:
             self.answer(text)
         else:
-            self.set_keys((Span(f" {GLYPHS.warned} {one_line(why)}", "warned"),))
+            self.show_notice(why)
 
     @on(Input.Submitted)
     def _submitted(self) -> None:

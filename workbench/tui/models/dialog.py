@@ -25,7 +25,6 @@ from workbench.suite.variants import NO_VARIANTS, SEPARATOR, Variants
 from workbench.tui.kit.dialogs import Dialog, TextView, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.line_view import LineView, Motion
-from workbench.tui.kit.strips import Bar
 from workbench.tui.models.choices import ModelChoice, ModelChoices
 from workbench.tui.models.form import Added
 from workbench.tui.terminal.key_queue import mark_handled
@@ -490,8 +489,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
 
     def _refuse(self, why: str) -> None:
         if why:
-            notice = (Span(f" {GLYPHS.warned} {one_line(why[:1].upper() + why[1:])}", "warned"),)
-            self.query_one("#keys", Bar).set_line(lambda width: cut_line(notice, width))
+            self.show_notice(why[:1].upper() + why[1:])
 
 
 class _SearchField(SafeInput):

@@ -27,7 +27,7 @@ from workbench.exchange.observed.proxy import ListenError, parse_listen_address,
 from workbench.numerals import count_text, counted
 from workbench.show.difference import difference
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import EMPTY, Line, Span, signed, with_margin
+from workbench.show.spans import EMPTY, Line, signed, with_margin
 from workbench.show.visible import one_line
 from workbench.suite.suite_file import parse_suite
 from workbench.suite.suite_text import SpliceError
@@ -88,7 +88,7 @@ class ObserveScreen(TextPromptScreen[TypedRecording]):
         try:
             parse_listen_address(self._listens)
         except ListenError as error:
-            self.set_keys((Span(f" {GLYPHS.warned} {one_line(str(error))}", "warned"),))
+            self.show_notice(str(error))
         else:
             super().submit()
 

@@ -16,7 +16,6 @@ from workbench.config.secrets import Secrets
 from workbench.engine.events import CostLimitReached
 from workbench.limits import MAX_REPEATS
 from workbench.numerals import cost_text, count_text, counted
-from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import json_line
 from workbench.show.spans import EMPTY, Line, Role, Span, behind, with_margin, wrap, wrap_line
 from workbench.show.views.values import hints_in_words
@@ -184,7 +183,7 @@ class RepeatsScreen(Dialog[int]):
         if text.isdecimal() and 1 <= int(text) <= MAX_REPEATS:
             self.dismiss(int(text))
         else:
-            self.set_keys((Span(f" {GLYPHS.warned} A number from 1 to {count_text(MAX_REPEATS)}", "warned"),))
+            self.show_notice(f"A number from 1 to {count_text(MAX_REPEATS)}")
 
 
 TrustAnswer = Literal["once", "always", "mocks", "no"]

@@ -25,7 +25,6 @@ from workbench.authoring.form.field_text import InvalidText
 from workbench.config.logs import LOG_NAME
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import Span
 from workbench.show.visible import one_line
 from workbench.tui.kit.stage import Announce
 from workbench.tui.shell.bars import NOTICE_S
@@ -258,7 +257,7 @@ class Shutdown:
         if text is not None:
             # A dialog may cover the bottom row with the notices.
             if isinstance(app.screen, Dialog):
-                app.screen.set_keys((Span(f" {GLYPHS.warned} {text}", "warned"),))
+                app.screen.show_notice(text)
             else:
                 self._announce(text, "warned", GLYPHS.warned)
             return

@@ -14,7 +14,6 @@ from textual.widgets import Input
 from workbench.authoring.case_list import named_path
 from workbench.numerals import counted
 from workbench.show.difference import Difference
-from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, with_margin, wrap
 from workbench.show.visible import one_line
 from workbench.tui.kit.dialogs import Dialog, Option, TextView, keys_line
@@ -186,4 +185,4 @@ class SaveAsScreen(Dialog[Path]):
         if isinstance(path, Path):
             self.dismiss(path)
         else:
-            self.set_keys((Span(f" {GLYPHS.warned} {one_line(path)}", "warned"),))
+            self.show_notice(path)

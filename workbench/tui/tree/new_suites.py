@@ -34,7 +34,7 @@ from workbench.evaluation.first_suite import SCHEMA_NAME, ServersToList, servers
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import toml_lines
-from workbench.show.spans import EMPTY, Line, Span, cut_line, with_margin
+from workbench.show.spans import EMPTY, Line, cut_line, with_margin
 from workbench.show.visible import one_line
 from workbench.suite.files import resolved
 from workbench.suite.suite_file import SuiteFile
@@ -296,7 +296,7 @@ class ServerScreen(TextPromptScreen[FoundServers]):
         if why is None:
             self.dismiss(self._chosen.found)
         else:
-            self.set_keys((Span(f" {GLYPHS.warned} {one_line(why)}", "warned"),))
+            self.show_notice(why)
 
     def action_leave(self) -> None:
         self.typed = self._texts(self.query_one("#name", Input).value.strip())

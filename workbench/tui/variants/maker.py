@@ -15,7 +15,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.show.difference import difference
 from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import PlainColours
-from workbench.show.spans import EMPTY, Line, Role, Span, with_margin
+from workbench.show.spans import EMPTY, Line, Role, with_margin
 from workbench.show.visible import one_line
 from workbench.suite.added_variants import HOST_NAMES
 from workbench.suite.problems import tables
@@ -243,7 +243,7 @@ class VariantTextScreen(Dialog[str]):
         self._stage.copy(event.text, event.what, self._say)
 
     def _say(self, text: str, role: Role = "text", sign: str = "") -> None:
-        self.set_keys((Span(f" {sign} {one_line(text)}", role),))
+        self.show_notice(text, role, sign)
 
     def _tell(self, text: str, step: int) -> None:
         self.set_keys(self._keys)
