@@ -329,7 +329,10 @@ def ai_sdk_run(result: Any) -> AgentRun:
 
 
 def _ai_sdk_error(part: Mapping[str, Any], step: Mapping[str, Any]) -> str:
-    """Return a tool's error text, from the message to the model: as JSON, an `Error` itself is an empty object."""
+    """Return a tool's error text from the message to the model.
+
+    The `Error` itself is an empty object in JSON.
+    """
     if isinstance(part["error"], str):
         return part["error"]
     for message in step.get("response", {}).get("messages", ()):
@@ -375,7 +378,10 @@ def _usage(given: int | None, made: int | None, cached: int | None, thought: int
 
 
 def _with_output(answers: Sequence[AgentAnswer], output: object) -> list[AgentAnswer]:
-    """Return the answers, ending with the agent's output; `None` means that the last answer is the output."""
+    """Return the answers with the agent's output as the last one.
+
+    `None` means that the last answer already is the output.
+    """
     if output is None:
         return list(answers)
     if answers and not answers[-1].calls:

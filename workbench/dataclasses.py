@@ -211,7 +211,7 @@ class CachedByIdentity(Generic[_Subject, _Answer]):
 
 
 class MaxSize(NamedTuple):
-    """The limit of a number's size, positive and negative: `Annotated[float, Most(5.0)]`."""
+    """The limit of a number's size, positive and negative: `Annotated[float, MaxSize(5.0)]`."""
 
     size: float
 
@@ -357,7 +357,7 @@ def _sequence(inner: Reader, length: int | None) -> Reader:
 
 
 def _record(cls: Any) -> Reader:
-    """Compile a reader of a data class or a named tuple; a loop over the fields would take half as long again."""
+    """Compile a reader of a data class or a named tuple; a loop over the fields would take 50% longer."""
     names: dict[str, Any] = {"make": cls, "absent": MISSING}
     lines = ["if type(source) is not dict: raise ValueError('must be an object')", "try:"]
     made = []
@@ -403,9 +403,10 @@ def _identity(value: object) -> object:
 
 
 def _unchanged_condition(hint: Any, value: str) -> str:
-    """Return an expression that is true only if the value of a variable is returned unchanged by the reader of `hint`.
+    """Return an expression that is true only if the reader of `hint` returns the value of a variable unchanged.
 
-    Where no simple expression says so, it is false."""
+    If no simple expression shows that, it is false.
+    """
     origin, arguments = get_origin(hint), get_args(hint)
     most = _MAX_NUMBER.get(hint, 0)
     if origin is Annotated:
@@ -436,7 +437,7 @@ def _plain(value: object) -> dict[str, Any]:
         return stored
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} is nothing that JSON has")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def _no_number(word: str) -> NoReturn:

@@ -22,9 +22,9 @@ Raises TypeError, ValueError or RecursionError for a value that JSON cannot expr
 
 
 class JsonField(NamedTuple):
-    """A field of a record: its key in JSON, the type of its values, and an expression of `source` for its value.
+    """A field of a record: its key in JSON, the type of its values, and a Python expression for its value.
 
-    `absent` is an expression of `value`: if it is true, the field is left out.
+    The expression reads `source`. `absent` is an expression of `value`. If it is true, the field is left out.
     """
 
     key: str
@@ -40,8 +40,8 @@ FieldsOf = Callable[[Any, type], Sequence[JsonField]]
 class JsonWriter:
     """Writes records of some types in one form.
 
-    `fields_of` returns the fields of a record, and `is_record` whether a type is one. `number` writes a number that is
-    not a finite float, of a field of floats. `converting` returns the function that changes a value before it is
+    `fields_of` returns the fields of a record, and `is_record` whether a type is one. `number` writes the numbers in
+    fields of floats that are not finite floats. `converting` returns the function that changes a value before it is
     written, if the annotations of its type name one.
     """
 
@@ -73,7 +73,7 @@ class JsonWriter:
         return self._writers[hint]
 
     def texts_by_key(self, hint: Any, source: object) -> dict[str, str]:
-        """Return the text of each field of a record that is not left out."""
+        """Return the JSON text of each written field of a record by the field's key."""
         fields = self._fields_of(hint, type(source))
         lines, names = self._lines(fields)
         lines.append(f"return [{', '.join(f'text_{at}' for at in range(len(fields)))}]")

@@ -134,7 +134,7 @@ def points_text(difference: float) -> str:
 
 
 def score_text(score: float | None, absent: str = "n/a") -> str:
-    """Return a score with two decimals, and `absent` if a grader does not apply; only 1 is shown as `1.00`."""
+    """Return a score with two decimals, or `absent` if a grader does not apply. Only 1 is shown as `1.00`."""
     if score is None:
         return absent
     return decimals(score)
@@ -278,7 +278,7 @@ def cost_text(dollars: float | None) -> str:
 
 
 def with_user_cost(cost: str, user_usd: float | None) -> str:
-    """Return a cost with that of the model that played the user, if one did: `$0.021 + user $0.012`."""
+    """Append the cost of the model that played the user, if there was one: `$0.021 + user $0.012`."""
     if user_usd == 0:
         return cost
     return f"{cost or '$0'} + user {cost_text(user_usd)}"

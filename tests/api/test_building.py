@@ -176,17 +176,17 @@ def test_a_problem_names_the_suite_and_the_case(folder: Path) -> None:
     [
         (lambda: workbench.evaluate(docs().cases), r"is one case: give its suite, for example"),  # type: ignore[arg-type]
         (lambda: workbench.evaluate([docs(), workbench.Suite("docs").case("A", "b").suite]), "two suites are called"),
-        (lambda: workbench.Suite("A", tools=[3]), "a tool is a function, a table, or one that"),  # type: ignore[list-item]
+        (lambda: workbench.Suite("A", tools=[3]), "a tool must be a function, a table, or a tool"),  # type: ignore[list-item]
         (lambda: workbench.Suite("A", tools=[lambda x: x]), "a tool needs a name"),
         (lambda: workbench.Suite("A", tools=[print]), "the type hints of print cannot be turned into a schema"),
-        (lambda: workbench.Suite("A", tools=print), "tools is a list, not of the type builtin_function_or_method"),  # type: ignore[arg-type]
-        (lambda: workbench.Suite("A", servers="uvx x"), "servers is a list, not of the type str"),
+        (lambda: workbench.Suite("A", tools=print), "tools must be a list, not builtin_function_or_method"),  # type: ignore[arg-type]
+        (lambda: workbench.Suite("A", servers="uvx x"), "servers must be a list, not str"),
         (lambda: workbench.Suite("A", servers=[["uvx", 5]]), "a command is a list of texts"),  # type: ignore[list-item]
         (
             lambda: workbench.Suite("A", servers=["https://me:pw@h/x?token=key"]),
             r"^'https://h/x' is not .* holds a secret",
         ),
-        (lambda: docs().cases[0].expects("t", ["x"]), "the arguments of 't' are keywords or a dict"),  # type: ignore[arg-type]
+        (lambda: docs().cases[0].expects("t", ["x"]), "the arguments of 't' must be keywords or a dict"),  # type: ignore[arg-type]
         (lambda: workbench.Suite("A", servers=["API_KEY=sk-12345678901234567890 uvx x"]), "value of API_KEY"),
         (lambda: workbench.Suite("A", servers=["ftp://x"]), "'ftp://x' is not a server"),
         (lambda: docs().cases[0].expects({"tool": "t"}, x=1), "a call given as a table takes no arguments beside it"),

@@ -113,12 +113,12 @@ def test_the_same_mock_again_changes_nothing() -> None:
         (called("dim", {}, source="skipped"), "dim was skipped, so there is no result for a mock"),
         (
             replace(called("dim", {}), call=ToolCall("c1", "dim", {}, "{", "not JSON")),
-            "the arguments that the model wrote for dim are broken",
+            "the model wrote invalid arguments for dim: choose another call",
         ),
         *(
             (
                 called("dim", {"to": 1}, text),
-                "a mock would replace {to} in the answer by that argument: only a mock with .* unchanged",
+                "the answer contains {to}, which a mock would replace by that argument: only a mock with .* unchanged",
             )
             for text in ("dimmed to {to}", '{"dimmed":["{to}"]}')
         ),

@@ -246,7 +246,7 @@ def test_drafts_are_added_to_a_suite_whose_every_other_byte_stays(program: Progr
     assert '+user = "Say the sum aloud."' in done.stdout
     assert (again.returncode, "no draft is left" in again.stderr) == (1, True)
     wrong = program.run("init", "--add-to", "shop.toml")
-    assert (wrong.returncode, "give it --draft" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "give --draft too" in wrong.stderr) == (2, True)
 
 
 SHOP = """format = 1  # mine

@@ -45,8 +45,10 @@ def test_the_merged_batch_is_that_of_one_machine_with_its_gates_reports_and_base
     assert 'tests="2" failures="1"' in (program.folder / "r.xml").read_text()
     shown = program.run("history", "show", "now")
     assert "merged from 4 of 4 shards, plan monday" in shown.stdout
-    named = "is of the merged plan itself, and no earlier batch of the name now is known: name another with --baseline"
-    for which, why in (("mian", "there is no batch"), ("2", "is of the merged plan itself: name"), ("now", named)):
+    named = (
+        "belongs to the merged plan itself, and no earlier batch of the name now is known: name another with --baseline"
+    )
+    for which, why in (("mian", "there is no batch"), ("2", "belongs to the merged plan itself: name"), ("now", named)):
         refused = program.run("history", "merge", "shards", "--baseline", which)
         assert (refused.returncode, refused.stdout) == (2, "")
         assert refused.stderr.startswith("nothing was merged: ") and why in refused.stderr

@@ -57,9 +57,9 @@ class _Suite:
 
 @dataclass(frozen=True)
 class StandingApproval:
-    """An approval of permanently trusted suites, and of the needs of `suites` at its time.
+    """An approval of permanently trusted suites, and of the needs that `suites` had when it was given.
 
-    In both cases, the environment variables and the models of `folders` must be unchanged.
+    The approval holds only while the environment variables and the models of `folders` are unchanged.
     """
 
     suites: Mapping[Path, _Suite]
@@ -152,7 +152,7 @@ def standing_approval(
 
 
 def _asked_unapproved(specs: ModelSpecs, suite: Path) -> list[ModelSpec]:
-    """Return the models of a suite that its needs lack, or that the user named."""
+    """Return the models of a suite that its needs do not contain, and the models that the user named."""
     return [spec for spec, by_suite in specs.found_for(suite) if not (by_suite and needs_asking(spec))]
 
 

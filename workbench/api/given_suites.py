@@ -20,7 +20,7 @@ Suites = AnySuite | Iterable[AnySuite]
 
 
 def loaded(suites: Suites) -> tuple[LoadedSuite, ...]:
-    """Return suites, reading files and folders given as paths; a file counts once.
+    """Load suites. Files and folders are read, and each file counts once.
 
     Raises SuiteError with the errors of all suites. Raises UsageError for a path without a suite, and for two suites
     that a report could not distinguish.

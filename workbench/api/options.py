@@ -97,9 +97,9 @@ class _Evaluate(Protocol[_Keywords, _Returned]):
 def with_keywords(
     options: Callable[_Keywords, RunOptions],
 ) -> Callable[[Callable[[Suites, RunOptions], _Result]], _Evaluate[_Keywords, _Result]]:
-    """Make a function of suites and `RunOptions` take each option as a keyword, too.
+    """Let a function of suites and `RunOptions` also accept each option as a keyword.
 
-    `options` is the class `RunOptions`, whose constructor tells type checkers the keywords.
+    `options` is the class `RunOptions`. Type checkers read the keywords from its constructor.
     """
 
     def decorated(function: Callable[[Suites, RunOptions], _Result]) -> Any:

@@ -40,8 +40,8 @@ def server_table(server: ServerLike, name: str | None = None) -> dict[str, Any]:
     found = _found(server)
     if keys := sorted(variable for variable, value in found.variables.items() if value is not None):
         raise UsageError(
-            f"a server is given with the value of {', '.join(keys)}, which a suite must not hold: put it into the "
-            f'environment, and give the server as a table with env = {{"{keys[0]}": "${{{keys[0]}}}"}}'
+            f"the text of a server contains the value of {', '.join(keys)}, which a suite must not hold: put it into "
+            f'the environment, and give the server as a table with env = {{"{keys[0]}": "${{{keys[0]}}}"}}'
         )
     (table,) = found.tables
     if name is not None:

@@ -84,12 +84,12 @@ class Suite:
         given: Any
         for key, given in (("tools", tools), ("servers", servers), ("mocks", mocks)):
             if isinstance(given, str) or not isinstance(given, Iterable):
-                raise UsageError(f"{key} is a list, not of the type {type(given).__name__}: write {key}=[…]")
+                raise UsageError(f"{key} must be a list, not {type(given).__name__}: write {key}=[…]")
             if written := _CONVERTED[key](given):
                 self._document[key] = written
 
     def _take(self, document: Mapping[str, Any]) -> None:
-        """Set the keys of a document; cases become objects if they are a list of tables."""
+        """Copy the keys of a document into the suite. A list of case tables becomes `Case` objects."""
         table = _plain(document)
         if isinstance(variants := document.get("variants"), list | tuple):
             table["variants"] = [variant_table(each) if isinstance(each, Mapping) else each for each in variants]
@@ -207,7 +207,7 @@ class Suite:
         return Path(str(self._document.get("name") or "suite"))
 
     def _with_names(self, file: SuiteFile) -> SuiteFile:
-        """Return the suite without the line numbers of its problems: there is no file."""
+        """Remove the line numbers from the suite's problems, because there is no file."""
         problems = tuple(replace(problem, file=self._shown_as, line=None) for problem in file.problems)
         return replace(file, problems=problems)
 
@@ -222,8 +222,8 @@ class Case:
     def expects(self, tool: CallLike, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> Self:
         """Expect a call of a tool after the calls expected so far; each argument is a value or a check.
 
-        Without arguments, any arguments are right. `tool` may also be a table as in `[[cases.ordered]]`, with all its
-        keys: `{"tool": "search_docs", "args": {"query": "vacation"}, "times": 2}`.
+        Without arguments, any arguments are accepted. `tool` may also be a table as in `[[cases.ordered]]`, with all
+        its keys: `{"tool": "search_docs", "args": {"query": "vacation"}, "times": 2}`.
         """
         self._added("ordered", _call(tool, arguments, named))
         return self
@@ -261,7 +261,7 @@ class Case:
 
 def _call(tool: CallLike, arguments: Mapping[str, Any] | None, named: Mapping[str, Any]) -> Table:
     if not isinstance(arguments, Mapping | None):
-        raise UsageError(f"the arguments of {tool!r} are keywords or a dict, not {arguments!r}")
+        raise UsageError(f"the arguments of {tool!r} must be keywords or a dict, not {arguments!r}")
     args: Table = {**(arguments or {}), **named}
     if isinstance(tool, Mapping):
         if args:
@@ -297,7 +297,7 @@ def _tool(tool: ToolLike) -> Any:
         case _ if callable(tool):
             return tool_of_function(tool)
         case _:
-            raise UsageError(f"a tool is a function, a table, or one that workbench.list_tools returned, not {tool!r}")
+            raise UsageError(f"a tool must be a function, a table, or a tool from workbench.list_tools, not {tool!r}")
 
 
 def _servers(servers: Iterable[ServerLike] | Mapping[str, ServerLike]) -> list[Table]:

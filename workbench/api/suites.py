@@ -26,7 +26,7 @@ class WorkbenchError(Exception):
 
 
 class UsageError(WorkbenchError, ValueError):
-    """Arguments do not fit. Examples are an unknown case and an unreachable model."""
+    """Arguments are unusable, such as an unknown case or an unreachable model."""
 
 
 class ApprovalError(WorkbenchError):

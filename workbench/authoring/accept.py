@@ -59,9 +59,10 @@ _Item = TypeVar("_Item")
 
 
 def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing]) -> Proposal:
-    """Accept all calls of a run, or the first call of each step.
+    """Propose the calls of a run as the expected calls of its case.
 
-    `pairings` are the grader's for this case. Raises AcceptError.
+    In a chain, each step expects its first call. `pairings` are the grader's pairs of made and expected calls. Raises
+    AcceptError.
     """
     if case.steps:
         return accept_steps(case, table, trajectory, pairings)
@@ -88,7 +89,7 @@ def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Seque
 
 
 def _once(call: AcceptedCall) -> AcceptedCall:
-    """Return a call without `optional` and `times`: it is expected exactly once."""
+    """Return a call without `optional` and `times`, so that it is expected exactly once."""
     if not call.other_keys:
         return call
     return replace(call, other_keys=without_keys(call.other_keys, "optional", "times"))
@@ -97,10 +98,10 @@ def _once(call: AcceptedCall) -> AcceptedCall:
 def accept_call(
     case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing], call: int
 ) -> Proposal:
-    """Accept one call, given by its index.
+    """Propose that a case expects one call of a run.
 
-    The call replaces the expectation that it was paired with, or its step's expectation. Otherwise it is added. Raises
-    AcceptError.
+    `call` is the index of the call. The call replaces the expectation that it was paired with, or the expectation of
+    its step. Without either, it is added. Raises AcceptError.
     """
     if case.steps:
         return accept_step(case, table, trajectory, pairings, call)
@@ -121,7 +122,10 @@ def accept_call(
 
 
 def accept_missing(case: Case, expected: int) -> Proposal:
-    """Accept that an expected call (by its index in the case) was not made: remove it."""
+    """Propose to remove an expected call that the run did not make.
+
+    `expected` is the index of the expected call in the case.
+    """
     if case.steps:
         return accept_step_without_call(case, expected)
     place, call = list(case.placed_expected_calls())[expected]
@@ -186,10 +190,10 @@ def _is_as_expected(case: Case, calls: Sequence[AcceptedCall]) -> bool:
 
 
 def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
-    """Return the index of an unexpected call in the sequence.
+    """Return the index in the sequence at which an unexpected call is inserted.
 
-    The call goes after the expectation that the run met just before it. Without one, it goes before the expectation met
-    just after it, else to the end.
+    The call follows the last expectation that the run met before it. Without one, it precedes the next expectation that
+    the run met, or goes to the end.
     """
     before: list[int] = []
     after: list[int] = []
@@ -247,7 +251,7 @@ def unmet_reason(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[
 def unmet_reason_of_table(suite: Suite, table: Table, runs: Sequence[RunToAccept]) -> str | None:
     """Return the same reason as `unmet_reason`, for a case given as a table."""
     case = Case.model_validate(table)
-    # Stands in for functions and judges, which accept every value here.
+    # This context stands in for functions and judges: it accepts every value.
     context = CheckContext(lambda *_: True, lambda *_: CheckVerdict(1.0, True))
     for number, run in enumerate(runs, 1):
         try:
@@ -314,9 +318,9 @@ def _check_tools(tools: Sequence[frozenset[str]]) -> None:
 
 
 def _rows(runs: Sequence[Sequence[AcceptedCall]]) -> Iterator[tuple[int, ...]]:
-    """Yield the common calls of all runs, each as its index in every run.
+    """Yield the calls that all runs have in common, each as its index in every run.
 
-    If runs call a tool differently often, the run with the fewest calls of the tool decides which calls count.
+    If runs call a tool different numbers of times, the run with the fewest calls decides which calls count.
     """
     # The order of the tools does not matter, because the caller sorts the rows.
     for tool in _tools_of(runs[0]):
@@ -345,9 +349,9 @@ def _picked(items: Sequence[_Item], indices: Iterable[int]) -> list[_Item]:
 def _most_similar_calls(first: Sequence[AcceptedCall], others: Sequence[AcceptedCall]) -> list[int]:
     """Match each call with the most similar of `others`, and return the indices.
 
-    Similarity counts, in this order, the same expectation, the number of equal arguments, and the distance in position.
-    The assignment problem needs one number, so each criterion weighs more than the largest sum of the following
-    criteria. `others` are at least as many; each is used once.
+    The criteria are, in order: the same expectation, the number of equal arguments, the distance in position. The
+    assignment problem needs one number, so each criterion weighs more than all later criteria together. `others` has at
+    least as many calls as `first`; each is used once.
     """
     if len(first) * len(others) > MAX_PAIRS:
         return [*range(len(first))]
@@ -371,9 +375,9 @@ def _given(call: AcceptedCall) -> dict[str, JsonValue]:
 
 
 def _parts(rows: Sequence[Sequence[AcceptedCall]]) -> Iterator[int]:
-    """Yield each row's part of the sequence, counted from 1.
+    """Yield the position of each row in the sequence, counted from 1.
 
-    One part follows another if it did so in every run. Calls of one answer have no order.
+    A row follows another if it did so in every run. Calls of one answer have no order.
     """
     part = 1
     for at in range(len(rows)):
@@ -423,7 +427,7 @@ def _of_chain(
 
 
 def _enumerated(runs: Sequence[RunToAccept]) -> Callable[[str], Callable[[str], bool]]:
-    """Return a function of a tool and then an argument: whether the schema lists the argument's possible values."""
+    """Return a function that checks whether a tool's schema lists the possible values of an argument."""
     start = runs[0].trajectory.start
     schemas: dict[str, object] = {}
     if start is not None:
@@ -450,7 +454,7 @@ _ENDED = ("answered", "decided", "steps done", "step failed")
 
 @dataclass(frozen=True)
 class CaseToAccept:
-    """A case, the runs to accept, and the reasons why other runs are left out."""
+    """A case with the runs to accept, and the reasons why other runs are left out."""
 
     case: Case
     runs: tuple[RunToAccept, ...]
@@ -468,7 +472,6 @@ def exclusion_reason(result: RunResult) -> str | None:
 
 
 def exclusion_note(result: RunResult, why: str) -> str:
-    """Return the note on a run that is left out."""
     return f"run {result.repeat + 1} with {result.model}: {why}"
 
 

@@ -106,9 +106,10 @@ _NUMBERED = re.compile(r"(.*\S)\s+\d+")
 
 @dataclass(frozen=True)
 class CaseListChange:
-    """The result of a change: the document, a description, and the key of the case for the cursor.
+    """The result of a change: the new document, its description, and the case that gets the cursor.
 
-    The key is `None` for the suite itself. `gone` is the key of a deleted case, which an undo restores.
+    `key` is the key of that case, `None` for the suite itself. `gone` is the key of a deleted case, which an undo
+    restores.
     """
 
     document: Document
@@ -118,12 +119,15 @@ class CaseListChange:
 
     @property
     def about(self) -> str | None:
-        """The case for the cursor after an undo."""
+        """The key of the case that gets the cursor after an undo."""
         return self.gone or self.case
 
 
 def index_of(suite: OpenSuite, key: str | None) -> int:
-    """Return the index of the case with this key, `HEAD` for the key `None`. Raises SpliceError if there is none."""
+    """Return the index of the case with this key, or `HEAD` for the key `None`.
+
+    Raises SpliceError for an unknown key.
+    """
     if key is None:
         return HEAD
     for outline in suite.cases:
@@ -136,7 +140,7 @@ def index_of(suite: OpenSuite, key: str | None) -> int:
 
 
 def row_note(suite: OpenSuite, row: CaseOutline) -> str:
-    """Return why a row cannot be edited; the reason names the case with the row."""
+    """Return the message that a generated row is edited in its case, with the case's name."""
     return f"this is a row of the case {suite.cases[row.index].name} above: edit that case, which changes all its rows"
 
 
@@ -157,7 +161,7 @@ def line_of_row(suite: OpenSuite, row: CaseOutline) -> int:
 
 
 def index_after(suite: OpenSuite, key: str | None) -> int:
-    """Return the index after the case with this key; the end for an unknown key."""
+    """Return the index after the case with this key, or the number of cases if the key is unknown."""
     for outline in (*suite.cases, *suite.run_cases):
         if outline.key == key:
             return outline.index + 1
@@ -270,7 +274,7 @@ def free_id(wanted: str, taken: Collection[str]) -> str:
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:
-    """Return the name with the first number from 2 that makes both the name and its derived id free."""
+    """Append to a name the first number from 2 that makes both the name and its derived id free."""
     match = _NUMBERED.fullmatch(name)
     # "Copy 3" is followed by "Copy 4", not by "Copy 3 2".
     base = match[1] if match else name
@@ -333,10 +337,10 @@ def _name(suite: OpenSuite, index: int) -> str:
 
 
 def named_path(folder: Path, text: str, why_not: Callable[[Path], str | None]) -> Path | str:
-    """Return the path that a text names, relative to a folder, with `.toml` if it has no suffix.
+    """Return the path that the user typed, relative to a folder; `.toml` is added if it has no suffix.
 
-    Returns the reason, without a full stop, if the path cannot be used. `why_not` does all other checks, and may read
-    the disk.
+    If the path cannot be used, return the reason as text without a full stop. `why_not` makes further checks and may
+    read the disk.
     """
     try:
         path = folder / Path(text).expanduser()

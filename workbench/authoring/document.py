@@ -20,7 +20,10 @@ from workbench.suite.user_model import IN_TURNS
 
 
 def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
-    """Return a document with unparsed texts as a suite file; `sound` is the suite with their last valid versions."""
+    """Build the suite file of a document with invalid texts.
+
+    `sound` is the suite file with the last valid versions of these texts.
+    """
     parts = document.parts
     assert parts is not None
     remaining: list[Problem] = []
@@ -96,8 +99,8 @@ _NOTHING_UNPARSED: Mapping[int, str] = MappingProxyType({})
 class CaseOutline:
     """A case as the tree shows it.
 
-    `key` is its id, made unique among equal ids. `steps` holds the tool that each step of a chain expects, empty if
-    none.
+    `key` is the case's id, made unique if several cases have it. `steps` holds the expected tool of each step of a
+    chain, empty text for a step without one.
     """
 
     index: int
@@ -139,7 +142,7 @@ class Document:
 
     @classmethod
     def of_parts(cls, parts: SuiteText | None, text: str, outlines: tuple[CaseOutline, ...] = ()) -> Document:
-        """Return the document of a parsed text; `parts` is `None` if it is not TOML.
+        """Return the document of a parsed text; `parts` is `None` if the text is not TOML.
 
         `outlines` are the outlines of its cases, if known.
         """
@@ -272,8 +275,8 @@ class Document:
     def with_header(self, key: str, value: object) -> Document:
         """Replace a value of the head.
 
-        Raises like `SuiteText.with_header`, and while the text of the head is not TOML, because that text would be
-        lost.
+        Raises SpliceError while the head is not TOML, because its text would be lost. Otherwise raises like
+        `SuiteText.with_header`.
         """
         if HEAD in self.unparsed:
             raise SpliceError("the head of this suite is not TOML: correct it first, or undo it with Ctrl+Z")

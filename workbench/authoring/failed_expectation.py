@@ -32,10 +32,11 @@ _KEYS: dict[str, tuple[str, ...]] = {
 def failed_place(
     case: Case, result: RunResult, *, call: int | None = None, expected_call: int | None = None
 ) -> Place | None:
-    """Return the place of the expectation that a run failed; `None` without one.
+    """Return the place of the expectation that a run failed; `None` if it failed none.
 
-    If `call` or `expected_call`, an issue's index of a call, is given, expectations of that call come first. The
-    expectations that decide the grade follow."""
+    `call` and `expected_call` are the indices of an issue's calls. Expectations of these calls are searched first, then
+    the expectations that decide the grade.
+    """
     if result.grade is None:
         return None
     issues = sorted(

@@ -24,7 +24,7 @@ class _Folder(NamedTuple):
 
 
 class FolderWatch:
-    """The TOML files below some folders, found as `suite.project.Search` does.
+    """The TOML files below some folders, selected as in `suite.project.Search`.
 
     A folder is listed again only when its modification time changed.
     """

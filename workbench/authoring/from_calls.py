@@ -33,8 +33,8 @@ def case_with_mock(
     """Add a mock to a case, before mocks of the same tool that would answer first.
 
     A mock for the same arguments is replaced. With `step`, the step itself holds the answer to its first call. Errors
-    still become mocks of the case, because a step cannot express them. Raises ValueError for an unknown step, and if a
-    mock would replace `{name}` in the answer by an argument.
+    still become mocks of the case, because a step cannot express them. Raises ValueError for an unknown step. Also
+    raises it if the answer contains `{name}`, which a mock would replace by an argument.
     """
     result: JsonValue = None
     if not answer.is_error:
@@ -140,14 +140,17 @@ def _result(content: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
     for name, value in arguments.items():
         if mock_answer(result, {name: value}).content != content:
             raise ValueError(
-                f"a mock would replace {{{name}}} in the answer by that argument: only a mock with `python` returns "
-                "the text unchanged"
+                f"the answer contains {{{name}}}, which a mock would replace by that argument: "
+                "only a mock with `python` returns the text unchanged"
             )
     return result
 
 
 def _shortest(content: str) -> JsonValue:
-    """Return the text as a table or list if a mock would send the same text for it, otherwise unchanged."""
+    """Parse the text as a table or list if a mock would send exactly the same text for it.
+
+    Other text is returned unchanged.
+    """
     if content[:1] not in ("{", "["):
         return content
     try:
@@ -230,11 +233,14 @@ def expectation_of_call(
 
 def _check(record: CallRecord) -> None:
     if record.call.problem is not None or not record.complete or not record.tool:
-        raise ValueError(f"the arguments that the model wrote for {record.tool or 'this call'} are broken")
+        raise ValueError(f"the model wrote invalid arguments for {record.tool or 'this call'}: choose another call")
 
 
 def _as_sent(trajectory: Trajectory) -> Trajectory:
-    """Return the run as if the model had written every call as it was sent, with a person's edits."""
+    """Return the run with the arguments as they were sent, edits of the user included.
+
+    The model's own arguments are replaced.
+    """
     rounds = []
     for each in trajectory.rounds:
         calls = tuple(replace(call, call=call.sent) for call in each.calls)

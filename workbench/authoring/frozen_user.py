@@ -11,13 +11,14 @@ _KEPT = ("max_turns", "stop")
 
 
 def frozen_user(case: Table, trajectory: Trajectory) -> Table:
-    """Return a case whose user says the messages of a run, one after each answer, whatever the model answers.
+    """Return the case with a scripted user who repeats the messages of a run, one after each answer.
 
-    A scripted message keeps its id and its expectations. Raises ValueError for a run without messages of a user."""
+    A scripted message keeps its id and its expectations. Raises ValueError for a run without messages of a user.
+    """
     said = [turn.said for turn in trajectory.user_turns if turn.said is not None]
     user = case.get("user")
     if not said or not isinstance(user, dict):
-        raise ValueError("this run has no user who speaks in turns")
+        raise ValueError("this run is not a conversation, so it has no user messages for a script")
     messages: list[JsonValue] = []
     for each in said:
         message = _written(user, each)
@@ -32,7 +33,10 @@ def frozen_user(case: Table, trajectory: Trajectory) -> Table:
 
 
 def _written(user: Table, said: UserSaid) -> dict[str, JsonValue]:
-    """Return the message of the script as it is written, without its condition, by its id or else its text."""
+    """Return the script's own message for a sent message, without its condition.
+
+    The message is found by its id, or else by its text.
+    """
     text = said.text if said.original is None else said.original
     messages = user.get("messages")
     for message in map(_table, messages if isinstance(messages, list) else ()):

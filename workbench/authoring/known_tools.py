@@ -44,7 +44,10 @@ class KnownTools:
         self._checked: dict[Path, tuple[SuiteFile, SuiteFile]] = {}
 
     def of(self, header: Mapping[str, object], path: Path) -> tuple[ToolDefinition, ...]:
-        """Return the tools of a suite, read again only if its header is a new object. Edits of cases keep it."""
+        """Return the tools of a suite.
+
+        They are read again only if `header` is a new object. Edits of cases keep the object.
+        """
         # Comparison by identity, because only an edit of the header makes a new object.
         known = self._known.get(path)
         if known is None or known[0] is not header:

@@ -55,7 +55,7 @@ class Conflict:
 
 @dataclass(frozen=True)
 class MergeResult:
-    """The text of a merge, with this side's version of undecided conflicts."""
+    """The merged text. Undecided conflicts have this side's version."""
 
     text: str
     conflicts: tuple[Conflict, ...] = ()
@@ -85,9 +85,9 @@ def merge(
 ) -> MergeResult | None:
     """Merge two versions that were both made from `base`.
 
-    `chosen` decides conflicts by key. The order is that of `theirs` with the additions of `mine` at their place, or the
-    reverse if only `mine` moved units. Returns `None` if the versions can only be compared as a whole: if cases are not
-    in separate blocks, or the sides' changes contradict each other.
+    `chosen` decides conflicts by key. The result has the order of `theirs`, with the additions of `mine` next to their
+    neighbours. If only `mine` moved units, the result has the order of `mine`. Returns `None` if cases are not in
+    separate blocks, or if the changes contradict each other: then only the whole texts can be compared.
     """
     if mine.text in (base.text, theirs.text):
         return MergeResult(theirs.text)
@@ -213,7 +213,7 @@ def _name(header: Table, place: Sequence[str | int]) -> str | None:
 def _free(key: Key, counts: Counter[Key], *, is_named: bool) -> Key:
     """Return a key that is not taken.
 
-    The key gets a number for a table in several places, and for elements with the same name or without a name.
+    A number is added for a table in several places, and for elements with the same name or without a name.
     """
     counts[key] += bool(key)
     if is_named and counts[key] <= 1:
@@ -263,9 +263,9 @@ def _group(key: Key) -> Key:
 
 
 def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
-    """Return the keys of `old` for the units of `new`; all these units have one name.
+    """Pair the units of two versions that have the same name, and return each new key's old key.
 
-    Units with the same text correspond; the rest is paired in order. Returns `None` if the rests differ in number.
+    Units with the same text are paired first, the rest in order. Returns `None` if the rests differ in number.
     """
     known: dict[str, list[Key]] = {}
     for key, unit in old.items():
@@ -292,7 +292,7 @@ def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
 
 
 def _nameless(case: Table) -> str:
-    """Return a text for a case without its name. It is equal for cases with equal values."""
+    """Return a case without its name, as text to compare. Cases with equal values have equal text."""
     # Dates and times of TOML are not JSON, hence their `repr`.
     return json.dumps(without_keys(case, "name", "id"), sort_keys=True, default=repr)
 
@@ -403,7 +403,10 @@ def _ordered(wanted: Iterable[Key], spine: _Units, other: _Units) -> list[Key]:
 
 
 def _joined(order: Sequence[Key], texts: Mapping[Key, str], before: _Units, here: _Units, there: _Units) -> str:
-    """Return the text. The gap after a unit comes from one side; comments between units come from both."""
+    """Join the units to the merged text.
+
+    The gap after a unit comes from one side. Comments between units come from both.
+    """
     gaps = []
     for key in order:
         unit = _with_gap(before.get(key), here.get(key), there.get(key))
@@ -420,7 +423,7 @@ def _joined(order: Sequence[Key], texts: Mapping[Key, str], before: _Units, here
 
 
 def _with_gap(old: _Unit | None, mine: _Unit | None, theirs: _Unit | None) -> _Unit:
-    """Return the version of a unit that provides its gap: theirs, unless this side changed the gap."""
+    """Return the unit of the side that provides the gap: theirs, unless this side changed the gap."""
     if mine is None:
         assert theirs is not None
         return theirs

@@ -318,8 +318,8 @@ class OpenSuite:
     ) -> bool:
         """Replace the document, and return whether it changed.
 
-        Consecutive changes of one group form one undo step; if they restore the earlier state, the step disappears. A
-        change `by_keys` was typed into the form by single keys.
+        Consecutive changes of one group form one undo step; if they restore the earlier state, the step disappears.
+        With `by_keys`, the user typed the change into the form key by key.
         """
         now = self.document
         if document is now or document.text == now.text:
@@ -349,7 +349,10 @@ class OpenSuite:
         return tuple(typed_servers(self._history[self._at].typed))
 
     def forget_typed(self, typed: Collection[TypedServer]) -> None:
-        """Make the trusted typed servers part of the suite as read. Servers that were typed since stay."""
+        """Treat these typed servers as part of the file, because the user trusted them.
+
+        Nothing happens if the user has typed more since.
+        """
         if self._history and self.typed_servers == typed:
             self._history[self._at] = replace(self._history[self._at], typed=())
 
@@ -383,7 +386,7 @@ class OpenSuite:
         return None
 
     def link_change(self, whole: object) -> None:
-        """Link the last change with a change of another suite, both being parts of `whole`."""
+        """Link the last change with a change of another suite. Both are parts of `whole`."""
         self._history[self._at] = replace(self._history[self._at], linked_to=whole)
 
     def has_linked_change(self, whole: object) -> bool:
@@ -448,7 +451,8 @@ class OpenSuite:
     def merged(self, disk: SuiteFile, text: str, summary: str, *, asked: bool, case: str | None = None) -> None:
         """Take over a merge of the unsaved changes with the file on disk, as a step that can be undone.
 
-        Unless the user was `asked`, saving after an undo of this step asks first. `case` has the cursor after an undo.
+        If the user was not `asked`, saving after an undo of this step asks first. The cursor goes to `case` after an
+        undo.
         """
         self.reloaded(disk, None)
         if not asked:

@@ -43,7 +43,10 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 
 class AcceptError(ValueError):
-    """A run that cannot become the expectation. The message has the reason and the remedy, in one sentence."""
+    """A run cannot become the expectation of its case.
+
+    The message gives the reason and the remedy in one sentence.
+    """
 
 
 @dataclass(frozen=True)
@@ -132,9 +135,9 @@ def check_calls(calls: Iterable[CallRecord]) -> None:
 
 
 def expect_call(record: CallRecord, place: Place | None = None, other_keys: Table | None = None) -> AcceptedCall:
-    """Expect a call that was not expected, or whose tool was not expected.
+    """Build the expectation of an unexpected call, or of a call to an unexpected tool.
 
-    `place` is the call's new place, where `other_keys` stay.
+    `place` is the place of the expectation in the case, where `other_keys` stay.
     """
     arguments = tuple(_expected_argument(name, value) for name, value in record.arguments.items())
     return AcceptedCall(record.tool, record.round, arguments, place, other_keys)
@@ -143,9 +146,9 @@ def expect_call(record: CallRecord, place: Place | None = None, other_keys: Tabl
 def update_expectation(
     record: CallRecord, place: Place, written: Table, verdicts: Sequence[ArgumentVerdict]
 ) -> AcceptedCall:
-    """Expect a call of the expected tool.
+    """Build the expectation of a call whose tool was expected.
 
-    `written` is the present expectation, `verdicts` the grader's verdicts on its arguments.
+    `written` is the present expectation. `verdicts` are the grader's verdicts on its arguments.
     """
     raw = written.get("args")
     checks = _table(raw)
@@ -212,10 +215,11 @@ def merged_call(
     *,
     lists_all: bool,
 ) -> AcceptedCall:
-    """Expect the common part of one call in several runs; `calls` holds the call from each run's proposal.
+    """Build the common expectation of one call in several runs.
 
-    Checks that all proposals keep stay. Arguments that only some runs give are left out. With `lists_all`, for graders
-    that count unlisted arguments as wrong, these arguments are optional. `table` is the case's.
+    `calls` has the call from the proposal of each run. Checks that all proposals keep stay. Arguments that only some
+    runs give are left out. With `lists_all`, they are optional instead, for graders that count unlisted arguments as
+    wrong. `table` is the case's.
     """
     first, place = calls[0], calls[0].place
     if len(set(places_of(calls))) > 1:
@@ -302,8 +306,8 @@ def _expected_argument(
 ) -> AcceptedArgument:
     """Build the choices for an argument.
 
-    The present check stays if it holds; a new check takes over its weight. An argument without a check gets the given
-    `weight`, since either all arguments of a call have a weight or none has.
+    The present check stays if it holds; a new check takes over its weight. An argument without a check gets `weight`,
+    because a call has weights for all arguments or for none.
     """
     options = _options_of(check, weight)
     # `init` writes `present` as a placeholder where it has no value, so the run's value is preferred.
@@ -362,8 +366,8 @@ def choices_for(
     """Return the checks for an argument with this value, the preferred one first.
 
     The preferred check is the suite's own (`KEEP_CHECK`), otherwise the exact value if TOML can express it. New checks
-    get `options`, such as a weight, and also hold for the values in other runs. `enumerated` says that the tool's
-    schema lists the possible values.
+    get `options`, such as a weight, and also hold for the values in other runs. With `enumerated`, the tool's schema
+    lists the possible values.
     """
     found: list[CheckChoice] = []
     if own_check is not None:
@@ -507,7 +511,7 @@ class Proposal:
         return replace(self, calls=(*self.calls[:call], changed, *self.calls[call + 1 :]))
 
     def has_any_order(self, call: AcceptedCall) -> bool:
-        """Return whether a call and the other calls of its answer become expected in any order."""
+        """Return whether the calls of this call's answer become expected in any order."""
         if not self.whole or self.in_place:
             return False
         return sum(other.answer == call.answer for other in self.calls) > 1
@@ -541,7 +545,7 @@ class Proposal:
         return {"id": derived_id(name), **changed}
 
     def expectations_in(self, table: Table) -> Table:
-        """Return the case's table with other expectations and nothing else changed."""
+        """Return the case's table with the new expectations and no other change."""
         for place in self.dropped:
             table = _without_expectation(table, place)
         if self.whole and not self.calls and not self.in_place:
@@ -596,7 +600,7 @@ def accept_steps(
         if only not in (None, number + 1) or (reached is None and only is None):
             continue
         if reached is None:
-            raise AcceptError(f"step {only} was never reached")
+            raise AcceptError(f"step {only} was never reached, so it has no calls to accept")
         if reached.round.calls:
             calls.append(_taken(case, table, number, reached, pairings))
             gone += _no_longer(case, number, calls[-1])
@@ -604,7 +608,7 @@ def accept_steps(
             dropped.append(("steps", number))
             gone += _no_longer(case, number, None)
     if only is not None and not calls and not dropped:
-        raise AcceptError(f"nothing was called in step {only}, and it expects nothing")
+        raise AcceptError(f"nothing was called in step {only}, and it expects nothing: there is nothing to accept")
     return Proposal(case.name, tuple(calls), only is None, in_place=True, dropped=tuple(dropped), gone=tuple(gone))
 
 
@@ -697,7 +701,7 @@ def table_without_secrets(table: Table, before: Table, secrets: Secrets) -> Tabl
 
 
 def places_without_secrets(before: object, after: object, place: Place = ()) -> Iterator[str]:
-    """Yield the places that `table_without_secrets` changed, each with the kind of change."""
+    """Describe the changes that `table_without_secrets` made, each with its place."""
     if before == after:
         return
     if _is_present(after):

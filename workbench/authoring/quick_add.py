@@ -156,7 +156,8 @@ class Question:
     """The question whether the calls of a request's runs become the expectation of its case.
 
     `table` is the case that ran, `runs` are its finished runs, and `left_out` are the proposal's calls that are not
-    expected. `row` is the focused row of `rows`. `note` says how the runs of several models differ."""
+    expected. `row` is the focused row of `rows`. `note` explains how the runs of several models differ.
+    """
 
     kind: RequestKind
     suite: Suite
@@ -224,7 +225,7 @@ class Question:
         return expected
 
     def _chain(self, table: Table) -> Table:
-        """Return a chain with a step for each answer, which expects the answer's first remaining call."""
+        """Return a chain with one step for each answer. Each step expects the first remaining call of its answer."""
         steps: list[Table] = []
         for _, answer in groupby(self.kept, key=lambda call: call.answer):
             steps.append(next(answer).expectation)
@@ -237,7 +238,10 @@ class Question:
 
     @cached_property
     def why_not(self) -> str | None:
-        """The reason why a run of the question would fail its case; `None` if all pass, and for a chain."""
+        """The reason why a run of the question would fail its case.
+
+        `None` if all runs pass, or if the case is a chain.
+        """
         if self.kind == "chain" and not self.expects_no_call:
             return None
         return unmet_reason_of_table(self.suite, self.case, self.runs)
@@ -249,7 +253,8 @@ class Question:
     def with_other_check(self, step: int) -> Question:
         """Choose the next (1) or previous (-1) check of the focused argument.
 
-        On a call, the next argument below it with a choice takes the focus."""
+        If a call has the focus, the focus first moves to its next argument with a choice.
+        """
         focus = self.focus
         if focus is None:
             return self
@@ -403,7 +408,7 @@ def question_for(
 
 
 def _behind_the_first(calls: Sequence[AcceptedCall]) -> Iterable[int]:
-    """Yield the calls that a chain cannot expect: in each answer, the calls after the first."""
+    """Yield the calls after the first call of each answer. A chain cannot expect them."""
     answers: set[int] = set()
     for number, call in enumerate(calls):
         if call.answer in answers:
@@ -493,7 +498,7 @@ class QuickAdd:
         return f"{MAX_WAITING_ITEMS} requests are waiting already, so this one stays in the line"
 
     def type(self, text: str) -> None:
-        """Take over the text of the line. Typing closes a question, whose result then waits."""
+        """Set the text of the line. Typing closes an open question, and its result waits."""
         if text == self.text:
             return
         if self._recalled >= 0 and self._typed.strip():
@@ -509,7 +514,10 @@ class QuickAdd:
         self.kind = KINDS[(KINDS.index(self.kind) + 1) % len(KINDS)]
 
     def recall(self, step: int) -> bool:
-        """Put an earlier (1) or later (-1) request or the typed text into the line; return whether one exists."""
+        """Put an earlier (1) or later (-1) request into the line, and return whether there was one.
+
+        After the latest request, the line gets the typed text back.
+        """
         at = self._recalled + step
         if not -1 <= at < len(self.recent):
             return False
@@ -521,7 +529,7 @@ class QuickAdd:
         return True
 
     def add(self, request: Request) -> None:
-        """Queue a request, which empties the line; the next one is of the ordinary kind again."""
+        """Queue a request and empty the line. The next request has the ordinary kind again."""
         self.requests.append(request)
         self.remember(request.text)
         self.text, self.confirmed, self._recalled = "", "", -1
@@ -539,14 +547,14 @@ class QuickAdd:
         return True
 
     def open(self) -> bool:
-        """Show the waiting result, if any, with the keyboard; return whether a result waited."""
+        """Show the waiting result and give it the keyboard. Return whether a result was waiting."""
         if self.head is None:
             return False
         self.is_open = self.has_keyboard = True
         return True
 
     def drop(self) -> Request | None:
-        """Take the first request, whose result is shown, out of the queue."""
+        """Remove the first request, whose result is shown, from the queue."""
         if self.head is None:
             return None
         self.is_open = self.has_keyboard = False
@@ -554,7 +562,7 @@ class QuickAdd:
         return self.requests.pop(0)
 
     def requeue_failed(self) -> None:
-        """Let a failed request wait to be run again."""
+        """Queue a failed request to run again."""
         failed = self.head
         if failed is not None:
             failed.state, failed.why = "waiting", ""

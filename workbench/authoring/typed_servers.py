@@ -34,10 +34,10 @@ TypedTables = tuple[TypedTable, ...]
 
 
 def typed_tables_after(typed: TypedTables, before: Document, after: Document, *, by_keys: bool) -> TypedTables:
-    """Return the typed servers after a change of a document whose servers `typed` were typed.
+    """Return the servers that still count as typed after a change.
 
-    A change `by_keys` was made by single keys: it edits one server, or adds one with the command of new servers. After
-    any other change, only unchanged servers still count as typed.
+    `by_keys` means that the user made the change by single keys. Such a change edits one server, or adds one with the
+    command of new servers. After any other change, only unchanged servers count as typed.
     """
     # Text that is not TOML starts no server; its next valid version is compared with the same servers.
     if after.parts is None:

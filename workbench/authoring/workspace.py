@@ -40,9 +40,9 @@ screen wait."""
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run from a recording, in the form of a run that was planned and made here.
+    """A recorded run, in the form of a planned run.
 
-    `known` is false if the model is defined only by the recording.
+    `known` is false if only the recording defines the model.
     """
 
     planned: PlannedRun
@@ -77,7 +77,7 @@ class Workspace:
 
     @property
     def place(self) -> str:
-        """The name in the status line."""
+        """The workspace's name in the status line."""
         if self.samples:
             return "sample suites"
         names = [folder_name(root) for root in self.roots]
@@ -90,8 +90,8 @@ def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | No
     """Find and read suites: in the given paths, otherwise in the current folder, otherwise the bundled samples.
 
     A given folder without suites opens with its recordings. `models` decides which recorded models are known. A stopped
-    `search` opens the suites found so far, or without any the samples. The folders then do not count as roots, so that
-    they are not searched again.
+    `search` opens the suites found so far, or the samples if it found none. The folders are then no roots, so they are
+    not searched again.
     """
     search = search or Search()
     roots = tuple(paths) or (Path(),)
@@ -103,10 +103,7 @@ def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | No
 
 
 def paths_of_new_suites(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the given paths at which a new suite can begin:
-
-    TOML files that do not exist yet, in existing folders.
-    """
+    """Return the paths of new suites: TOML files that do not exist yet, in existing folders."""
     found = []
     for path in paths:
         # `lexists`, because a link to a missing file occupies the path, too.
@@ -341,9 +338,9 @@ class OpenSuites:
         return f"; {self.moved}" if self.moved else ""
 
     def read(self, workspace: Workspace) -> tuple[OpenSuite, ...]:
-        """Take over a workspace, and return the suites with unsaved changes whose file changed or disappeared.
+        """Open the files of a workspace.
 
-        The returned suites keep their unsaved text.
+        Returns the suites with unsaved changes whose file changed or disappeared. They keep their unsaved text.
         """
         first, self.workspace = not self.workspace.roots, workspace
         recordings = frozenset(run.planned.file.path for run in workspace.recorded)
@@ -352,7 +349,7 @@ class OpenSuites:
         return conflicts
 
     def read_one(self, file: SuiteFile) -> None:
-        """Take over the file of one suite, possibly a new one."""
+        """Open or update one suite from its file."""
         files = (*self._files_besides(file.path), file)
         self.read(replace(self.workspace, files=files, roots=self._roots_with(file.path)))
 
@@ -427,7 +424,7 @@ class OpenSuites:
 
         `summary` describes the change. Consecutive changes of one `group` are one undo step. `case` is the key of the
         case for the cursor after an undo. `index` is the case that is edited in place (`HEAD`: the suite's settings);
-        it stays in the tree despite any filter. A change `by_keys` was made in the form by single keys.
+        it stays in the tree despite any filter. With `by_keys`, the user typed the change into the form key by key.
         """
         refuse_if_read_only(f"editing {suite.path.name}")
         if not suite.change(document, summary, group, case, by_keys=by_keys):
@@ -436,11 +433,11 @@ class OpenSuites:
         return True
 
     def went(self, suite: OpenSuite, change: Change) -> None:
-        """Notify followers that a suite went back or forward by a change."""
+        """Notify followers that a change of a suite was undone or redone."""
         self._notify("undone", (suite,), case=change.case)
 
     def disk_changed(self, suite: OpenSuite) -> None:
-        """Notify followers that the file of a suite was saved or taken over."""
+        """Notify followers that the file of a suite was saved or read again."""
         files = list(self.workspace.files)
         paths = [file.path for file in files]
         if suite.path in paths:
@@ -474,7 +471,7 @@ def _raise(error: Exception) -> None:
 
 
 def _in_order(suites: list[OpenSuite], placed: int) -> list[OpenSuite]:
-    """Insert each suite after the first `placed` ones behind the last suite of its folder."""
+    """Move each suite after the last suite of its folder. The first `placed` suites keep their order."""
     ordered = suites[:placed]
     for suite in suites[placed:]:
         beside = [at for at, other in enumerate(ordered) if other.path.parent == suite.path.parent]

@@ -81,7 +81,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class AcceptOptions:
-    """Which cases to accept, and how to output the proposals."""
+    """The cases to accept, and the output of the proposals."""
 
     only_empty: bool = False
     write: bool = False

@@ -148,7 +148,7 @@ def show_app(
 ) -> int:
     """Open the app and return its exit code.
 
-    `begin` describes the app's first runs; `left` is called when the user leaves a comparison among them.
+    `begin` describes the app's first runs; `left` is called when the user leaves a comparison.
     """
     if options.record is not None:
         from workbench.cli.report_output import can_record_in

@@ -13,10 +13,10 @@ from workbench.show.visible import one_line
 
 
 def approved(needs: Needs, program: Program, *, all_of_them: bool, together: bool = False) -> Approval | None:
-    """Return the approval of the needs of suites, after asking the user if necessary.
+    """Return what the user approves among the needs of suites, after asking if necessary.
 
     With `together`, one question covers all suites with the same needs. Servers that were typed on the command line
-    need no question. Returns `None`, after reporting the reason, if a suite that needs trust was refused.
+    need no question. If the user refuses a suite that needs trust, report that and return `None`.
     """
     trust = Trust(trust_store(program.folders), all_of_them=all_of_them)
     for problem in trust.grant_typed(needs):

@@ -129,9 +129,9 @@ def attach_in_app(which: str | None, history: Path, *, theme: str | None = None,
 
 
 def batch_and_suites(which: str | None, history: Path, program: Program) -> tuple[NamedBatch, tuple[Path, ...]]:
-    """Return the selected batch, and the remaining files of its suites.
+    """Return the selected batch, and the files of its suites that still exist.
 
-    Raises AttachError, HistoryError.
+    Raises AttachError or HistoryError.
     """
     batch = find_batch(program.folders, history, which)
     with History(batch.history) as opened:
@@ -240,7 +240,7 @@ class _TerminalView:
                     printer.delayed(seen)
                 case _:
                     pass
-        raise AssertionError("it ends with its end")
+        raise AssertionError("the messages of a batch must end with its end")
 
     def _counts(self, seen: ViewedEvent, viewing: BatchView) -> bool:
         """Return whether an event counts in the progress: its run had not ended when this command attached."""

@@ -74,7 +74,10 @@ class BaselineOptions:
 
 
 def planned(options: RunOptions, program: Program, *, quiet: bool) -> Plan | None:
-    """Return the plan of the options after printing its notices; `None`, after a message, if there is none."""
+    """Plan the runs that the options select, and print the plan's notices.
+
+    If no plan can be made, print the reason and return `None`.
+    """
     try:
         with signals_interrupt(), shown_search(quiet=quiet) as search:
             made = plan(options, program, search)
@@ -99,7 +102,7 @@ def print_broken_suites(broken: Sequence[BrokenSuite], secrets: Secrets) -> None
 
 
 def with_chosen_cases(options: RunOptions, plan: Plan) -> RunOptions:
-    """Return options with the ids of the cases that a plan chose by the options' names and patterns."""
+    """Replace the names and patterns of cases in the options by the ids of the planned cases."""
     if not options.cases:
         return options
     return replace(options, cases=tuple(dict.fromkeys(run.case.id for run in plan.runs)))
@@ -163,7 +166,10 @@ def run_plan(
 
 
 def approve_runs(plan: Plan, output: Output, *, trust: bool, record: Record | None, frozen: bool) -> Approval | int:
-    """Return the approval for the runs of a plan; an exit code, after reporting the reason, if they cannot be made."""
+    """Return the approval for the runs of a plan.
+
+    If the runs cannot be made, report the reason and return an exit code.
+    """
     program = plan.program
     # Approval comes before the check of pins, which starts servers.
     approval = approved(needs(plan), program, all_of_them=trust)
@@ -251,7 +257,10 @@ class Experiment:
     show: Show
 
     def run(self, plan: Plan, undone: str) -> Sequence[RunResult] | None:
-        """Run a plan. On an interrupt, report it with the work that is `undone`, and return `None`."""
+        """Run a plan, and return its results.
+
+        On an interrupt, report the `undone` work and return `None`.
+        """
         outcome = run_live(plan, self.approval, self.show).outcome
         if outcome.interrupted:
             warn(f"interrupted: {undone}")
@@ -260,7 +269,10 @@ class Experiment:
 
 
 def experiment(options: RunOptions, program: Program, output: Output, *, trust: bool) -> Experiment | None:
-    """Plan and ask for approval; returns `None`, after reporting the reason, if the runs cannot be made."""
+    """Plan runs and ask for approval.
+
+    If the runs cannot be made, report the reason and return `None`.
+    """
     plan = planned(options, program, quiet=output.quiet)
     if plan is None or not output.can_write(len(plan.places)):
         return None
@@ -292,9 +304,9 @@ def _limit_again(settings: Mapping[str, JsonValue]) -> str:
 
 
 def restored_model_options(settings: Mapping[str, JsonValue]) -> str:
-    """Return the options that restore the addresses of a batch's models, from the batch's settings.
+    """Return the command-line options that restore the addresses of a batch's models.
 
-    Options for keys are left out, because a history holds no keys.
+    They come from the batch's settings. Options for keys are left out, because a history holds no keys.
     """
     models = settings.get("models")
     if not isinstance(models, dict):

@@ -142,7 +142,7 @@ class _Process:
             count += plan.resumed.before.count
         try:
             if number is None:
-                raise AttachError(f"the history {history} cannot be written, which attaching to the batch needs")
+                raise AttachError(f"the history {history} cannot be written, so no program could attach to the batch")
             # Killed processes leave their records behind; each new batch removes them.
             remove_stale(folders)
             claim_process(folders, history, number)
@@ -259,7 +259,7 @@ def _stop() -> None:
 def _reclaim(plan: Plan) -> None:
     """Claim the batch to resume, as it was planned.
 
-    Raises HistoryError if it is running elsewhere, or has run since then.
+    Raises HistoryError if the batch is running elsewhere, or has run since it was planned.
     """
     if plan.resumed is None or plan.history is None:
         return

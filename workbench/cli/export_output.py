@@ -61,7 +61,7 @@ def export_runs(
 ) -> bool:
     """Write or send runs, print `said` and the result, and return whether the export worked.
 
-    `stem` names the file of a form without names. `report` returns the report for tables.
+    `stem` is the name of the file if the form does not name its files. `report` returns the report for tables.
     """
     try:
         line = _sent(export, program, runs) if export.otlp is not None else _written(export, runs, report, stem)

@@ -77,7 +77,10 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, trust: bool) -> int:
-    """Run, fork and report; returns an exit code, 0 if every reaction is acceptable."""
+    """Run the cases, repeat the runs with faults, and report.
+
+    Returns an exit code, 0 if every reaction is acceptable.
+    """
     program = create_program(options.model_options)
     trying = experiment(options, program, output, trust=trust)
     if trying is None:

@@ -50,7 +50,7 @@ class HistoryCommand:
         return History(self.file)
 
     def is_running(self, batch: BatchRow) -> bool:
-        """Return whether a program is making runs of a batch now."""
+        """Return whether a program is running this batch now."""
         return batch.ended_at is None and is_claimed(self.file, batch.number)
 
     def warn(self, message: str) -> None:
@@ -100,9 +100,10 @@ def run_history_command(run: Callable[[HistoryCommand], int], file: Path, judge:
 
 
 def run_on_batch(word: Callable[[_Options, HistoryCommand], int], options: _Options, command: HistoryCommand) -> int:
-    """Run a command and return its exit code.
+    """Run a subcommand on a batch, and return its exit code.
 
-    For an unknown batch, report that no file has this name either: the user may have meant a path. Raises HistoryError.
+    Raises HistoryError. For an unknown batch, the message adds that no file has this name either, because the user may
+    have meant a path.
     """
     try:
         return word(options, command)
@@ -123,7 +124,7 @@ def newest(history: History) -> BatchRow:
 
 
 def grading_of(history: History, batch: BatchRow, wanted: int | str | None) -> Regrade | None:
-    """Return the grading of `--grading`; `None` for the original grades.
+    """Return the regrade that `--grading` selects; `None` for the original grades.
 
     Raises HistoryError if the batch has no grading of that number.
     """

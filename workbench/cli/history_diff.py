@@ -124,12 +124,12 @@ def _side(
     # Forks and reruns depend on the outcome of other runs, so a comparison with them would be biased.
     if batch.kind == "fork":
         raise HistoryError(
-            f"batch {batch.number} is a fork of one run, an experiment that counts for no case: "
+            f"batch {batch.number} is a fork of one run, so it cannot be compared: "
             f"'workbench history show {batch.number} --run 1{history_option(history.file)}' shows it"
         )
     if batch.kind == "reruns":
         raise HistoryError(
-            f"batch {batch.number} has reruns of cases that broke in batch {batch.confirms}, which count for no case: "
+            f"batch {batch.number} only reruns cases that broke in batch {batch.confirms}, so it cannot be compared: "
             f"'workbench history show {batch.number}{history_option(history.file)}' shows them"
         )
     grading = grading_of(history, batch, wanted)
@@ -140,7 +140,10 @@ def _side(
 
 
 def _graded_by(by: GraderName, run: RunRow, history: History, grading: Regrade | None, damaged: list[str]) -> RunRow:
-    """Return a run with another grader's grade; without a readable one, return it without figures."""
+    """Replace the grade of a run by the grade of another grader.
+
+    If that grade cannot be read, the run loses its figures.
+    """
     from workbench.evaluation.stored_runs import as_graded_by, result_of_row
 
     if run.figures is None:

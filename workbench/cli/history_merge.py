@@ -98,8 +98,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
 def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
     """Return the number of the batch to compare with.
 
-    An earlier merge of the same plan may have taken the name. Then the batch that had the name before counts. Raises
-    HistoryError without such a batch.
+    An earlier merge of the same plan may have taken the name. Then the batch that had the name before is used. Raises
+    HistoryError if there is no such batch.
     """
     try:
         with command.history() as history:
@@ -113,7 +113,7 @@ def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
         raise HistoryError(f"nothing was merged: {error}") from error
     called = f", and no earlier batch of the name {which} is known" if by_name else ""
     raise HistoryError(
-        f"nothing was merged: the baseline {batch.number} is of the merged plan itself{called}: name another with "
+        f"nothing was merged: the baseline {batch.number} belongs to the merged plan itself{called}: name another with "
         f"--baseline, or omit it; 'workbench history list{history_option(command.file)}' lists all"
     )
 
@@ -202,7 +202,7 @@ def _lines(batch: BatchRow, merged: MergeResult, option: str) -> Iterator[str]:
 
 
 def _report(history: History, batch: BatchRow, options: Options, command: HistoryCommand, damaged: list[str]) -> Report:
-    """Return the report on the batch; writing the report reads the history.
+    """Return the report on the batch. The history is read when the report is written.
 
     `damaged` is called with the reasons why runs are left out.
     """

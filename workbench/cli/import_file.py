@@ -152,9 +152,9 @@ def _output(first: Path, source: Source, taken: Sequence[Path]) -> Path:
 def _executed(
     scripts: Sequence[Path], output: Path, arguments: argparse.Namespace, program: Program
 ) -> list[Source] | None:
-    """Run files after one question, and return the content for each suite file; `None` if the user refused.
+    """Run files after one question, and return the content for each suite file.
 
-    The executed code is the code that was read before the question.
+    The files are read before the question, and exactly this code is executed. Returns `None` if the user refused.
     """
     import os
     import sys

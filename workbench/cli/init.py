@@ -183,7 +183,7 @@ class StartOptions:
 
     @property
     def asked_in_ci(self) -> str:
-        """The model that the CI job asks."""
+        """The model that the CI job runs the cases on."""
         return self.ci_model or self.draft_check or self.draft or "offline"
 
     @property
@@ -230,7 +230,7 @@ def _with_server(options: StartOptions) -> StartOptions:
     given = (options.command, options.url, options.module, options.from_config, options.example, options.add_to)
     if given != (None,) * len(given):
         raise RefusedError(
-            f"{one_line(first)} begins the command of a server, and an option already names the source: keep one of "
+            f"{one_line(first)} begins the command of a server, but an option already names the source: omit one of "
             "them, with the options of init before the command"
         )
     if first.endswith(".toml"):
@@ -246,24 +246,26 @@ def _with_server(options: StartOptions) -> StartOptions:
 
 def _check(options: StartOptions) -> None:
     if options.server and options.from_config is None:
-        raise RefusedError("--server selects from the servers of --from-config: give that too, or omit --server")
+        raise RefusedError(
+            "--server selects from the servers of --from-config: give --from-config too, or omit --server"
+        )
     if options.ci_model is not None and options.ci is None:
         raise RefusedError("--ci-model names the model of the CI job: give --ci too")
     if options.add_to is not None:
         given = (options.example, options.by, options.output, options.ci)
         if options.draft is None or options.of_servers or options.force or given != (None,) * 4:
             raise RefusedError(
-                "--add-to adds drafts to a suite that has its tools: give it --draft, and perhaps --tool"
+                "--add-to adds drafts to an existing suite: give --draft too, and --tool to select tools"
             )
     elif not options.of_servers and (options.tools or options.by is not None):
-        raise RefusedError("--tool and --by are for the suite of a server: name it last, or by --from-config")
+        raise RefusedError("--tool and --by need a server: name it last, or with --from-config")
     elif options.draft is not None and not options.of_servers:
         raise RefusedError(
-            "--draft is for the tools of a server: name it last, or by --from-config, or give --add-to SUITE"
+            "--draft needs a server with tools: name it last, or with --from-config, or give --add-to SUITE"
         )
     started = bool(options.words) or options.command is not None
     if (options.env or options.cwd is not None) and not started:
-        raise RefusedError("--env and --cwd are for a server that a command starts: write its command last")
+        raise RefusedError("--env and --cwd need a server that a command starts: write its command last")
     if options.draft is None and (options.draft_check is not None or options.repeats is not None or options.yes):
         raise RefusedError("--draft-check, --repeats and --yes apply to drafts: give --draft MODEL too")
     if options.draft is not None and not options.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -318,7 +320,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     made = asked.suite(name, listed, [tool.name for tool in chosen], options.by, drafts, min_pass_rate=min_pass_rate)
     if made.suite is None:
         warn_of_problems(made.errors, program.secrets)
-        raise RefusedError(f"{path} was not written: the servers' lists do not make a valid suite")
+        raise RefusedError(f"{path} was not written: the tools of the servers do not make a valid suite")
     # The drafts were paid for. If the suite cannot be written there, it is saved elsewhere.
     if drafts and (code == INTERRUPTED or not _confirm_suite(path, made.text, options)):
         from workbench.cli.init_drafts import save_aside
@@ -413,7 +415,10 @@ def _found(options: StartOptions, folder: Path) -> FoundServers:
 
 
 def _cwd(text: str | None, folder: Path) -> str | None:
-    """Return the folder of a server as a suite in `folder` names it: relative, unless it was given as absolute."""
+    """Return a server's working folder as the suite in `folder` writes it.
+
+    The path is relative, unless the user gave an absolute one.
+    """
     if text is None:
         return None
     path = resolved(Path(text).expanduser())

@@ -76,9 +76,9 @@ class DraftsToWrite:
 
 
 def save_aside(text: str, path: Path, program: Program) -> None:
-    """Save a suite that could not be written to `path` next to it, and report the place: its drafts were paid for.
+    """Save a suite that could not be written to `path` elsewhere, and report the place.
 
-    Raises SavingError.
+    Its drafts were paid for. Raises SavingError.
     """
     folder = program.folders.drafts
     folder.mkdir(parents=True, exist_ok=True)
@@ -191,7 +191,7 @@ def _drafting_drafted(
 def _results(plan: Plan, *, trust: bool) -> tuple[Sequence[RunResult], bool]:
     """Run a plan; return the results, and whether the user interrupted it.
 
-    Without approval of the runs, report that and return no results.
+    If the runs are not approved, report that and return no results.
     """
     quiet = Output(None, quiet=True)
     live = run_plan(plan, step_output(quiet, plan.program), quiet, trust=trust, record=None, command="run")

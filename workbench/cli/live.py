@@ -397,9 +397,10 @@ def _handled() -> list[signal.Signals]:
 
 @dataclass(frozen=True)
 class _Signalled:
-    """A signal as a message in the queue.
+    """A received signal, as a message in the queue.
 
-    An exception could be raised anywhere, for instance while servers are being closed, and lose the report.
+    A signal handler could instead raise an exception anywhere, for instance while servers are being closed. The report
+    would then be lost.
     """
 
     number: int
@@ -414,9 +415,10 @@ _DISPLAY_EVENTS = (RunEvent, JudgeAsked, RequestDelayed)
 
 
 class _Inbox:
-    """The events for the main thread, from any thread and from signal handlers, in their order.
+    """The queue of events for the main thread. Any thread and any signal handler can add events.
 
-    A silent main thread gets only results and urgent events, and results do not wake it."""
+    A silent main thread gets only results and urgent events, and a single result does not wake it.
+    """
 
     def __init__(self, *, shows: bool) -> None:
         self._shows = shows

@@ -293,7 +293,7 @@ class _AtTerminal:
 
 
 def _read_lines(take: Callable[[str], None]) -> Callable[[], None]:
-    """Pass on each line of standard input; return a function that stops the reading."""
+    """Call `take` with each line of standard input. Return a function that stops the reading."""
     # The descriptor is read without Python's buffer, whose lock a thread would hold at the end of the program.
     loop, descriptor, held = asyncio.get_running_loop(), sys.stdin.fileno(), bytearray()
 

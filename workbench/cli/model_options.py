@@ -87,9 +87,10 @@ class _ModelList(argparse.Action):
 
 
 def complete_names(arguments: argparse.Namespace) -> None:
-    """Give bare names in the lists of `--model` the preceding provider, and report the full names.
+    """Complete bare names in the lists of `--model` with the preceding provider, and report the full names.
 
-    Call it before the names are used; a second call changes nothing."""
+    Call this before the names are used; a second call changes nothing.
+    """
     lists = arguments.model_lists
     if not any(len(names) > 1 for names in lists):
         return
@@ -114,7 +115,10 @@ def complete_names(arguments: argparse.Namespace) -> None:
 
 
 def names_a_model(arguments: argparse.Namespace) -> bool:
-    """Return whether `--model` is given if options about a model are; report if it is missing."""
+    """Return whether `--model` is given, if other options need it.
+
+    Report a missing `--model`.
+    """
     from workbench.cli.redaction import warn
 
     about_models = (

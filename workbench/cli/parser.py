@@ -28,7 +28,10 @@ _Options = TypeVar("_Options", bound="DataclassInstance")
 
 
 def options_as(kind: type[_Options], arguments: argparse.Namespace) -> _Options:
-    """Return the parsed arguments as an instance of a dataclass, whose fields have the arguments' names."""
+    """Return the parsed arguments as an instance of a dataclass.
+
+    The fields of the dataclass have the names of the arguments.
+    """
     return kind(**{field.name: getattr(arguments, field.name) for field in fields(kind)})
 
 

@@ -48,7 +48,10 @@ _WAKE_S = 0.5
 
 
 def talk(agent: str, suite: Path, program: Program, *, execute: bool, trust: bool) -> int:
-    """Talk with an agent about the tools of a suite, and write the conversation into it; returns an exit code."""
+    """Let the user talk with an agent that has the tools of a suite, and add the conversation to the suite.
+
+    Returns an exit code.
+    """
     file = load_suite(absolute(suite))
     register_suite_secrets(program, [file])
     if file.suite is None:
@@ -186,9 +189,11 @@ def _write_case(trajectory: Trajectory, file: SuiteFile, program: Program) -> in
 
 
 def case_of_conversation(trajectory: Trajectory) -> Table | None:
-    """Return a case whose script says the user's messages and expects the calls that followed each.
+    """Return a case whose script repeats the user's messages.
 
-    Results of servers become mocks. `None` if no message was answered."""
+    The case expects the calls that followed each message. Results of servers become mocks. Returns `None` if no message
+    was answered.
+    """
     case: Table = {}
     messages: list[Table] = []
     for said, rounds in _answered_turns(trajectory):

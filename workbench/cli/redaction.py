@@ -42,7 +42,7 @@ def create_program(options: ModelOptions | None = None) -> Program:
 
 
 def continue_as(program: Program) -> None:
-    """Continue in this process as a program from another process."""
+    """Make a program from another process the program of this process."""
     from workbench.config.logs import log_to
 
     _known[0] = program.secrets

@@ -103,7 +103,7 @@ class Output:
     def can_write(self, runs: int = 0) -> bool:
         """Return whether all reports on this number of runs can be written later; report an obstacle.
 
-        Commands ask this before any run is paid for.
+        Commands call this before any run is paid for.
         """
         for each in (self, *self.beside):
             if (why := why_too_many(each.form, runs)) is not None:

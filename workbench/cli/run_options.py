@@ -476,7 +476,7 @@ def _shard(text: str) -> tuple[int, int] | str:
         return text
     index, _, of = text.partition("/")
     if not (index.isdecimal() and of.isdecimal()) or not int(of):
-        raise argparse.ArgumentTypeError(f"must be such as 3/20, the third of 20, or auto, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a shard such as 3/20, the third of 20, or auto, not {text!r}")
     if not 1 <= int(index) <= int(of):
         raise argparse.ArgumentTypeError(f"there is no shard {index} of {of}: write one of 1/{of} to {of}/{of}")
     return int(index), int(of)
@@ -583,7 +583,7 @@ def _number(environment: Mapping[str, str], name: str, otherwise: int | None = N
     if name == SHARD_COUNT_VARIABLE:
         hint, least = f"set {name} to the number of shards", 1
     if not text.isdecimal() or int(text) < least:
-        raise OptionsError(f"--shard auto needs a number in {name}, and it is {text!r}: {hint}")
+        raise OptionsError(f"--shard auto needs a number in {name}, but the value is {text!r}: {hint}")
     return int(text)
 
 

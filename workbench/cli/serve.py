@@ -191,7 +191,7 @@ def _opened_by_visitors(paths: Sequence[Path], program: Program) -> tuple[SuiteF
 
 def _obstacle(arguments: argparse.Namespace) -> str | None:
     try:
-        # Otherwise a misspelt host would fail with a message of the event loop.
+        # The host is resolved here, because a misspelt one would otherwise fail with a message of the event loop.
         socket.getaddrinfo(arguments.host, arguments.port)
     except (OSError, UnicodeError):
         return f"--host {arguments.host}: there is no such address or name; without --host, it is 127.0.0.1"

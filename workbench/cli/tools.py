@@ -363,7 +363,7 @@ def _by_hand(options: ToolOptions) -> ManualCall | None:
         raise RefusedError("--lint and --call cannot be used together: give one of them")
     arguments = parsed_arguments("{}" if options.args is None else options.args)
     if options.output.form not in ("text", "json") or options.output.beside:
-        raise RefusedError("--call prints text or json: leave out --report, and --format of another kind")
+        raise RefusedError("--call prints text or json: omit --report, and any other --format")
     return ManualCall(options.call, arguments, options.output.form)
 
 

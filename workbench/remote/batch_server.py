@@ -78,11 +78,12 @@ class Viewer:
 
 
 class ViewerServer:
-    """The server of viewers at `address`, until it is closed.
+    """Serves viewers on the socket `address` until it is closed.
 
     `hello` is the first line to each viewer. `snapshot` returns the lines that describe the state so far to a new
-    viewer. It is called under the server's lock. `broadcast` must hold the same lock, so that no line is missed between
-    the two. `stop` is called when a viewer asks to stop the batch. Raises OSError if the socket cannot be made."""
+    viewer. `snapshot` is called under the server's lock. `broadcast` holds the same lock, so no line is missed between
+    them. `stop` is called when a viewer asks to stop the batch. Raises OSError if the socket cannot be made.
+    """
 
     def __init__(
         self, address: Path, hello: bytes, snapshot: Callable[[], Iterable[bytes]], stop: Callable[[], object]
@@ -130,9 +131,10 @@ class ViewerServer:
         self._wake()
 
     def send(self, viewer: Viewer, pieces: Iterable[bytes], patience_s: float = SILENCE_TIMEOUT_S) -> None:
-        """Send a report to one viewer as fast as it reads; a viewer that reads nothing is disconnected.
+        """Send a report to one viewer as fast as the viewer reads.
 
-        `patience_s` is the time that it may read nothing, in seconds."""
+        A viewer that reads nothing for `patience_s` seconds is disconnected.
+        """
         viewer.wants_report = False
         for piece in pieces:
             with self._progress:

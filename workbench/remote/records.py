@@ -54,7 +54,7 @@ def decode_message(line: bytes) -> Mapping[str, Any]:
 
 
 def greeting(**more: object) -> bytes:
-    """Return the first line of either side, with the versions of the protocol and of Workbench."""
+    """Return the line that each side sends first, with the versions of the protocol and of Workbench."""
     return encode_message(protocol=PROTOCOL, version=__version__, **more)
 
 
@@ -77,9 +77,10 @@ def done_line(place: int, line: str, done: RunDone) -> bytes:
 
 
 def batch_event_line(event: BatchEvent, place: int | None, redact: Any) -> bytes | None:
-    """Return the line for an event of the batch and not of a run; `None` if viewers do not show it.
+    """Return the line for an event of the batch itself; `None` if viewers do not show the event.
 
-    `redact` redacts a value."""
+    `redact` redacts a value.
+    """
     match event:
         case StartUp(number, what, took_ms, downloads):
             told = {"number": number, "what": redact(what), "took_ms": took_ms, "downloads": downloads}
@@ -310,8 +311,9 @@ def running_batches(folders: Folders) -> list[NamedBatch]:
 def find_batch(folders: Folders, history: Path, which: str | None) -> NamedBatch:
     """Return the batch with a number or a name: from the history, or a running batch of another history.
 
-    Without `which`, return the only batch that runs without a terminal. Raises AttachError without exactly one such
-    batch, and HistoryError if the history has no such batch."""
+    Without `which`, return the only batch that runs without a terminal. Raises AttachError if there is not exactly one.
+    Raises HistoryError if the history has no batch `which`.
+    """
     running = running_batches(folders)
     if which is None:
         return _only(running, folders)

@@ -238,7 +238,10 @@ class Visitor(AppService):
         return self._process
 
     async def stop(self, why: str = "") -> None:
-        """End the process as the end of its terminal would: stop its runs, and keep finished runs in the history."""
+        """End the process as a closed terminal would.
+
+        Its runs are stopped, and finished runs stay in the history.
+        """
         process, task = self._process, self._task
         self.why = self.why or why
         if process is None or task is None:

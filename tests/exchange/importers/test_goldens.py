@@ -219,7 +219,7 @@ def test_goldens_of_deepeval_are_cases_in_all_three_forms(name: str, content: by
 def test_conversational_goldens_are_refused_with_the_reason() -> None:
     golden = {"scenario": "Asks for rain.", "turns": None, "expected_outcome": "Knows.", "user_description": None}
     assert forms_that_fit(source_of(Path("x.json"), as_json([golden]))) == ["deepeval"]
-    with pytest.raises(RefusedError, match="a conversational golden: its requests come from a simulated user"):
+    with pytest.raises(RefusedError, match="is a conversational golden: its requests come from a simulated user"):
         made_of("deepeval", "x.json", as_json([golden]))
 
 

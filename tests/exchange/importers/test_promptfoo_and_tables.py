@@ -293,7 +293,7 @@ def test_a_sample_with_instructions_and_a_system_prompt_keeps_both() -> None:
 
 
 def test_a_map_that_fits_nothing_is_refused() -> None:
-    with pytest.raises(RefusedError, match="no row has the field 'x', which --map names as tool; there are: question"):
+    with pytest.raises(RefusedError, match="'x', which --map names as tool; the fields are: question"):
         made_of("table", "t.csv", TABLE, {"user": "question", "tool": "x"})
     with pytest.raises(RefusedError, match="no row has the field 'x', which --map names as user"):
         made_of("table", "t.csv", TABLE, {"user": "question+x"})

@@ -19,10 +19,11 @@ from workbench.suite.problems import Place, place_text
 
 @dataclass(frozen=True)
 class Addition:
-    """A possible addition: its row, and its line in the search.
+    """A key or element that can be added to a form.
 
-    An addition at the row asks a question. `answer` answers it; `None` asks the user. `question`, if set, replaces the
-    question."""
+    `row` is the row of the form where it is added, and `line` its entry in the search. Adding asks a question:
+    `question` if set, otherwise the row's own. `answer` is the answer if it is known already.
+    """
 
     row: FormRow
     line: Completion
@@ -32,7 +33,7 @@ class Addition:
 
 @dataclass(frozen=True)
 class AdditionSearch:
-    """A search for a key to add, begun at the row at `place`."""
+    """A search for a key to add, started at the row at `place`."""
 
     source: FormSource
     place: Place
@@ -43,13 +44,14 @@ class AdditionSearch:
         return tuple(ranked((addition.line for addition in additions(self.source, self.place)), typed))
 
     def choose(self, text: str) -> Edit | PendingAddition | Place:
-        """Return the change for a chosen text, the next question, or the place of the key to fill in.
+        """Return the change for a chosen entry, the next question, or the place of the key to fill in.
 
-        Raises CellError for a text that is not among the suggestions."""
+        Raises CellError if `text` is not among the suggestions.
+        """
         for addition in additions(self.source, self.place):
             if text == addition.line.text:
                 return _first_step(self.source, addition)
-        raise CellError("choose an entry from the list, or type a word of it")
+        raise CellError("choose an entry from the list, or type a word that it contains")
 
 
 def additions(source: FormSource, place: Place) -> list[Addition]:
@@ -125,7 +127,7 @@ def _line(source: FormSource, row: FormRow, owner: Place) -> Completion:
 
 
 def _fact(place: Place) -> Place | None:
-    """Return the place of the fact that contains a place."""
+    """Return the place of the user's fact that contains a place."""
     return place[:3] if place[:2] == ("user", "facts") and len(place) > 3 else None
 
 

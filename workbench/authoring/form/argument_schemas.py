@@ -307,7 +307,10 @@ def _one_of(value: object, listed: Iterable[object]) -> str:
 
 
 def _beyond(number: float, schema: Schema) -> str | None:
-    """Return a message if a number is outside the bounds of a schema, except for an infinite end of a range."""
+    """Return a message if a number is outside the bounds of a schema.
+
+    Infinite ends of a range have no message.
+    """
     if not is_number(number):
         return None
     for name, holds, words in _BOUNDS:

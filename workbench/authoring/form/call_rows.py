@@ -117,7 +117,7 @@ def alternative_rows(source: FormSource, place: Place, call: Table, indent: int,
 
 
 def _is_forbidden(place: Place) -> bool:
-    """Return whether the call at a place is forbidden, and no condition of a forbidden call."""
+    """Return whether the call at a place is itself forbidden, not a condition of a forbidden call."""
     own = in_turn(place)
     return own[0] == "disallowed" and len(own) == 2
 
@@ -152,7 +152,7 @@ CheckedKey = Literal["result", "message", "answer", "goal"]
 def result_rows(
     place: Place, call: Table, indent: int, *, rare: bool = False, key: CheckedKey = "result"
 ) -> Iterator[FormRow]:
-    """Yield the rows of the check of a call's result, or of another text that is checked in its place."""
+    """Yield the rows of the check of a call's result, or of the text at another `key`."""
     at = (*place, key)
     if key not in call:
         check = Cell("check", at, absent=True, shown=f"any {key}" if rare else f"which {key}?", choices=form_names())
@@ -431,7 +431,7 @@ def _past_call_rows(source: FormSource, place: Place, call: object, indent: int)
 
 
 def given_rows(source: FormSource, place: Place, call: Table, indent: int) -> list[FormRow]:
-    """Return the rows of the arguments of a call that is made or was made; they are values, not checks."""
+    """Return the rows of the arguments of a setup call or a past call. Their values are not checks."""
     rows = []
     arguments = call.get("args", {})
     if isinstance(arguments, dict):

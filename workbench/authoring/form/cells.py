@@ -102,12 +102,12 @@ def lists_values(name: str | None) -> bool:
 
 
 def class_of(value: object) -> type[CheckBase]:
-    """Return the class of an expected argument, that of `equals` for a plain value."""
+    """Return the check class of an expected argument; a plain value has the class of `equals`."""
     return CHECK_CLASSES[check_name(value) or "equals"]
 
 
 def kind_of(value: object) -> str:
-    """Return the check's name, `is` for a plain value and for `equals`."""
+    """Return the name of the check; `is` for a plain value and for `equals`."""
     return class_of(value).form_name
 
 
@@ -127,11 +127,10 @@ def value_text(value: object, schema: Schema | None = None) -> str:
 
 
 def with_text(value: object, text: str, schema: Schema | None = None) -> object:
-    """Return the argument with the expected value of a cell's text; the check and its options stay.
+    """Replace the expected value of an argument by the text of its cell.
 
-    Unchanged text changes nothing. A value typed over `present` or `equals_null` becomes a plain value.
-
-    `value` is the argument from before the edit. Raises CellError if the text is not a valid value.
+    The check and its options stay, and unchanged text changes nothing. A value typed over `present` or `equals_null`
+    becomes a plain value. Raises CellError if the text is not a valid value.
     """
     if text.strip() == value_text(value, schema):
         return value
@@ -309,7 +308,7 @@ def _with_check(value: object, check: Mapping[str, object]) -> object:
 
 
 def _plain(table: Table) -> object:
-    """Return a table with only `equals` as its plain value, unless that value would be read as a check."""
+    """Return the plain value of a table that has only `equals`, unless that value would be read as a check."""
     if table.keys() != {"equals"}:
         return table
     value = table["equals"]
@@ -324,7 +323,7 @@ def looks_like_check(value: object) -> bool:
 
 
 def _shown(editor: Editor, value: object, schema: Schema | None = None) -> str:
-    """Return a value as the text of a cell with this editor; as TOML if the editor cannot represent it."""
+    """Return a value as this editor shows it in a cell, or as TOML if the editor cannot represent it."""
     # Any other value would be read back differently, so it is shown as TOML.
     match editor.input_kind, value:
         case (("nothing" | "presence"), True):
@@ -350,7 +349,7 @@ def _suggested(schema: Schema | None) -> list[object]:
 
 
 def _ends(value: object, schema: Schema | None) -> list[object]:
-    """Return the ends of a range that contains the old value, otherwise the schema's bounds."""
+    """Return the two ends of a range that contains the old value, or else the schema's bounds."""
     ends = list(filter(is_number, class_of(value).ends(_table(value) or {"equals": value})))
     if ends:
         return [whole(min(ends)), whole(max(ends))]

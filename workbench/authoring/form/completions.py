@@ -69,12 +69,16 @@ def complete(
 ) -> tuple[Completion, ...]:
     """Return the completions that begin with, contain or resemble the typed text, in this order.
 
-    Returns all if nothing was typed.
+    Empty text returns all completions. Their source depends on `what`:
 
-    - `tool`, `tools`: from `tools`; `expected tool`: those and any tool; `argument`: from `tool`, without those `used`;
-      `value`: from `schema` under the check `kind`; `check`: those that fit `schema`;
-    - `option`: of the check `kind`, without those `used`; `option value`: of its `option`; `weight`: the named ones;
-    - `word`, `words`: from `words`, each once, most frequent first: tags, models, the arguments for `forbidden_args`.
+    - `tool`, `tools`: the names of `tools`. `expected tool` also offers any tool.
+    - `argument`: the arguments of `tool`, without those in `used`.
+    - `value`: the values of `schema` under the check `kind`.
+    - `check`: the checks that fit `schema`.
+    - `option`: the options of the check `kind`, without those in `used`.
+    - `option value`: the values of the check's option `option`.
+    - `weight`: the named weights.
+    - `word`, `words`: the `words` (such as tags or models), each once, the most frequent first.
     """
     found: Iterable[Completion]
     match what:

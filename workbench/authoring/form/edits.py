@@ -54,9 +54,9 @@ class Edit:
 
 
 def edited(source: FormSource, row: FormRow, cell: Cell, text: str) -> Edit:
-    """Return the table with new text in a cell, or the same table if the text is unchanged.
+    """Put new text into a cell, and return the changed table.
 
-    Raises CellError with advice for invalid text.
+    The same table is returned if the text is unchanged. Raises CellError with advice for invalid text.
     """
     place = row.place
     if text == cell.text:  # the same table, so that no undo step is made
@@ -79,8 +79,9 @@ def edited(source: FormSource, row: FormRow, cell: Cell, text: str) -> Edit:
 def with_written(table: Table, place: Place, value: object) -> Table:
     """Set the value at a place, or remove it if it is `ABSENT`.
 
-    A text that stands for a table, such as a fact without a condition, becomes this table if its other keys are needed,
-    and a text again once they are removed."""
+    Some tables may be written as text, such as a fact without a condition. The text becomes a table when another key is
+    set, and a text again when that key is removed.
+    """
     if value is ABSENT:
         if value_at(table, place) is ABSENT:
             return table
@@ -89,7 +90,7 @@ def with_written(table: Table, place: Place, value: object) -> Table:
 
 
 def with_long_forms(table: Table, place: Place) -> Table:
-    """Write a text that contains the place as a table: a message, a fact, a text of `final.says`."""
+    """Replace the text that contains a place by a table. It is a message, a fact, or a text of `final.says`."""
     for owner, key in _short_forms(place):
         text = value_at(table, owner)
         if isinstance(text, str):
@@ -101,7 +102,7 @@ def with_long_forms(table: Table, place: Place) -> Table:
 
 
 def with_short_forms(table: Table, place: Place) -> Table:
-    """Write a fact or a text of `final.says` at a place as text if its table has no other key."""
+    """Write a table as text if it has no other key. It is a fact or a text of `final.says`."""
     for owner, key in _short_forms(place):
         long = value_at(table, owner)
         if owner != ("user",) and isinstance(long, dict) and list(long) == [key]:
@@ -110,7 +111,7 @@ def with_short_forms(table: Table, place: Place) -> Table:
 
 
 def _short_forms(place: Place) -> Iterator[tuple[Place, str]]:
-    """Yield the tables around a place that may be written as text, each with the key that has this text."""
+    """Yield the tables around a place that may be written as text, each with the key of its text."""
     if place[:1] == ("user",) and len(place) > 1:
         yield ("user",), "messages" if place[1] == "messages" else "opening"
     if place[:2] == ("user", "facts") and len(place) > 3:
@@ -120,7 +121,7 @@ def _short_forms(place: Place) -> Iterator[tuple[Place, str]]:
 
 
 def with_id(source: FormSource, table: Table) -> Table:
-    """Write the case's id out, so that the case keeps its history when it is renamed."""
+    """Write the case's id into its table, so that the case keeps its history when it is renamed."""
     name = source.table.get("name")
     if not source.is_case or "id" in source.table or "id" in table or not isinstance(name, str) or not name:
         return table

@@ -95,9 +95,9 @@ def first_change(before: object, after: object) -> Place:
 
 
 def place_in(after: object, before: object, place: Place) -> Place | None:
-    """Return the place in `after` of the element at a place of `before`; `None` if it is gone.
+    """Return the place of an element after a change; `None` if the element is gone.
 
-    An unwritten key keeps its place while its element exists.
+    `place` is the element's place in `before`. A key that is not written keeps its place while its element exists.
     """
     if not place:
         return ()
@@ -232,12 +232,12 @@ def read_text(text: str) -> str:
 
 
 def shown_text(text: str) -> str:
-    """Return text as a field of texts shows it; text that looks like another value has quotes."""
+    """Return text as a form field shows it. Text that looks like another value is quoted."""
     return shown_value(text, TEXT)
 
 
 def shown_name(name: str) -> str:
-    """Return a name as a field of names shows it, with quotes only if necessary."""
+    """Return a name as a form field shows it, quoted only if necessary."""
     if name and name.isprintable() and read_text(name) == name:
         return name
     return _written(name)
@@ -387,9 +387,9 @@ def read_times(text: str) -> object:
     try:
         ends = [read_whole(low or "0"), math.inf if dots and not high.strip() else read_whole(high or low)]
     except CellError:
-        raise CellError("write how often: 2, 1..3 or 1..") from None
+        raise CellError("write a number of calls: 2, 1..3 or 1..") from None
     if not 0 <= ends[0] <= ends[1] or not ends[1]:
-        raise CellError("the most must be at least 1 and the fewest: write 2, 1..3 or 1..")
+        raise CellError("the upper end must be at least 1, and at least the lower end: write 2, 1..3 or 1..")
     return ends if dots else ends[0]
 
 

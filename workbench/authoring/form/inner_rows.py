@@ -33,9 +33,10 @@ class InnerField:
 
 
 def inner_fields(place: Place, label: str, value: object, schema: Schema | None) -> Iterator[InnerField]:
-    """Yield the checks of the parts of a value that the written check lists.
+    """Yield the parts of a value that have their own checks.
 
-    Below `has_fields`, plain tables mean fields. A plain value of `each_element` is in the row of that check."""
+    Below `has_fields`, a plain table lists fields. A plain value of `each_element` is shown in the row of that check.
+    """
     name = check_name(value)
     if not isinstance(value, dict) or name is None:
         return

@@ -78,8 +78,8 @@ ANY_NUMBER = Limits()
 class Cell:
     """One editable value in a row.
 
-    `text` is the content that editing starts with. While the cell is not edited, `shown` is displayed if set, such as
-    the default of an unwritten (`absent`) value.
+    `text` is the content when editing starts. Outside of editing, `shown` is displayed instead if it is set, such as
+    the default of a value that is not written (`absent`).
     """
 
     kind: CellKind
@@ -276,7 +276,7 @@ def text_of(kind: CellKind, value: object) -> str | None:
         case "value":
             return shown_value(value)
         case _:
-            raise ValueError(f"no value is read from a cell of the kind {kind}")
+            raise ValueError(f"a cell of the kind {kind} holds no value to read")
 
 
 def _json_text(value: object) -> str | None:
@@ -309,7 +309,10 @@ def heading(place: Place, indent: int, written: object, *, rare: bool = False) -
 
 
 def in_turn(place: Place) -> Place:
-    """Return a place within the scripted message that contains it, such as `("ordered", 0)`, or the place itself."""
+    """Return the part of a place below its scripted message, such as `("ordered", 0)`.
+
+    A place outside of scripted messages is returned unchanged.
+    """
     if place[:2] == ("user", "messages"):
         return place[3:]
     return place

@@ -124,10 +124,10 @@ _MAPS = (
 
 @dataclass(frozen=True)
 class PendingAddition:
-    """Something that can be added.
+    """A key or element that can be added to a form.
 
-    `asks` is the question to the user, empty if there is none; `suggest` completes the answer; `make` returns the
-    change for an answer, and raises CellError if it is invalid.
+    `asks` is the question to the user, empty if there is none. `suggest` returns completions of the answer. `make`
+    returns the change for an answer. It raises CellError if the answer is invalid.
     """
 
     asks: str
@@ -138,7 +138,10 @@ class PendingAddition:
 
 
 def addition_at(source: FormSource, row: FormRow) -> PendingAddition | str:
-    """Return the addition at a row: a new element of the list that the row shows or belongs to."""
+    """Return the addition of an element to the list that a row shows or belongs to.
+
+    If nothing can be added, return the reason.
+    """
     place = row.place
     for length in range(len(place), 0, -1):  # the innermost list first
         at = place[:length]
@@ -325,7 +328,7 @@ def _is_list(place: Place) -> bool:
 
 
 def _adder(place: Place) -> Callable[[FormSource, Place], PendingAddition | str] | None:
-    """Return how an element is added to the list at a place; `None` if no such list is there."""
+    """Return the function that adds an element to the list at a place; `None` if there is no such list."""
     key = place[-1]
     # Places inside a value may have any names. A server's `answers` are names of requests.
     if isinstance(key, int) or not _OF_VALUES.isdisjoint(place[:-1]) or (key == "answers" and len(place) > 1):
@@ -399,7 +402,10 @@ def _beside(before: Table, after: Table, place: Place) -> Place:
 
 
 def _without_argument(table: Table, place: Place) -> Table:
-    """Remove an argument, or all arguments; a call with none left no longer checks arguments."""
+    """Remove an argument, or all arguments.
+
+    A call without remaining arguments no longer checks arguments.
+    """
     if not holds_arguments(place):
         return without(table, place)
     # `without` would also remove a call that becomes empty.

@@ -633,7 +633,10 @@ def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
 
 
 def _owner(row: FormRow) -> Place:
-    """Return the table to which a row belongs. A value and a condition are one table with all their parts."""
+    """Return the table to which a row belongs.
+
+    All parts of a value belong to one table, and so do all parts of a condition.
+    """
     if PATH in row.label:
         return (row.label.partition(PATH)[0],)
     owner = row.place[:-1]
@@ -672,7 +675,7 @@ def _is_about(source: FormSource, problem: Problem) -> bool:
 
 
 def nearest(where: str, places: Iterable[str]) -> str:
-    """Return the longest of some places that equals or contains the place of a problem."""
+    """Return the longest of `places` that equals or contains the place of a problem."""
     # All candidates contain the place, so the longest is the innermost.
     return max((place for place in places if is_within(where, place)), key=len, default="")
 

@@ -205,7 +205,7 @@ def exported_run(recording: Recording, secrets: Secrets, result: RunResult | Non
 
 
 def _with_finite_scores(result: RunResult) -> RunResult:
-    """Return a run with the largest numbers in place of infinite scores, which JSON lacks."""
+    """Replace infinite scores by the largest finite numbers, because JSON has no infinity."""
     most = sys.float_info.max
     grades = list(result.grades)
     for at, grade in enumerate(grades):

@@ -21,10 +21,10 @@ class ExportError(Exception):
 
 
 class Form(NamedTuple):
-    """A form: its writer as `module:function`, its file's extension, and its description.
+    """An export format: its writer as `module:function`, its file extension, and its description.
 
-    A form without an extension has several files, and its writer yields their names and texts. A form without a writer
-    is a form of reports (`workbench.show.forms`).
+    A format without an extension has several files, and its writer yields their names and texts. A format without a
+    writer is a report format (`workbench.show.forms`).
     """
 
     writer: str
@@ -44,12 +44,15 @@ FORMS: dict[str, Form] = {
 
 
 def lines_of(form: str, runs: Iterable[ExportedRun]) -> Iterator[str]:
-    """Yield the text of a form with one file, in pieces."""
+    """Yield the text of a single-file format in pieces."""
     yield from _writer(form)(runs)
 
 
 def files_of(form: str, runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterable[str]]]:
-    """Yield the names of a form's files, each with its text in pieces. Consume the texts in order."""
+    """Yield the name of each file of a multi-file format, with its text in pieces.
+
+    Consume each text before the next file.
+    """
     yield from _writer(form)(runs)
 
 

@@ -176,7 +176,7 @@ def _events(run: ExportedRun, answers: list[Round], entries: list[ConversationEn
 
 
 def _event(run: ExportedRun, answer: Round, entries: list[ConversationEntry]) -> Json:
-    """Return a request of the model as an event. In Inspect, the event has the tools on offer."""
+    """Return a request to the model as an event of Inspect, which lists the offered tools."""
     model, span = run.result.model, run.requests.get(answer.number)
     start_ms = 0.0 if span is None else span.start_ms
     return {

@@ -299,7 +299,7 @@ def _any_value(value: object) -> JsonValue:
             return {"doubleValue": value}
         case list():
             return {"arrayValue": {"values": list(map(_any_value, value))}}
-        # A status is a string whose `str` is the word in reports; here its own value counts.
+        # `str` of a status is its word in reports; a trace gets the plain value instead.
         case str():
             return {"stringValue": _valid(value)}
         case _:
@@ -378,9 +378,10 @@ def require_protobuf() -> None:
 
 
 def send(runs: Iterable[ExportedRun], collector: Collector) -> int:
-    """Send runs to a collector in successive requests, and return the number of accepted runs.
+    """Send runs to a collector in several requests, and return the number of accepted runs.
 
-    Raises ExportError if a request fails, or the collector accepted only a part of it."""
+    Raises ExportError if a request fails or the collector accepts only a part of it.
+    """
     return asyncio.run(_send(runs, collector))
 
 
@@ -472,7 +473,7 @@ def _must_be_whole(answer: bytes, collector: Collector) -> None:
 
 
 def _why(error: Exception, secrets: Secrets) -> str:
-    """Return the reason of a failure, with advice; the words continue a sentence that begins with the address."""
+    """Return the reason of a failure with advice, to be appended to the address."""
     if isinstance(error, HttpStatusError):
         why = f"({error.status})"
         if reason := quoted(refusal_message(error.body), secrets):
@@ -512,7 +513,7 @@ def _request_of(traces: Sequence[Json]) -> Any:
 
 
 def _with_ids(trace: Any) -> Any:
-    """Return a trace with its ids in base64, as protobuf's JSON demands; OTLP/JSON has hexadecimal digits."""
+    """Convert the ids of a trace from hexadecimal digits (OTLP/JSON) to base64 (protobuf's JSON)."""
     scopes = []
     for scope in trace["scopeSpans"]:
         scopes.append({**scope, "spans": list(map(_span_with_ids, scope["spans"]))})

@@ -257,7 +257,7 @@ def _case(case: Node, names: dict[str, str], usual: dict[str, JsonValue], of_cas
 
 
 def _weights_of(calls: Iterable[Table]) -> Table:
-    """Take the weights out of the checks of calls; return them by the names of the arguments."""
+    """Remove the weights from the checks of calls, and return them by argument name."""
     weights: Table = {}
     for call in calls:
         args = call["args"]

@@ -83,7 +83,7 @@ def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) ->
     turns = row.need("question").items()
     row_id = row.need("id").text()
     if len(turns) != 1:
-        raise row.refused("several turns, judged by the state of a simulation that a suite cannot run")
+        raise row.refused("has several turns, judged by the state of a simulation that a suite cannot run")
     functions = {}
     for each in row.need("function").listed():
         functions[each.need("name").text()] = each
@@ -130,7 +130,7 @@ def _plain_name(node: Node, name: str) -> str:
 
 
 def json_schema_of(written: JsonValue) -> JsonValue:
-    """Return the leaderboard's description of values, in types of Python or Java, as JSON Schema."""
+    """Convert the leaderboard's description of values, with types of Python or Java, to JSON Schema."""
     if isinstance(written, list):
         return [json_schema_of(each) for each in written]
     if not isinstance(written, dict):

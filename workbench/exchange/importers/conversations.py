@@ -135,7 +135,10 @@ class ImportedRun:
 
 @dataclass(frozen=True)
 class ImportedCase:
-    """A case as the suite has it, with its tools. `mapped` lists the parts of the file with their keys."""
+    """A case as the suite will contain it, with its tools.
+
+    `mapped` lists the imported parts of the file, each with its key in the case.
+    """
 
     place: str
     table: Table
@@ -169,7 +172,7 @@ class ImportedCase:
 
 @dataclass(frozen=True)
 class ImportedFile:
-    """The content of a whole file: the suite's keys other than its name, and notes on the whole file."""
+    """The imported content of a file: its cases, other keys of its suite, and notes on the whole file."""
 
     cases: tuple[ImportedCase, ...]
     suite: Table = field(default_factory=dict)
@@ -178,9 +181,9 @@ class ImportedFile:
 
 @dataclass(frozen=True)
 class Format:
-    """A form of files.
+    """A file format that can be imported.
 
-    `recognizes` returns whether a file clearly has this form, and never raises. `read` raises RefusedError if nothing
+    `recognizes` returns whether a file clearly has this format; it never raises. `read` raises RefusedError if nothing
     in the file can be imported.
     """
 
@@ -191,9 +194,10 @@ class Format:
 
 
 def graded_as(repeat_rule: RepeatRule | None = None) -> Table:
-    """Return the grading of another system, which does not check arguments against a tool's schema.
+    """Return the suite's `grading` that reproduces the verdicts of another system.
 
-    `repeat_rule` is the system's rule for several repeats of a case, if it has repeats.
+    That system does not check arguments against a tool's schema. `repeat_rule` is its rule for repeats of a case, if it
+    has repeats.
     """
     grading: Table = {"invalid_arguments": "note"}
     if repeat_rule is not None:
@@ -204,7 +208,10 @@ def graded_as(repeat_rule: RepeatRule | None = None) -> Table:
 def collect_cases(
     source_cases: Iterable[Callable[[], ImportedCase]],
 ) -> tuple[tuple[ImportedCase, ...], tuple[Note, ...]]:
-    """Call each function, and return the cases, and a note on each function that refused its part of the file."""
+    """Call each function, and return the cases.
+
+    A function that raises RefusedError becomes a note.
+    """
     cases: list[ImportedCase] = []
     notes: list[Note] = []
     for make in source_cases:
@@ -235,10 +242,10 @@ _MAX_NAME_CHARS = 60
 
 @dataclass(frozen=True)
 class Conversation:
-    """A conversation from a file of any form.
+    """A conversation from a file of any format.
 
-    Each call has a unique id. Reasoning, latencies and times to the first token in milliseconds, tokens and repaired
-    deviations of the endpoint are keyed by message index.
+    Each call has a unique id. The mappings from `reasoning` to `deviations` have the index of a message as key; times
+    are in milliseconds.
     """
 
     place: str
@@ -292,10 +299,10 @@ class CallRegistry:
         return ToolCall(call_id, tool, done.arguments, done.raw, done.problem)
 
     def answered(self, given_id: str, tool: str = "") -> str | None:
-        """Return the id of the call that a result answers; `None` without one.
+        """Return the id of the call that a result answers; `None` if there is no such call.
 
-        The call is the unanswered call with the result's id. For a result without an id, it is the first unanswered
-        call of the tool.
+        A result with an id answers the open call with that id. A result without an id answers the first open call of
+        the tool.
         """
         for index, (call_id, theirs, name) in enumerate(self._open):
             if (given_id and theirs == given_id) or (not given_id and tool in ("", name)):

@@ -52,7 +52,7 @@ def _read(source: Source) -> ImportedFile:
 
 def _case(record: Node, match: Match | None) -> ImportedCase:
     if _is_conversational({*record.table()}):
-        raise record.refused("a conversational golden: its requests come from a simulated user, not from the file")
+        raise record.refused("is a conversational golden: its requests come from a simulated user, not from the file")
     request = record.need("input").text()
     name = record.text_of("name") or case_name(request, record.place)
     case = case_of(Conversation(record.place, (Message("user", request),), name=name))

@@ -128,7 +128,7 @@ def _field(test: Node, names: tuple[str, ...], used: set[str]) -> Node | None:
 
 
 def _list(test: Node, names: tuple[str, ...], used: set[str], kind: type) -> Node | None:
-    """Return the list under one of some names, or else the test's only list with values of this type."""
+    """Return the list under one of some names, or else the test's only list of values of this type."""
     of_kind = []
     for name, value in test.table().items():
         if name not in used and isinstance(value, list) and all(isinstance(each, kind) for each in value):
@@ -186,7 +186,7 @@ def _value_checks(name: str, required: dict[str, JsonValue], call: Node, notes: 
 
 
 def _with_infinity(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return a check in which infinities replace the runner's texts for open ends of ranges."""
+    """Replace the runner's texts for open ends of ranges by infinities."""
     found: dict[str, JsonValue] = {}
     for key, each in value.items():
         if isinstance(each, list) and key in ("all_of", "any_of", "none_of"):

@@ -33,7 +33,7 @@ Check = dict[str, Any]
 
 
 class AskedError(BaseException):
-    """The file connects to a model: its tests have been made by now."""
+    """The file connects to a model, so all its tests exist by now."""
 
 
 class UnknownError(Exception):
@@ -41,7 +41,7 @@ class UnknownError(Exception):
 
 
 def raise_asked(*_: Any, **__: Any) -> Any:
-    raise AskedError("the import asks no model")
+    raise AskedError("an import sends no request to a model")
 
 
 SOURCES: dict[str, str] = {}
@@ -49,7 +49,7 @@ SOURCES: dict[str, str] = {}
 
 
 def record_instances() -> list[Any]:
-    """Make the system's classes record their instances, wherever they are defined; return the list."""
+    """Patch the evaluator's classes to record their instances, and return the list of instances."""
     made: list[Any] = []
     build = builtins.__build_class__
 
@@ -210,7 +210,7 @@ class Reader:
         return {"pattern": "(?i)" + pattern.format(re.escape(text))} if self.is_lowered(node) else {key: text}
 
     def constant(self, node: ast.expr) -> Any:
-        """Return the value of an expression without the validated value."""
+        """Return the value of an expression that does not contain the validated value."""
         if any(isinstance(each, ast.Name) and each.id == self.name for each in ast.walk(node)):
             raise UnknownError
         return eval(compile(ast.Expression(node), "", "eval"), dict(self.names))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Form(NamedTuple):
-    """A form of files: its module, the name of its `Format` in the module, and its description."""
+    """A file format that can be imported: its module, the name of its `Format` there, and its description."""
 
     module: str
     attribute: str
@@ -56,9 +56,9 @@ def format_of(name: str) -> Format:
 
 
 def forms_that_fit(source: Source) -> list[str]:
-    """Return the names of all forms that a file clearly has.
+    """Return the names of all formats that clearly fit a file.
 
-    A file with mapped fields is a table. A CSV file is a table only if it has no other form.
+    A file with mapped fields is a table. A CSV file is a table only if no other format fits.
     """
     if source.fields is not None:
         return ["table"]

@@ -78,7 +78,7 @@ RULE_OF_NEW_SUITES: Table = {"grading": {"extra_calls": NEW_SUITE_EXTRA_CALLS}}
 
 @dataclass(frozen=True)
 class ImportedSuite:
-    """A valid suite, its cases in order, and the notes about no single case."""
+    """A valid suite, its cases in order, and the notes that concern no single case."""
 
     file: SuiteFile
     cases: tuple[ImportedCase, ...]
@@ -86,7 +86,7 @@ class ImportedSuite:
 
 
 def make_suite(imported: ImportedFile, name: str, path: Path, secrets: Secrets) -> ImportedSuite:
-    """Make a suite of all cases that format 1 can express; the others are among the notes.
+    """Make a suite of all cases that suite format 1 can express. The other cases become notes.
 
     Raises RefusedError if no case is left.
     """
@@ -378,9 +378,9 @@ class ImportOptions:
     """The file to import, and the files to write.
 
     `file` may be a folder. If `form` is `None`, it is recognized. `fields` maps meanings to fields of a table, `match`
-    is the comparison of a reference's calls, and `tools_from` is the file that defines tools. With `force`, existing
-    files are replaced, and recordings may join others in a folder. With `dry_run` nothing is written. `source` is the
-    output of an executed Python file (`workbench.exchange.importers.scripts.executed`).
+    is the value of `--match`, and `tools_from` is the file that defines tools. With `force`, existing files are
+    replaced, and recordings may join others in a folder. With `dry_run` nothing is written. `source` is the output of
+    an executed Python file (`workbench.exchange.importers.scripts.executed`).
     """
 
     file: Path
@@ -413,7 +413,7 @@ class ImportReport:
 
     @property
     def findings(self) -> list[str]:
-        """Each case with its mapped parts and notes, then the notes about no single case."""
+        """The report as lines: each case with its mapped parts and notes, then the other notes."""
         made = self.made
         found = []
         assert made.file.suite is not None
@@ -448,9 +448,9 @@ class ImportReport:
 
 
 def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
-    """Import a file, or the files of a folder into one suite.
+    """Import a file, or all files of a folder into one suite.
 
-    Raises RefusedError if that cannot be done, and writes nothing then.
+    Raises RefusedError if that fails; nothing is written then.
     """
     if not (options.force or options.dry_run):
         require_unused_paths(options.output, options.recordings, "-o")
@@ -503,7 +503,7 @@ def _read_folder(options: ImportOptions) -> _Read:
     """Read the visible files of a folder as one file, without its subfolders.
 
     Notes give the reason for each omitted file. Raises RefusedError if no file can be read, or if the files have
-    several forms and `options` does not choose.
+    several formats and `options` names none.
     """
     read: dict[Path, tuple[str, ImportedFile, JsonValue]] = {}
     notes: list[Note] = []
@@ -529,7 +529,7 @@ def _read_folder(options: ImportOptions) -> _Read:
     forms = {form: file.name for file, (form, _, _) in reversed(read.items())}
     if len(forms) > 1:
         named = ", ".join(f"{name}: {form}" for form, name in forms.items())
-        raise RefusedError(f"{options.file} has files of several forms ({named}): import those of one with --from")
+        raise RefusedError(f"{options.file} has files of several forms ({named}): choose one form with --from")
     first = next(iter(read))
     top = dict(read[first][1].suite)
     cases: list[ImportedCase] = []
@@ -572,9 +572,9 @@ def write_import(
     force: bool,
     agreement: AgreementFold | None = None,
 ) -> int:
-    """Write a suite and the recordings of its runs, each only if it has a path; return the number of recorded runs.
+    """Write a suite and the recordings of its runs, and return the number of recorded runs.
 
-    The runs are added to `agreement`. Raises RefusedError.
+    A path of `None` writes nothing. The runs are added to `agreement`. Raises RefusedError.
     """
     if suite is not None and (why := why_not_writable(suite)) is not None:
         raise RefusedError(f"{suite} cannot be written: {why}")
@@ -593,7 +593,10 @@ def write_import(
 
 
 def require_unused_paths(suite: Path | None, recordings: Path | None, option: str) -> None:
-    """Raise RefusedError for an existing suite or a folder with recordings; the message names the suite's `option`."""
+    """Raise RefusedError if the suite exists or the folder has recordings.
+
+    The message names `option`, the option for the suite's path.
+    """
     if suite is not None and suite.exists():
         raise RefusedError(f"{suite} exists: name another file with {option}, or replace it with --force")
     if recordings is None:

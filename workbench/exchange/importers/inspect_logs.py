@@ -156,7 +156,7 @@ def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
 
 
 def _usage(usage: Node | None) -> JsonValue:
-    """Return token counts in the form of Anthropic's Messages API: its input tokens also exclude cached ones."""
+    """Return token counts in the form of Anthropic's Messages API, whose input tokens also exclude cached tokens."""
     if usage is None:
         return None
     tokens = usage.table()
@@ -170,7 +170,7 @@ def _usage(usage: Node | None) -> JsonValue:
 
 
 def _resolved(part: Node, attached: Node) -> Node:
-    """Return a part of a message's content with its attachments, which a log references for long texts."""
+    """Replace the references in a part of a message by their attachments. Logs store long texts as attachments."""
     text = part.value if isinstance(part.value, str) else part.text_of("text")
     if not text.startswith(_ATTACHMENT):
         return part

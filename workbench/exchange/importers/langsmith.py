@@ -46,7 +46,7 @@ def is_trajectory(record: Node) -> bool:
 
 
 def is_example(record: Node) -> bool:
-    """Return whether a record belongs to a dataset of LangSmith, in which outputs are the reference."""
+    """Return whether a record belongs to a dataset of LangSmith. There, outputs are the reference."""
     # agentevals has the same keys, except for these, which LangSmith adds to an exported dataset.
     marked = record.first("dataset_id", "source_run_id", "modified_at") is not None
     return marked and not record.has("reference_outputs")
@@ -96,7 +96,7 @@ def _agentevals_case(record: Node, match: Match) -> ImportedCase:
 
 
 def _asked(record: Node, messages: Node) -> list[JsonValue]:
-    """Return the messages of `inputs`. A trajectory needs them if it does not begin with the request."""
+    """Return the messages of `inputs`, which precede a trajectory that does not begin with the request."""
     if any(each.text_of("role") in ("user", "human") for each in messages.items()):
         return []
     inputs = record.get("inputs")

@@ -36,7 +36,7 @@ _ARGS: tuple[ArgsMode, ...] = ("exact", "ignore", "subset", "superset")
 
 @dataclass(frozen=True)
 class Match:
-    """A comparison of calls. `tools` has the mode for the arguments of single tools, or the paths to compare."""
+    """A way to compare calls. `tools` has a tool's own mode for its arguments, or the paths to compare."""
 
     mode: str
     args: ArgsMode = "exact"
@@ -55,9 +55,9 @@ class Match:
         return _MODES[self.mode].by_answer
 
     def expected(self, call: Table, place: str = "") -> Table:
-        """Return an expected call, which names all arguments, with its arguments compared in this mode.
+        """Return an expected call whose arguments are compared in this mode.
 
-        Raises RefusedError with the place of the reference.
+        `call` has all arguments of the reference. Raises RefusedError with the reference's `place`.
         """
         args = call.get("args")
         assert isinstance(args, dict)

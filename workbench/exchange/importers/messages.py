@@ -237,7 +237,10 @@ def read_conversations(
     more: Callable[[Node], tuple[str, ...]] | None = None,
     read: Callable[[Node], Conversation] = conversation_of,
 ) -> ImportedFile:
-    """Make a case of each conversation, with the keys that `more` adds. Raises RefusedError if there is none."""
+    """Make a case of each conversation, with the keys that `more` returns.
+
+    Raises RefusedError if there is no conversation.
+    """
 
     def make(node: Node) -> ImportedCase:
         conversation = read(node)

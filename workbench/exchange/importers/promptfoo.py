@@ -360,7 +360,10 @@ def results_in(root: Node) -> list[Node]:
 def cases_of_results(
     results: list[Node], tools: tuple[Table, ...], model_of: Callable[[str], str | None], notes: list[Note]
 ) -> list[ImportedCase]:
-    """Return a case for each test with a prompt, with its runs; the reasons for omitted tests go to `notes`."""
+    """Return a case with its runs for each pair of a test and a prompt.
+
+    The reasons for omitted tests are added to `notes`.
+    """
     groups: dict[str, list[Node]] = {}
     for result in results:
         # Repeats of a test share its index, if the file has indices.

@@ -195,7 +195,7 @@ class Expectations:
             if isinstance(value, str | int | float):
                 text = str(value).join(re.split(rf"\{{\{{\s*{re.escape(name)}\s*\}}\}}", text))
         if "{{" in text or text.startswith("file://"):
-            raise node.refused("a template or a file")
+            raise node.refused("it is a template or a file")
         return text
 
     @staticmethod
@@ -214,7 +214,7 @@ class Expectations:
             value = self._literal(match[2])
         if match and value is not _NONE:
             return self._first_argument(match[1], {"equals": value, "cast": False})
-        raise node.refused("JavaScript other than a comparison of the name or of one argument of the first call")
+        raise node.refused("it is JavaScript other than a comparison of the name or of one argument of the first call")
 
     def _of_transform(self, node: Node, transform: str, check: Table) -> str:
         if _OF_NAME.fullmatch(transform) and isinstance(name := check.get("equals"), str):
@@ -225,7 +225,7 @@ class Expectations:
 
     def _first_tool(self, node: Node, name: str) -> str:
         if not name or self._first[0] not in (None, name):
-            raise node.refused("a second name of the first call")
+            raise node.refused("it is a second name of the first call")
         self._first = (name, self._first[1])
         return "tool of an expected call at any place"
 
@@ -300,7 +300,7 @@ class Expectations:
                 kept[name] = self._given(inner)
         exact = value.text_of("mode") == "exact"
         if not value.has("name"):
-            raise value.refused("names of tools by a pattern")
+            raise value.refused("it names tools by a pattern")
         made = case_with_expected_call({}, self._named(value), kept)["ordered"]
         assert isinstance(made, list) and isinstance(made[0], dict)
         call: Table = made[0]

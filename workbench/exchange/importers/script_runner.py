@@ -130,7 +130,10 @@ def servers_of(suite: Any) -> list[AddedServer]:
 
 
 def asking_servers(method: Any) -> Any:
-    """Return a replacement for a method that reports a suite's tools; it first loads those of the suite's servers."""
+    """Return a replacement for a method that reports a suite's tools.
+
+    The replacement first loads the tools of the suite's servers.
+    """
 
     @functools.wraps(method)
     def report(suite: Any, track: str | None = None) -> Any:
@@ -159,7 +162,7 @@ def load_tools(suite: Any, server: AddedServer, errors: list[BaseException]) -> 
 
 
 def record_servers(package: Any) -> None:
-    """Make suites record their servers, in versions of the package with servers."""
+    """Patch suites to record their servers, in versions of the package with servers."""
     kind = package.EvalSuite
     for name in ADDS_SERVER:
         if inspect.iscoroutinefunction(getattr(kind, name, None)):
@@ -322,7 +325,7 @@ class Evaluations:
         return {"score": 1.0, "step_results": [], "execution_history": [], "num_steps": len(chain.steps)}
 
     def record(self) -> None:
-        """Have the packages record the datasets that a file evaluates, whichever module defines the evaluation."""
+        """Patch the packages to record the datasets that a file evaluates, whichever module defines the evaluation."""
         if (dspy := loaded("dspy")) is not None:
             dspy.LM.__call__ = dspy.LM.acall = raise_asked
             dspy.Evaluate.__call__ = lambda evaluate, *_, **__: self.add(evaluate.devset)
@@ -381,7 +384,7 @@ class Evaluations:
 
 
 def raise_asked(*_: Any, **__: Any) -> Any:
-    raise AskedError("the import asks no model")
+    raise AskedError("an import sends no request to a model")
 
 
 def named(names: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

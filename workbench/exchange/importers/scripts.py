@@ -103,7 +103,10 @@ def run_script(
 
 
 def _runner_of(code: bytes) -> Path:
-    """Return the runner of a script: the five-dimension evaluator has no package, only a class `TestCase`."""
+    """Choose the runner of a script.
+
+    The five-dimension evaluator has no package, so its scripts are recognized by a class `TestCase`.
+    """
     if _TEST_CASE.search(code) and not _OTHER_PACKAGES.search(code):
         return _DIMENSIONS_RUNNER
     return _RUNNER
@@ -112,10 +115,12 @@ def _runner_of(code: bytes) -> Path:
 def gathered_sources(
     files: Mapping[Path, Source | RefusedError], *, python: str | None = None, cwd: str = ""
 ) -> list[Source]:
-    """Return the content of each suite file, from the output or error of each Python file.
+    """Return the content of each suite file to write.
 
-    `python` is the user's interpreter for the files. `cwd` is the folder in which the files ran, relative to the
-    suites' folder. Raises RefusedError if no file can be run."""
+    `files` has the output of each executed Python file, or its error. `python` is the user's interpreter for the files.
+    `cwd` is the folder in which the files ran, relative to the suites' folder. Raises RefusedError if no file can be
+    run.
+    """
     read = {file: source for file, source in files.items() if isinstance(source, Source)}
     problems: list[JsonValue] = []
     for file, error in files.items():

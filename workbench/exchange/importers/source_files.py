@@ -243,7 +243,7 @@ def texts_of(nodes: Iterable[Node], key: str) -> list[str]:
 
 
 def placed_at(place: str, values: Iterable[JsonValue]) -> list[Node]:
-    """Return values as nodes with one shared place, the part of the file from which they were made."""
+    """Return values as nodes that share one place, the part of the file from which they were made."""
     return [Node(value, place) for value in values]
 
 
@@ -319,7 +319,10 @@ class Source:
 
 
 def read_source(path: Path, fields: dict[str, str] | None = None) -> Source:
-    """Read a file. Raises RefusedError if it is unreadable or has another form than the four."""
+    """Read a JSON, JSON lines, YAML or CSV file.
+
+    Raises RefusedError if the file is unreadable or has another format.
+    """
     try:
         if path.is_dir():
             raise RefusedError("cannot be read: it is a folder", file=path)

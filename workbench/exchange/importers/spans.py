@@ -149,7 +149,7 @@ def whole_number(value: JsonValue) -> int | None:
 
 
 def tool_result_of(span: Attributes) -> tuple[str, str] | None:
-    """Return the id of the answered call and the answer in the span of a tool; `None` for any other span."""
+    """Return the id of a call and its result from the span of a tool; `None` for any other span."""
     call_id = span.text("gen_ai.tool.call.id", "ai.toolCall.id")
     result = span.first("gen_ai.tool.call.result", "tool_response", "ai.toolCall.result")
     if not call_id or result is None:
@@ -269,7 +269,7 @@ def _of_events(span: Attributes) -> Iterator[JsonValue]:
 
 
 def _of_requests(span: Attributes) -> Iterator[JsonValue]:
-    """Yield the messages of a recorded request to OpenAI or Anthropic and of its answer, from Logfire."""
+    """Yield the messages of a request to OpenAI or Anthropic and of its answer, as Logfire records them."""
     if '"messages"' not in as_text(span.values.get("request_data")):
         return
     request, response = span.node("request_data"), span.node("response_data")

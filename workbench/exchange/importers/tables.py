@@ -39,7 +39,8 @@ def fields_of(words: str) -> dict[str, str]:
         meaning, equals, field = word.partition("=")
         if not equals or not field or meaning not in MEANINGS or meaning in fields:
             raise RefusedError(
-                f"--map has {word!r}: write MEANING=FIELD; MEANING occurs once and is one of {', '.join(MEANINGS)}"
+                f"--map cannot use {word!r}: write MEANING=FIELD, with each meaning at most once; "
+                f"the meanings are {', '.join(MEANINGS)}"
             )
         fields[meaning] = field
     return fields
@@ -53,7 +54,7 @@ def _records(source: Source) -> list[Node]:
         if isinstance(value, list) and holds_table(value):
             lists.append(source.root.at(key))
     if len(lists) != 1:
-        raise source.root.refused("holds no list of rows, or several")
+        raise source.root.refused("must hold exactly one list of rows")
     return lists[0].items()
 
 
@@ -84,7 +85,9 @@ def _read(source: Source) -> ImportedFile:
     for meaning, field in named:
         if not any(_at(row, field) is not None for row in rows):
             known = _known_fields(rows)
-            raise RefusedError(f"no row has the field {field!r}, which --map names as {meaning}; there are: {known}")
+            raise RefusedError(
+                f"no row has the field {field!r}, which --map names as {meaning}; the fields are: {known}"
+            )
     return imported_of(rows, partial(_case, fields=fields), "row")
 
 

@@ -79,7 +79,11 @@ class _Action(NamedTuple):
 
     @property
     def compared_call(self) -> Table:
-        """The call in tau2's comparison of single calls, where arguments may be missing unless they are named."""
+        """The expected call for tau2's comparison of single calls.
+
+        If `compared` is given, other arguments do not matter, and arguments of `compared` that the call lacks must be
+        absent. Otherwise all arguments are compared and may be missing.
+        """
         if self.compared is None:
             return Match("any_order", "subset").expected(expected_call(self.call))
         call = expected_call(self.call)
@@ -410,7 +414,7 @@ def _goal(scenario: Node) -> str:
 
 
 def _scores(record: Node, results: Node | None, name: str) -> tuple[SourceScore, ...]:
-    """Return the reward of a conversation. It judges all turns together."""
+    """Return the reward of a conversation. The reward judges all turns together."""
     system, of_run = "tau-bench", record
     if results is not None:
         system, of_run = "tau2-bench", record.at("reward_info")

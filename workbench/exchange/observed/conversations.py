@@ -105,7 +105,10 @@ Listener = Callable[[Observation], object]
 
 @dataclass(eq=False)
 class Step:
-    """One request of a conversation, and its answer once that has ended. Times are in seconds since 1970."""
+    """One request of a conversation, with its answer if that has ended.
+
+    Times are in seconds since 1970.
+    """
 
     messages: list[JsonValue]
     head: dict[str, JsonValue]
@@ -242,7 +245,7 @@ class Observer:
     def asked(self, wire: Provider, body: bytes, encoding: str, address: str) -> Step | None:
         """Record a request: its body, its compression, and the address to which it is forwarded.
 
-        Returns the step of the request; `None` and a note if the request is unreadable.
+        Returns the step of the request. For an unreadable request, returns `None` and adds a note.
         """
         self._requests += 1
         try:
@@ -330,7 +333,7 @@ class Observer:
         return Step(messages, head, conversation, keys, reading, self._clock(), tuple(notes)), parent, kept
 
     def _continued(self, wire: Provider, keys: list[Key]) -> ObservedConversation | None:
-        """Return the conversation that a request continues: the one with the most repeated messages."""
+        """Return the conversation that a request continues: the one of which it repeats the most messages."""
         fitting = []
         for each in self.conversations:
             if each.wire == wire and _continues(keys, each.steps[-1]):
@@ -599,7 +602,7 @@ def read_server_log(path: Path) -> ServerLog:
 
 
 class ServerLogMerger:
-    """Makes cases of conversations with the servers' results from logs. Each call of a log is used once."""
+    """Adds the servers' results from logs to the cases of conversations. Each call of a log is used once."""
 
     def __init__(self, logs: tuple[ServerLog, ...], secrets: Secrets) -> None:
         self._logs = logs

@@ -217,7 +217,10 @@ class RecordingProxy:
         answer: web.StreamResponse,
         step: Step | None,
     ) -> None:
-        """Forward a body; record its end before forwarding the end, because the next request may follow at once."""
+        """Forward a body, and record its end.
+
+        The end is recorded before it is forwarded, because the next request may follow at once.
+        """
         import aiohttp
 
         missing = upstream.content_length if request.method != "HEAD" else 0
@@ -259,7 +262,8 @@ class RecordingProxy:
     def _refused(self, request: web.BaseRequest) -> str | None:
         """Return why a request is refused; `None` if it is accepted.
 
-        Otherwise a web page could send requests here through its own host name, resolved to this machine.
+        Only this machine's own host names are accepted. Without this check, a web page could send requests here through
+        a host name of its own that resolves to this machine.
         """
         host = request.headers.get("host", "").lower()
         if host not in self._hosts:

@@ -114,9 +114,10 @@ class ServerLogWriter:
 
 
 def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callable[[str], object]) -> int:
-    """Run in place of a server until it ends; return its exit code, or 128 plus the signal that ended it.
+    """Start a server in the client's place, and forward and log its traffic until it ends.
 
-    `complain` takes a line for standard error.
+    Returns the server's exit code, or 128 plus the number of the signal that ended it. `complain` receives lines for
+    standard error.
     """
     _register_command_secrets(command, secrets)
     try:
@@ -167,7 +168,7 @@ def _register_command_secrets(command: Sequence[str], secrets: Secrets) -> None:
 
 
 def _forward(source: int, target: int, log: ServerLogWriter, by_client: bool, at_end: Callable[[], object]) -> None:
-    """Forward bytes until their end; log each whole line after it was forwarded."""
+    """Forward bytes from one stream to another. Each whole line is logged after it was forwarded."""
     lines = _Lines()
     # When one side ends, the other side learns that from its closed stream.
     with suppress(OSError):

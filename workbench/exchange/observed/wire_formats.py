@@ -48,7 +48,7 @@ READABLE_ENCODINGS = ("gzip", "deflate", "identity")
 
 
 def wire_format_of(path: str) -> Provider | None:
-    """Return the wire format that is spoken at a path; `None` for a path without conversations."""
+    """Return the wire format used at a path; `None` for a path without conversations."""
     for ending, wire in _PATHS.items():
         if path.rstrip("/").endswith(ending):
             return wire
@@ -59,8 +59,8 @@ def wire_format_of(path: str) -> Provider | None:
 class Answer:
     """A model's answer, or the `problem` that makes it unusable.
 
-    Times are in milliseconds since the request. `response_id` is the id that a later request of the Responses API may
-    continue.
+    Times are in milliseconds since the request. `response_id` is the id to which a later request of the Responses API
+    may refer.
     """
 
     text: str = ""
@@ -98,7 +98,7 @@ def messages_in(wire: Provider, body: Node, notes: list[Note]) -> list[JsonValue
 
 
 def tools_in(body: Node) -> tuple[ToolDefinition, ...]:
-    """Return the names of the tools that a request offers; reading its answer needs no more."""
+    """Return the tools that a request offers. They have only names, which is enough to read the answer."""
     names = []
     for tool in body.listed_of("tools"):
         inner = tool.get("function") or tool
@@ -107,7 +107,7 @@ def tools_in(body: Node) -> tuple[ToolDefinition, ...]:
 
 
 class Decompressor:
-    """The decompressed bytes of a body. Raises ValueError for an unreadable body."""
+    """Decompresses the body of a request or an answer. Raises ValueError for an unreadable body."""
 
     def __init__(self, encoding: str) -> None:
         self._encoding = encoding.strip().lower() or "identity"
@@ -125,7 +125,7 @@ class Decompressor:
         try:
             unpacked = self._unpack(chunk, MAX_UNPACKED_BYTES + 1)
         except zlib.error as error:
-            raise ValueError(f"is not compressed as {self._encoding}, as it says: {error}") from None
+            raise ValueError(f"is not compressed as {self._encoding}, although its header says so: {error}") from None
         if len(unpacked) > MAX_UNPACKED_BYTES:
             raise ValueError(MAX_UNPACKED_BYTES.reached())
         return unpacked
@@ -133,7 +133,7 @@ class Decompressor:
 
 @dataclass(eq=False)
 class ObservedAnswerReader:
-    """Reads an answer while it passes, and never raises: an error becomes the answer's `problem`."""
+    """Reads an answer while it is forwarded. It never raises: an error becomes the answer's `problem`."""
 
     wire: Provider
     model: str
@@ -168,7 +168,10 @@ class ObservedAnswerReader:
             self.fail(f"the answer {error}")
 
     def feed(self, chunk: bytes) -> None:
-        """Read a piece of the body. A body that marks its end ends the answer with that mark."""
+        """Read a piece of the body.
+
+        The answer ends with the end mark of its format, if the format has one.
+        """
         if self.answer is None and self._unpacked is not None:
             self._guarded(lambda: self._take(chunk))
 

@@ -113,7 +113,7 @@ class Batch:
 
     @property
     def nothing_graded(self) -> str | None:
-        """A sentence if no counted run was graded; `None` if one was."""
+        """The message that no counted run was graded; `None` if one was."""
         if not self._tests:
             return None
         if self.report is None:
@@ -292,7 +292,7 @@ class VerdictServer:
         return str(self._listener.address), self._token
 
     def open(self, batch: Batch) -> None:
-        """Begin to answer with the verdicts of a batch; earlier requests have waited for this."""
+        """Answer requests with the verdicts of a batch. Earlier requests have waited for this."""
         self._batch = batch
         self._known.set()
 
@@ -386,7 +386,7 @@ class SuiteItem(pytest.Item):
                     pytest.skip(_first_line(verdict.text))
 
     def runtest(self) -> None:
-        """Report the verdict to pytest, by the exception for its outcome."""
+        """Raise the exception with which pytest reports the verdict."""
         verdict = self.verdict
         assert verdict is not None
         if verdict.outcome == "skipped":
