@@ -46,7 +46,7 @@ def test_a_configuration_becomes_a_suite() -> None:
     assert [case.user for case in (rome, bergen)] == ["Is it raining in Rome?", "Is it raining in Bergen?"]
     assert rome.expected_calls()[0].only_args
     said = [note.why for note in made.cases[1].notes]
-    other = "JavaScript other than a comparison of the name or of one argument of the first call"
+    other = "it is JavaScript other than a comparison of the name or of one argument of the first call"
     assert f"javascript: not mapped: {other}" in said
     assert bergen.at_most is not None and "# javascript: not mapped" in made.file.text
     assert [note.why for note in made.notes] == ["not imported: the provider's temperature"]
@@ -137,7 +137,7 @@ def test_a_pattern_names_the_tools_on_offer() -> None:
         ({"type": "tool-call-f1", "value": ["a", "b"], "threshold": 0.7}, "a threshold of 0.7 allows missing"),
         ({"type": "trajectory:tool-used", "value": {"pattern": "get_*"}}, "no offered tool has a name that fits get_*"),
         ({"type": "regex", "value": "("}, "not a regular expression of Python"),
-        ({"type": "contains", "value": "file://x"}, "a template or a file"),
+        ({"type": "contains", "value": "file://x"}, "it is a template or a file"),
         ({"type": "is-json"}, "it has no counterpart"),
         ({"type": "python", "value": "True"}, "it has no counterpart"),
     ],

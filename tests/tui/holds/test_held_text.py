@@ -80,7 +80,7 @@ def test_mistakes_are_shown_with_line_and_column() -> None:
     assert said(text, '{\n  "brightness": 5,,\n}') == [
         ("error", 2, "column 19: expecting property name enclosed in double quotes")
     ]
-    assert said(text, "[1]") == [("error", None, "arguments are a JSON object: { and } around them")]
+    assert said(text, "[1]") == [("error", None, "arguments must be a JSON object: write { and } around them")]
     assert text.mistake_at('{\n  "brightness": 5,,\n}') == (1, 18)
 
 

@@ -44,9 +44,10 @@ class RunAccepter:
         self._secrets = app.program.secrets
 
     def accept(self, *, whole: bool) -> None:
-        """Show the change that accepting makes. Apply the change if the user confirms.
+        """Show the change of the case, and apply it if the user confirms.
 
-        With `whole`, or if no call is selected, accept all calls of the run. Otherwise accept the selected call."""
+        With `whole`, or if no call is selected, accept all calls of the run. Otherwise accept the selected call.
+        """
         suite, run, outline = self._selection.suite, self._selection.run, self._selection.outline
         if suite is None or run is None or outline is None:
             return

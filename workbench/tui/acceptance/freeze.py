@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def freeze_user(app: Workbench) -> None:
-    """Make the messages of the displayed run the script of its case, in one step that can be undone."""
+    """Write the user messages of the displayed run into its case as a script.
+
+    The change is one undo step.
+    """
     suite, run, row = app.selection.suite, app.selection.run, app.selection.row
     if suite is None or run is None or row is None or row.case is None:
         return

@@ -104,7 +104,7 @@ class Breakpoints:
     """The breakpoints of a project in the order they were set.
 
     Every change is stored at once and reported by a call of `changed`. Without a `file`, breakpoints last for the
-    session. `problem` is why storing failed. A breakpoint with a secret in its condition is not stored.
+    session. `problem` is the reason if storing failed. A breakpoint with a secret in its condition is not stored.
     """
 
     def __init__(
@@ -239,13 +239,14 @@ class ProjectBreakpoints:
         return found
 
     def warning(self, point: Breakpoint) -> str | None:
-        """Return why a breakpoint may never hold a run, such as an unknown tool. Return `None` if it may."""
+        """Return why a breakpoint can never hold a run, such as an unknown tool; `None` if it can."""
         return breakpoint_warning(point, self.tools())
 
     def switch(self, found: Breakpoint | str, announce: Announce) -> None:
         """Set or remove a breakpoint, and announce it.
 
-        A text in `found` is the reason why there is none at the cursor."""
+        If `found` is a text, there is no breakpoint at the cursor, and the text is the reason.
+        """
         try:
             line = found if isinstance(found, str) else breakpoint_line(found)
         except ValueError as error:

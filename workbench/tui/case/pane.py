@@ -298,7 +298,7 @@ class CasePane(Vertical):
             self.toml.go_to_problem()
 
     def show_as(self, view: View) -> None:
-        # Typed text is applied already, so ending to type loses nothing.
+        # Text is applied while it is typed, so leaving the editor loses nothing.
         self.toml.end()
         self.view = view
         self._selection.notify_all()

@@ -388,7 +388,7 @@ class StoredRuns:
         if repeat in observed:
             return observed[repeat]
         if repeat is None or repeat not in rows or rows[repeat].figures is None:
-            raise LookupError("this run never finished: none of it was stored")
+            raise LookupError("this run never finished, so nothing of it was stored")
         return await asyncio.to_thread(self._read_run, rows[repeat])
 
 

@@ -318,9 +318,10 @@ class CompareState:
         return planned
 
     def repeats(self, key: CellKey) -> int | None:
-        """Return the number of runs of a cell, or else the most on another model.
+        """Return the number of runs of a cell, or else the highest number on another model.
 
-        Return `None` if its case has no runs."""
+        Return `None` if the case has no runs.
+        """
         suite, case_id, _ = key
         most = max((self.at((suite, case_id, model)).planned for model in self.models), default=0)
         return self.at(key).planned or most or None

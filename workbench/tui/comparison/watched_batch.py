@@ -80,7 +80,10 @@ class WatchedBatch:
         return self._records.get(row.place)
 
     def stored(self, rows: Iterable[RunRow]) -> None:
-        """Drop the records of runs that the history (`rows`) shows as finished, and of finished runs that it lacks."""
+        """Drop the records of runs that have ended. `rows` are the runs in the history.
+
+        A run that is not in `rows` counts as ended if its record does.
+        """
         over = {row.place: row.figures is not None for row in rows}
         for place, record in [*self._records.items()]:
             if over.get(place, record.stage == "done"):

@@ -204,7 +204,7 @@ class FaultTrials:
         return " ".join(parts)
 
     async def _run_and_wait(self, runs: Sequence[PlannedRun]) -> str | None:
-        """Make runs and wait until they have ended. Return why none was made, `None` if some were."""
+        """Start runs and wait until they have ended. Return the reason if no run was started, otherwise `None`."""
         cases: set[CaseKey] = set()
         wanted: list[tuple[Path, str, str]] = []
         for run in runs:

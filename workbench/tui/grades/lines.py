@@ -67,9 +67,9 @@ def list_line(state: GradesState, index: int, width: int) -> Line:
 
 
 class GradePage(NamedTuple):
-    """Everything about a grade.
+    """The lines that explain a grade.
 
-    `bad` are the first lines of wrong calls and expectations.
+    `bad` are the indices of lines where a wrong call or expectation begins.
     """
 
     lines: list[Line]

@@ -457,7 +457,7 @@ _WHY_INDENT = 4
 
 
 def step_label(number: int | None) -> str:
-    """Return the start of a line on a step. Return "" without a step."""
+    """Return the label at the start of a step's line, "" without a step."""
     if number is None:
         return ""
     return f" step {number}  "

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GradesSituation(Situation):
-    """The situation of the screen of grades. `runs` is the number of graded runs of the case."""
+    """The facts that the screen's actions depend on. `runs` is the number of graded runs of the case."""
 
     runs: int = 0
 

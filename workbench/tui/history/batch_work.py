@@ -113,7 +113,10 @@ class BatchWork:
     async def _one_at_a_time(
         self, screen: HistoryScreen, what: str, *, is_stoppable: bool = False
     ) -> AsyncIterator[None]:
-        """Run the operation `what` within the context, once the previous operation has ended. Announce a wait."""
+        """Wait for the previous operation, then run the body of the context as the operation `what`.
+
+        A wait is announced.
+        """
         if self._alone.locked():
             self._say(screen, f"{what[:1].upper()}{what[1:]} waits for another task: {self._begun}")
         async with self._alone:

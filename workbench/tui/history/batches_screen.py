@@ -34,7 +34,8 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     """Lists all batches of the history, newest first."""
 
     # The history is read in threads. A batch of this app that begins or ends reloads everything. Other events reload
-    # only the batches with active runs, at most once in GOING_S. A covered screen reloads when it is uncovered.
+    # only the batches with active runs, at most once in RELOAD_INTERVAL_S. A covered screen reloads when it is
+    # uncovered.
     NAME = "history"
     FIRST_ACTIONS = ("open", "mark")
     TITLE_IN_TEXT = "the history"

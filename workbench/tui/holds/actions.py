@@ -128,7 +128,8 @@ class StepActions(MainActions):
     def take(self, action_id: str) -> bool:
         """Handle an action with a special meaning at a held run. Return `False` for any other action.
 
-        Such an action applies to the text typed for the run, or edits the held call instead of the case."""
+        Such an action applies to the text that the user types for the run, or edits the held call instead of the case.
+        """
         run, typed = self.app.selection.run, None
         if self.app.main.run_pane.typing is not None:
             typed = self.app.main.run_pane.editor

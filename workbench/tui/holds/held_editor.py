@@ -66,7 +66,7 @@ def arguments_in(text: str) -> dict[str, JsonValue]:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not isinstance(value, dict):
-        raise ValueError("arguments are a JSON object: { and } around them")
+        raise ValueError("arguments must be a JSON object: write { and } around them")
     _check(text)
     arguments: dict[str, JsonValue] = parsed_json(text)
     return arguments

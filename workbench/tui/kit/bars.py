@@ -42,7 +42,10 @@ class PaneTitle(Bar):
         self._current: Pane = "suites"
 
     def show(self, panes: Sequence[Pane], current: Pane, focused: bool, about: str, right: Line = EMPTY) -> None:
-        """Show the names of panes with the current name marked, the name of the content `about`, and a right end."""
+        """Show the names of panes, and mark the current one.
+
+        `about` is the name of the content. `right` is the right end of the title.
+        """
         names: list[Span] = []
         self._ends = []
         for pane in panes:
@@ -73,7 +76,10 @@ class PaneTitle(Bar):
 
 
 class KeyBar(Bar):
-    """The bottom bar: as many keys as fit. Until the next key press, a notice of up to `MAX_NOTICE_ROWS` rows."""
+    """The bottom bar with as many keys as fit.
+
+    Until the next key press, a notice of up to `MAX_NOTICE_ROWS` rows may replace the keys.
+    """
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -84,9 +90,10 @@ class KeyBar(Bar):
         self._rows: list[Line] = [EMPTY]
 
     def offer(self, keys: Sequence[tuple[Action, bool]], *, stay: bool = False, lead: Line = EMPTY) -> None:
-        """Set the actions, most important first, with whether each is available.
+        """Set the actions of the bar, most important first, each with whether it is available.
 
-        `stay` keeps the keys visible below notices. `lead` comes before the keys."""
+        `stay` keeps the keys visible below notices. `lead` comes before the keys.
+        """
         self._keys, self._stay = keys, stay
         in_words = keymap_of(self).in_words
         self._lead = tuple(Span(in_words(text), role) for text, role in lead)

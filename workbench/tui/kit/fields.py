@@ -30,8 +30,9 @@ class PasteChanged(Message, verbose=True):
 class SafeInput(Input):
     """A one-line input in which each control character is visible and one cell wide.
 
-    Of a pasted text, the field inserts the first line that is not blank. If the paste had several lines, it posts
-    `PasteChanged`."""
+    The field inserts only the first line of a paste that is not blank. If the paste had several lines, the field posts
+    `PasteChanged`.
+    """
 
     # With the terminal's own colours, Textual draws a cursor in black on white. The terminal may reverse these colours,
     # and the cursor becomes invisible on a dark background.

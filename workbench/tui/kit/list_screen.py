@@ -40,7 +40,8 @@ Row = TypeVar("Row")
 class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, State]):
     """A filtered list with the details of the selected row.
 
-    On a narrow screen, the details replace the list. With `CAN_STACK`, they go below the list from `STACKED_ROWS` on.
+    On a narrow screen, the details replace the list. With `CAN_STACK`, they go below the list if the screen has at
+    least `STACKED_ROWS` rows.
     """
 
     DEFAULT_CSS = """

@@ -280,9 +280,10 @@ _ROWS_AROUND = 6
 class ModelFunctions:
     """Functions of the app for the dialog.
 
-    `ask` asks an endpoint for its models. `add` opens the form of a new model, filled with a model of an endpoint, and
-    calls back. `change` opens the form of a known model, or returns why that is impossible. `probe` tests how a model
-    handles tools. `choices` reads the models again."""
+    `ask` asks an endpoint for its models. `add` opens the form of a new model, filled with a model of an endpoint. It
+    calls its last argument with the result. `change` opens the form of a known model, or returns why that is
+    impossible. `probe` tests how a model handles tools. `choices` reads the models again.
+    """
 
     ask: Callable[[KnownEndpoint], Awaitable[KnownEndpoint]]
     add: Callable[[Sequence[KnownEndpoint], KnownEndpoint | None, str, Callable[[Added | None], None]], None]

@@ -561,7 +561,10 @@ class AddModelScreen(Dialog[Added]):
 
     @on(Input.Submitted)
     def action_submit(self) -> None:
-        """Ask the endpoint, and add the model if the endpoint confirms it. Add an unconfirmed model at once."""
+        """Ask the endpoint, and add the model if the endpoint confirms it.
+
+        A second Enter adds an unchanged model without confirmation.
+        """
         typed, owner = self._typed, self._owner
         try:
             spec = typed.spec(owner)

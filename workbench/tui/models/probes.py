@@ -29,7 +29,7 @@ _ROLES: dict[str, Role] = {"works": "passed", "repaired": "warned", "wrong": "fa
 
 
 class Prober:
-    """Probes one model. The first folder that knows the model defines it."""
+    """Probes one model. The first folder with a definition of the model is used."""
 
     def __init__(
         self, program: Program, trust: Trust, name: str, folders: Sequence[Path], files: Sequence[SuiteFile]
@@ -52,7 +52,8 @@ class Prober:
         # The file could name a server that must not get the user's key.
         if untrusted(FoundModels([listed], [*self._files]), program, self._trust):
             raise ConfigError(
-                f"{self.name} stands in a workbench.toml that you do not trust yet: run a case on it, which asks"
+                f"{self.name} is defined in a workbench.toml that you do not trust yet: "
+                "run a case on it to be asked for trust"
             )
         return listed
 

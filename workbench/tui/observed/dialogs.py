@@ -53,7 +53,7 @@ class TypedRecording(NamedTuple):
 
 
 class ObserveScreen(TextPromptScreen[TypedRecording]):
-    """Asks for the endpoint and the address of a recording. `problem` is why the last attempt failed."""
+    """Asks for the endpoint and the address of a recording. `problem` is the reason if the last attempt failed."""
 
     def __init__(self, before: TypedRecording, problem: str = "") -> None:
         super().__init__(
@@ -116,7 +116,7 @@ class WhereScreen(WhichSuiteScreen):
 
 
 class EndScreen(QuestionScreen[Literal["end", "no"]]):
-    """Asks before ending a recording drops active requests or conversations without a case."""
+    """Asks before a recording ends. Active requests and conversations without a case would be lost."""
 
     TITLE_LINE = "End the recording?"
 
@@ -261,5 +261,5 @@ def _change(suite: OpenSuite, made: ImportedSuite, seen: SeenConversation) -> Ca
     change = with_new_cases(document, [table], f"Case of conversation {seen.number}")
     # A suite with errors may get a case if the case adds no errors.
     if len(errors := parse_suite(change.document.text, suite.path).errors) > len(suite.file.errors):
-        raise RefusedError(f"{suite.path.name} cannot hold it: {errors[-1].message}")
+        raise RefusedError(f"the case does not fit into {suite.path.name}: {errors[-1].message}")
     return change

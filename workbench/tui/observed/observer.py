@@ -31,7 +31,7 @@ class Observer:
         self._typed: TypedRecording | None = None
 
     def ask(self, problem: str = "") -> None:
-        """Ask for the endpoint and start recording. `problem` is why the last attempt failed."""
+        """Ask for the endpoint and start recording. `problem` is the reason if the last attempt failed."""
         from workbench.tui.observed.dialogs import ObserveScreen, TypedRecording
 
         def take(wanted: TypedRecording | None) -> None:

@@ -148,7 +148,7 @@ class _Steps(LazyLines):
 
 
 def detail_lines(seen: SeenConversation, where: str | None, secrets: Secrets, width: int) -> Sequence[Line]:
-    """Return the details of a conversation: state and steps. `where` names the case made of it, if any."""
+    """Return the details of a conversation: state and steps. `where` is the place of the case made of it, if any."""
     sign, role, words = _SIGNS[seen.state]
     text = f"{words}: {seen.problem}" if seen.problem else words
     facts = f"conversation {seen.number} {GLYPHS.dot} {seen.wire} {GLYPHS.dot} {counted(seen.requests, 'request')}"

@@ -138,7 +138,7 @@ class QuickAdder:
         self._app.services.show_pending()
 
     def typed(self, text: str) -> None:
-        """Follow a change of the text in the field."""
+        """Update the state after the user changed the text in the field."""
         state = self.state
         if state.changing is not None:
             state.changing = text
@@ -426,7 +426,7 @@ class QuickAdder:
         self._show_next_result()
 
     def update_runs(self) -> None:
-        """Take the result of the running request once all its runs have ended."""
+        """Record the result of the running request once all its runs have ended."""
         request = self.state.running
         if request is not None and request.run_ids:
             runs = self._runs_of(request)
@@ -468,7 +468,7 @@ class QuickAdder:
         self.show()
 
     def _show_question(self) -> None:
-        """Begin to show a question. Enter answers the question only after a moment."""
+        """Show a question. Enter answers it only after a short delay."""
         self._is_settled = False
         if self._answer_timer is not None:
             self._answer_timer.stop()
@@ -572,7 +572,10 @@ class QuickAdder:
             self._saving.discard(suite.path)
 
     def _store_grades(self) -> None:
-        """Let the history grade the runs of added cases. These runs had no expectations until their batch ended."""
+        """Store grades of the runs of added cases in the history.
+
+        These runs had no expectations when they ended.
+        """
         services = self._app.services
         for batch, path in list(self._ungraded):
             if self._main.book.has_ended(batch):

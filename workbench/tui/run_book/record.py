@@ -153,14 +153,14 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 class Tally(Generic[_Key]):
-    """Counts each name among the names of all keys."""
+    """Counts how many keys have each name."""
 
     def __init__(self) -> None:
         self._names: dict[_Key, tuple[str, ...]] = {}
         self._totals: Counter[str] = Counter()
 
     def put(self, key: _Key, names: tuple[str, ...]) -> None:
-        """Count these names for a key, instead of the key's previous names."""
+        """Set the names of a key. They replace the key's previous names."""
         self._totals.subtract(self._names.get(key, ()))
         self._totals.update(names)
         self._names[key] = names
@@ -431,7 +431,7 @@ class RunRecord:
 
     @property
     def displayed_stage(self) -> Stage:
-        """The stage. It is "waiting" for a run that its endpoint's limit holds back."""
+        """The stage to display. It is "waiting" if the endpoint's limit holds the run back."""
         if self.delayed_until is not None:
             return "waiting"
         return self.stage

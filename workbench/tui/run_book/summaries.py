@@ -145,7 +145,7 @@ StepStage = Literal["waiting", "running", "made", "over"]
 
 
 class SpoiltRuns(NamedTuple):
-    """The runs that simulated users spoilt (`errors`), beside the graded runs and those that passed or warned."""
+    """The numbers of runs: passed or warned (`good`), graded, and spoilt by a simulated user (`errors`)."""
 
     good: int
     graded: int

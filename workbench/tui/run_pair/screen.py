@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairSituation(Situation):
-    """The situation of the screen. `differ` is whether the runs differ."""
+    """The facts that the screen's actions depend on. `differ` is whether the runs differ."""
 
     differ: bool = False
 

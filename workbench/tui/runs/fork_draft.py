@@ -45,7 +45,7 @@ class StepBack:
 
     @staticmethod
     def of(run: RunRecord) -> StepBack:
-        """Return the step back of a run that is held and was held before."""
+        """Create the step back of a held run to its previous hold."""
         to = run.holds_before[-1]
         return StepBack(run, run.hold, to.paused, to.fork(_inherited_system(run)))
 
@@ -63,9 +63,8 @@ class ForkDraft:
     """The user's choices for a fork of `run` at the point `at`.
 
     `model` is an index into `models`. The first model is the run's own. Fields ending in `_was` are the unedited
-    values. `result_was` is `None` unless the point is directly after a result, `user_was` unless the user of a
-    conversation speaks there. `is_error` is whether the model reads
-    the result as a tool error.
+    values. `result_was` is set only if the point is directly after a result. `user_was` is set only if the user of a
+    conversation speaks there. With `is_error`, the model reads the result as a tool error.
     """
 
     run: RunRecord

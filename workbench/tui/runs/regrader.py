@@ -65,7 +65,11 @@ class Regrader:
         self._worker: Worker[object] | None = None
 
     def follow(self, change: SuitesChanged) -> None:
-        """Regrade the affected runs of a change: a few at once, described in `OpenSuites.moved`, many soon."""
+        """Regrade the runs affected by a change.
+
+        A few runs are regraded at once, and `OpenSuites.moved` describes the new grades. Many runs are regraded soon
+        after.
+        """
         selected, outline = self._selection.suite, self._selection.outline
         for suite in change.suites:
             seen = None

@@ -91,7 +91,7 @@ class Starter:
         """The variants that the command line adds to suites."""
 
     def add_hosts(self) -> None:
-        """Give all suites the variants of the library of hosts, in memory."""
+        """Add the variants of the library of hosts to all suites, in memory only."""
         # Lazy imports: few sessions need the library.
         from workbench.evaluation.options import AddedVariants
         from workbench.suite.added_variants import HOST_LIBRARY, host_variants

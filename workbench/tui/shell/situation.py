@@ -190,7 +190,7 @@ def _other_call(screen: PanesScreen, run: RunRecord) -> str | None:
 
 
 def _why_not_taken(screen: PanesScreen, *, answered: bool) -> str | None:
-    """Return why the selected call cannot be added to the case. `answered` calls need a result."""
+    """Return why the selected call cannot be added to the case. With `answered`, the call needs a result."""
     suite, run, call_id = screen.selection.suite, screen.selection.run, screen.run_pane.call_meant
     if run is None or call_id is None:
         return "put the cursor on a call or its result"

@@ -61,7 +61,7 @@ RewrittenAnswer = Literal["save", "no"]
 
 
 class RewrittenScreen(QuestionScreen[RewrittenAnswer]):
-    """Asks before saving a suite loses comments or formatting."""
+    """Asks for consent before comments or formatting of a suite are lost by saving."""
 
     TITLE_LINE = "Saving writes more than you changed"
 

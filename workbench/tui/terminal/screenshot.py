@@ -56,4 +56,4 @@ def _saved_in(folder: Path, svg: str, text: str) -> tuple[Path, Path]:
             continue
         lines.write_text(text, encoding="utf-8", errors="replace")
         return drawing, lines
-    raise AssertionError("numbers do not end")
+    raise AssertionError("count() ended")

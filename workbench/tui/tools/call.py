@@ -463,7 +463,7 @@ TYPING: tuple[Action, ...] = (
 
 @dataclass(frozen=True)
 class CallSituation(Situation):
-    """The situation of a call by hand: whether the call is active, and whether it was answered."""
+    """The facts that actions of a call by hand depend on: whether the call is active, and whether it was answered."""
 
     running: bool = False
     answered: bool = False

@@ -129,7 +129,7 @@ def server_of(source: ServerTools) -> SuiteServer | None:
 
 @dataclass(frozen=True)
 class ToolsSituation(Situation):
-    """The situation of the screen of tools."""
+    """The facts that the actions of the tools screen depend on."""
 
     on_tool: bool = False
     """Whether the cursor is on a tool."""

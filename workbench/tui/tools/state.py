@@ -50,10 +50,12 @@ ServerToolsKey = tuple[Path, str | None, str | None]
 
 @dataclass(frozen=True)
 class ServerTools:
-    """A source of tools: a server of a suite. If `server` is `None`, the suite, or the case with the id `case`.
+    """A source of tools: a server, a suite, or a case.
 
-    `listed_at` is set if the tools come from an earlier listing. `reason` is why the server is down. `output` is the
-    end of the server's output. `starting_since`, in seconds of the monotonic clock, is set while the server starts."""
+    If `server` is `None`, the suite defines the tools, or its case with the id `case`. `listed_at` is set if the tools
+    come from an earlier listing. `reason` is why the server is down. `output` is the end of the server's output.
+    `starting_since`, in seconds of the monotonic clock, is set while the server starts.
+    """
 
     file: SuiteFile
     server: Server | None

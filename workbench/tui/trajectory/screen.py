@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrajectorySituation(Situation):
-    """The situation of the screen of one run. `why_not_graded` is why the run has no grades, if it has none."""
+    """The facts that the screen's actions depend on. `why_not_graded` is the reason if the run has no grades."""
 
     shown: RunPaneContent = "nothing"
     why_not_graded: str | None = None

@@ -231,7 +231,7 @@ class SuiteChanger:
 
         Raises SpliceError if the suite was closed."""
         if self._open_suites.at(suite.path) is not suite:
-            raise SpliceError(f"{suite.path.name} is no longer there")
+            raise SpliceError(f"{suite.path.name} is no longer open")
 
     def _can_be_restructured(self, suite: OpenSuite) -> bool:
         if suite.document.parts is None:

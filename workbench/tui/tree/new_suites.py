@@ -282,7 +282,7 @@ class ServerScreen(TextPromptScreen[FoundServers]):
         return None
 
     def action_other(self, step: int) -> None:
-        """Select another server while the user types one."""
+        """Select the next (1) or previous (-1) server. The field keeps the focus."""
         if self._found:
             choices = self.query_one("#clients", ChoiceList)
             choices.move_cursor((choices.cursor + step) % len(choices.options))

@@ -611,7 +611,7 @@ class FormPage:
             self.cell = main_cell(self.rows[self.row])
 
     def go_to(self, place: Place) -> None:
-        """Select the row of a place, or the nearest enclosing row. For a folded key, select the row that adds keys."""
+        """Select the row of a place, or the nearest enclosing row. For a hidden key, select the row that adds keys."""
         at = row_at(self.rows, place)
         if at is None and place:
             at = len(self.rows) - 1

@@ -224,7 +224,7 @@ class FormView(FormFields):
         return self.typing
 
     def fill_in(self, place: Place) -> bool:
-        """If the key at a place is folded, open the field of the key. Return whether it was folded."""
+        """If the key at a place is hidden, show the key and open its field. Return whether it was hidden."""
         source = self.page.source
         if source is None or self.typing or self._fixed or self.page.row_at_place(place) is not None:
             return False

@@ -254,7 +254,7 @@ _ASK_KEYS = frozenset({"ctrl+space", "ctrl+@"})
 
 
 class TomlCompleting:
-    """Shows completions in an editor. `tools` returns the tools.
+    """Shows completions in an editor. `tools` returns the known tools.
 
     Completions appear on Ctrl+Space, and automatically in the name of a tool.
     """
