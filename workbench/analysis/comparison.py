@@ -117,6 +117,16 @@ class Cell:
         return sum(run.status.graded for run in self.runs)
 
     @property
+    def gave_up(self) -> int:
+        """The number of runs whose user gave up."""
+        return sum(run.user_outcome == "gave up" for run in self.runs)
+
+    @property
+    def user_errors(self) -> int:
+        """The number of runs that their user invalidated."""
+        return sum(run.user_outcome == "error" for run in self.runs)
+
+    @property
     def ungraded_status(self) -> Status | None:
         """The worst status among the ungraded runs of a graded cell; `None` if all runs were graded."""
         if not self.is_graded:

@@ -413,6 +413,9 @@ class UserFaultError(GradingError):
     """The simulated user of a conversation invalidated the run; the message begins with `SIMULATED_USER`."""
 
 
+UserOutcome = Literal["gave up", "error"]
+"""A conversation's end by its user, other than as planned: the user gave up, or invalidated the run."""
+
 SIMULATED_USER = "the simulated user"
 """The beginning of the error of a run that the simulated user invalidated."""
 
@@ -482,6 +485,13 @@ class RunResult:
         if self.status != Status.ERROR:
             return False
         return (self.error or "").startswith(SIMULATED_USER) or self.trajectory.finish_reason == "user error"
+
+    @property
+    def user_outcome(self) -> UserOutcome | None:
+        """Whether the user of a conversation gave up or invalidated the run; `None` otherwise."""
+        if self.is_user_error:
+            return "error"
+        return "gave up" if self.trajectory.finish_reason == "user gave up" else None
 
     @property
     def grade(self) -> Grade | None:

@@ -19,7 +19,7 @@ from secrets import token_hex
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from workbench.grading.grade import NO_JUDGE_USAGE, AgentFacts, JudgeUsage, Metric, RunResult
+from workbench.grading.grade import NO_JUDGE_USAGE, AgentFacts, JudgeUsage, Metric, RunResult, UserOutcome
 from workbench.grading.status import Status, Verdict
 from workbench.trajectory.events import ToolDefinition, Usage
 
@@ -33,6 +33,7 @@ _SAMPLE_BYTES = 1 << 15
 class _Facts(NamedTuple):
     user_cost_usd: float | None
     user_usage: Usage | None
+    user_outcome: UserOutcome | None
     score: float | None
     reason: str | None
     is_broken: bool

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 from workbench.dataclasses import dataclass
 from workbench.grading.argument_counts import ToolArguments, valid_arguments_of
-from workbench.grading.grade import ENDPOINT_FAULT, RunResult
+from workbench.grading.grade import ENDPOINT_FAULT, RunResult, UserOutcome
 from workbench.grading.status import Status
 from workbench.suite.settings import Grading, limited_ms
 
@@ -63,6 +63,8 @@ class RunSummary:
     """The name and version of the agent that made the run; `None` for a model and in old histories."""
     user: UserFigures | None = None
     """What the model that played the user took; `None` without one and in old histories."""
+    user_outcome: UserOutcome | None = None
+    """Whether the user of a conversation gave up or invalidated the run; `None` otherwise and in old histories."""
 
     @property
     def limited_ms(self) -> float:
@@ -109,6 +111,7 @@ def summary_of(
         repaired=result.repaired,
         agent=None if result.agent is None else result.agent.title,
         user=_user_figures(result),
+        user_outcome=result.user_outcome,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from workbench.dataclasses import parsed_json
 from workbench.grading.argument_counts import ToolArguments
+from workbench.grading.grade import UserOutcome
 from workbench.grading.run_summary import UserFigures
 from workbench.grading.status import Status
 from workbench.history.records import Kind
@@ -205,6 +206,8 @@ PART: Mapping[str, Reader] = {
     **dict.fromkeys((status.column for status in Status), count),
     "valid_calls": count,
     "checked_calls": count,
+    "user_errors": count,
+    "gave_up": count,
 }
 
 
@@ -247,6 +250,7 @@ RUN: Mapping[str, Reader] = {
     "repaired": optional(kinds),
     "agent": optional(text),
     "player": optional(user_figures),
+    "user_outcome": optional(one_of(*get_args(UserOutcome))),
 }
 _OF_OUTLINES = ("place", "suite", "case_id", "case_name", "model", "status")
 OUTLINE: Mapping[str, Reader] = {name: RUN[name] for name in _OF_OUTLINES}

@@ -188,9 +188,19 @@ _PLAYERS = "ALTER TABLE runs ADD COLUMN player TEXT"
 # The row in `shared` with the facts of a block's runs; NULL in runs of earlier versions.
 _FACTS = "ALTER TABLE details ADD COLUMN facts INTEGER"
 
+# 'error' in a run that the user of its conversation invalidated, 'gave up' if the user gave up; otherwise NULL, as in
+# runs of earlier versions. A part stores the numbers of both.
+_USER_OUTCOMES = """
+ALTER TABLE runs ADD COLUMN user_outcome TEXT;
+ALTER TABLE regrades ADD COLUMN user_outcome TEXT;
+ALTER TABLE parts ADD COLUMN user_errors INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE parts ADD COLUMN gave_up INTEGER NOT NULL DEFAULT 0
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     *(_FIRST, _GRADINGS, _LOOP_TIME, _SHARED, _NOT_GRADED, _METRICS, _SHARDS, _LISTING),
     *(_ARGUMENTS, _REPAIRED, _BLOCKS, _AGENTS, _PLAYERS, _FACTS),
+    _USER_OUTCOMES,
 )
 """The migrations, each from the previous version to the next. The first creates the tables.
 

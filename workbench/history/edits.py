@@ -102,7 +102,7 @@ def add_grading(
                         grading = _number(connection, _NEXT_GRADING)
                     connection.executemany(
                         "INSERT INTO regrades (grading, run, status, score, reason, broken, options, outcome, metrics,"
-                        " arguments) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        " arguments, user_outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                         [(grading, *row) for row in packed],
                     )
             with transaction(connection):
@@ -123,7 +123,8 @@ def add_grading(
 def _regrade_row(run: int, figures: RunSummary, result: RunResult) -> tuple[object, ...]:
     verdict = figures.status, figures.score, stored(figures.reason), figures.is_broken
     outcome = packed_outcome(result)
-    return run, *verdict, grading_text(figures.grading), outcome, metrics_text(figures), arguments_text(figures)
+    of_answers = metrics_text(figures), arguments_text(figures), figures.user_outcome
+    return run, *verdict, grading_text(figures.grading), outcome, *of_answers
 
 
 # The id must also differ from the ids in grades whose regrade was never completed, because its program was killed.

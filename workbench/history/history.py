@@ -46,7 +46,7 @@ from workbench.history.records import (
     SuiteRef,
     Tally,
 )
-from workbench.history.rows import DAMAGE, TEXTS, RowReader, values_in
+from workbench.history.rows import COUNTED_OUTCOMES, DAMAGE, TEXTS, RowReader, values_in
 from workbench.history.run_table import RunTable
 from workbench.suite.excerpts import Blocks
 from workbench.suite.grading_model import Gate
@@ -57,7 +57,8 @@ from workbench.trajectory.trajectory import Trajectory
 
 _BATCH = "SELECT id, name, kind, started_at, ended_at, program, settings, planned FROM batches"
 _BATCH_COUNTS = ", ".join(status.column for status in Status)
-_OF_PART = f"batch, suite, model, parts.planned, cases, {_BATCH_COUNTS}, valid_calls, checked_calls"
+_SUMS = "valid_calls, checked_calls, user_errors, gave_up"
+_OF_PART = f"batch, suite, model, parts.planned, cases, {_BATCH_COUNTS}, {_SUMS}"
 _PART = f"SELECT {_OF_PART} FROM parts"
 _OVER_TIME = f"SELECT kind, settings, {_OF_PART} FROM parts JOIN batches ON batches.id = batch"
 
@@ -70,6 +71,10 @@ SELECT suite, model, sum(json_extract(tools.value, '$[0]')), sum(json_extract(to
 FROM runs LEFT JOIN regrades ON regrades.run = runs.id AND grading = ?,
     json_each(iif(regrades.run, regrades.arguments, runs.arguments)) AS tools
 WHERE batch = ? GROUP BY suite, model"""
+_OUTCOMES_AGAIN = """
+SELECT suite, model, iif(regrades.run, regrades.user_outcome, runs.user_outcome) AS of_user, count(*)
+FROM runs LEFT JOIN regrades ON regrades.run = runs.id AND grading = ?
+WHERE batch = ? AND of_user IS NOT NULL GROUP BY suite, model, of_user"""
 
 _AMONG = "IN (SELECT value FROM json_each(?))"
 _HAS_ONE = f"id IN (SELECT batch FROM parts WHERE suite {_AMONG})"
@@ -202,11 +207,18 @@ class StoredBatches(RowReader):
         rows = self._rows(f"a run of batch {batch.number}", wanted, _CHECKED_AGAIN, (grading.id, batch.number))
         calls = {(suite, model): numbers for suite, model, *numbers in rows}
 
+        wanted = {"suite": columns.integer, "model": columns.text, "outcome": columns.text, "count": columns.count}
+        rows = self._rows(f"a run of batch {batch.number}", wanted, _OUTCOMES_AGAIN, (grading.id, batch.number))
+        outcomes = {tuple(part_and_outcome): count for *part_and_outcome, count in rows}
+
         def counted_again(part: BatchPart) -> BatchPart:
             key = part.suite.id, part.model
             valid, checked = calls.get(key, (0, 0))
             ended = {status: counts.get((*key, status), 0) for status in Status}
-            return replace(part, counts=ended, valid_calls=valid, checked_calls=checked)
+            of_users = {}
+            for outcome, column in COUNTED_OUTCOMES.items():
+                of_users[column] = outcomes.get((*key, outcome), 0)
+            return replace(part, counts=ended, valid_calls=valid, checked_calls=checked, **of_users)
 
         return tuple(map(counted_again, batch.parts))
 
@@ -299,9 +311,9 @@ class StoredBatches(RowReader):
 
     def _part(self, row: Sequence[Any]) -> BatchPart:
         _, suite, model, planned, cases, *counts = columns.read(columns.PART, row)
-        *counts, valid, checked = counts
+        *counts, valid, checked, user_errors, gave_up = counts
         ended = dict(zip(Status, counts, strict=True))
-        return BatchPart(self._suite(suite), model, planned, cases, ended, valid, checked)
+        return BatchPart(self._suite(suite), model, planned, cases, ended, valid, checked, user_errors, gave_up)
 
 
 def _in_order(parts: list[BatchPart], models: JsonValue) -> tuple[BatchPart, ...]:
@@ -315,17 +327,21 @@ _RUN = """
 SELECT id, batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by, is_fork,
     runs.status, runs.score, runs.reason, runs.broken, runs.options, began_ms, ended_ms, latency_ms, first_token_ms,
     input_tokens, output_tokens, cost_usd, asked, loop_ms, runs.metrics, runs.arguments, repaired, agent,
-    player
+    player, runs.user_outcome
 FROM runs"""
-_REGRADED = _RUN.replace(
-    "runs.status, runs.score, runs.reason, runs.broken, runs.options",
-    """
+_REGRADED = (
+    _RUN.replace(
+        "runs.status, runs.score, runs.reason, runs.broken, runs.options",
+        """
     coalesce(regrades.status, runs.status), iif(regrades.run, regrades.score, runs.score),
     iif(regrades.run, regrades.reason, runs.reason), coalesce(regrades.broken, runs.broken),
     iif(regrades.run, regrades.options, runs.options)""",
-).replace(
-    "runs.metrics, runs.arguments",
-    """iif(regrades.run, regrades.metrics, runs.metrics), iif(regrades.run, regrades.arguments, runs.arguments)""",
+    )
+    .replace(
+        "runs.metrics, runs.arguments",
+        """iif(regrades.run, regrades.metrics, runs.metrics), iif(regrades.run, regrades.arguments, runs.arguments)""",
+    )
+    .replace("runs.user_outcome", "iif(regrades.run, regrades.user_outcome, runs.user_outcome)")
 )
 
 # A removed batch vanishes before its runs, because they are deleted in small steps.

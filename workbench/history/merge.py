@@ -23,7 +23,7 @@ from workbench.history.claims import claim, claim_if_free, is_claimed
 from workbench.history.database import ReportProblem, as_history_errors, open_for_reading, open_for_writing, transaction
 from workbench.history.packing import unpacked
 from workbench.history.records import NAMED_AFTER, HistoryError, MergedShards, Outline, ShardRef, settings_of_answers
-from workbench.history.rows import DAMAGE, count_calls, insert_suite, write_plan
+from workbench.history.rows import DAMAGE, count_calls, count_user_outcome, insert_suite, write_plan
 from workbench.numerals import count_text, counted, score_text
 from workbench.trajectory.events import JsonValue
 
@@ -135,7 +135,7 @@ def reading(file: Path) -> Iterator[sqlite3.Connection]:
 MAX_NAMED = 20
 """The maximum number of runs with a second result that a merge lists. Further runs are only counted."""
 
-_VERDICT = ("status", "score", "reason", "broken", "options", "metrics", "arguments")
+_VERDICT = ("status", "score", "reason", "broken", "options", "metrics", "arguments", "user_outcome")
 _MADE = ("run_id", "began_ms", "ended_ms")
 _FIGURES = (
     *(*_MADE, *_VERDICT),
@@ -435,7 +435,9 @@ class _ShardMerge:
             f"INSERT OR REPLACE INTO details (run, {', '.join(_DETAILS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (known[0], *texts, *shared),
         )
-        count_calls(self._target, (number, known[1], known[3]), found["arguments"])
+        part = (number, known[1], known[3])
+        count_calls(self._target, part, found["arguments"])
+        count_user_outcome(self._target, part, found["user_outcome"])
         ended[known[1], known[3], found["status"]] += 1
         if there["status"] is not None:
             ended[known[1], known[3], there["status"]] -= 1

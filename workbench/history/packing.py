@@ -522,6 +522,7 @@ def figure_values(figures: RunSummary) -> Mapping[str, object]:
         "repaired": repaired,
         "agent": stored(figures.agent),
         "player": None if figures.user is None else compact_json(figures.user._asdict()),
+        "user_outcome": figures.user_outcome,
     }
 
 

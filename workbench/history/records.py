@@ -338,6 +338,10 @@ class BatchPart:
     """The number of calls with valid arguments among `checked_calls`."""
     checked_calls: int = 0
     """The number of calls in graded runs whose arguments were checked against the tool's schema."""
+    user_errors: int = 0
+    """The number of runs that the user of a conversation invalidated. They count as errors too."""
+    gave_up: int = 0
+    """The number of runs whose user gave up."""
 
     @property
     def whole(self) -> bool:

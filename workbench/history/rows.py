@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from workbench.config.folders import folder_of_stored, path_in, stored_folder
 from workbench.dataclasses import compact_json
+from workbench.grading.grade import UserOutcome
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status
 from workbench.history import columns
@@ -216,7 +217,9 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
         connection.execute(
             f"UPDATE parts SET {counted} WHERE batch = ? AND suite = ? AND model = ?", (batch, suite, model)
         )
-    count_calls(connection, (batch, suite, model), run.values["arguments"])
+    part = (batch, suite, model)
+    count_calls(connection, part, run.values["arguments"])
+    count_user_outcome(connection, part, run.values["user_outcome"])
 
 
 def count_calls(connection: sqlite3.Connection, part: tuple[Any, ...], arguments: object) -> None:
@@ -235,6 +238,19 @@ def count_calls(connection: sqlite3.Connection, part: tuple[Any, ...], arguments
         " WHERE batch = ? AND suite = ? AND model = ?",
         (valid, checked, *part),
     )
+
+
+COUNTED_OUTCOMES: Mapping[UserOutcome, str] = {"error": "user_errors", "gave up": "gave_up"}
+"""The columns of a part that count the outcomes of users."""
+
+
+def count_user_outcome(connection: sqlite3.Connection, part: tuple[Any, ...], outcome: object) -> None:
+    """Add the outcome of a run's user to the counts of its part: batch, suite and model."""
+    for counted, column in COUNTED_OUTCOMES.items():
+        if counted == outcome:
+            connection.execute(
+                f"UPDATE parts SET {column} = {column} + 1 WHERE batch = ? AND suite = ? AND model = ?", part
+            )
 
 
 def _shared(connection: sqlite3.Connection, batch: int, text: SharedText | None) -> int | None:
@@ -365,14 +381,14 @@ class RowReader:
         summary = None
         if status is not None:
             score, reason, broken, options, began, ended, latency, first, sent, got, cost, asked, *later = figures
-            loop, named, arguments, repaired, agent, user = later
+            loop, named, arguments, repaired, agent, user, outcome = later
             if latency is None:
                 raise ValueError("latency_ms must be a number")
             summary = RunSummary(
                 *(suite.key, case_id, case_name, model, repeat, status, score, reason),
                 *(latency, first, sent, got, cost, bool(asked), bool(broken), grading_from(options)),
                 *(began, ended, bool(is_fork), loop, named or (), arguments or (), repaired or ()),
-                *(agent, user),
+                *(agent, user, outcome),
             )
         return RunRow(
             *(id_, batch, place, suite, case_id, case_name, model, bool(of_suite), repeat, by, bool(is_fork), summary)

@@ -52,8 +52,9 @@ class RunTable(LazySequence[RunRow]):
                 counts.append(_NO_COUNT)
             return
         self._finished += 1
-        of_grading = (figures.grading, figures.metrics, figures.tool_arguments, figures.repaired, figures.agent)
-        kind = (figures.suite, figures.status, figures.asked, figures.is_broken, *of_grading)
+        of_grading = (figures.grading, figures.metrics, figures.tool_arguments, figures.repaired)
+        made_by = (figures.agent, figures.user_outcome)
+        kind = (figures.suite, figures.status, figures.asked, figures.is_broken, *of_grading, *made_by)
         self._kinds.append((*of_run, kind))
         self._reasons.append(figures.reason)
         self._users.append(figures.user)
@@ -77,13 +78,13 @@ class RunTable(LazySequence[RunRow]):
         _, _, model, _, repeat, _, is_fork, kind = self._kinds[index]
         if kind is None:
             return None
-        key, status, asked, is_broken, grading, metrics, arguments, repaired, agent = kind
+        key, status, asked, is_broken, grading, metrics, arguments, repaired, agent, outcome = kind
         score, latency, first, cost, began, ended, loop = [_number(column[index]) for column in self._numbers]
         sent, got = [_count(column[index]) for column in self._counts]
         assert latency is not None
         of_case = (key, *self._cases[index], model, repeat, status, score, self._reasons[index])
         of_model = (latency, first, sent, got, cost, asked, is_broken, grading)
-        later = (loop, metrics, arguments, repaired, agent, self._users[index])
+        later = (loop, metrics, arguments, repaired, agent, self._users[index], outcome)
         return RunSummary(*of_case, *of_model, began, ended, is_fork, *later)
 
     @property

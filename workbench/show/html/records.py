@@ -14,6 +14,7 @@ from workbench.grading.status import Status, StatusRole
 from workbench.numerals import NOTHING
 from workbench.show.signs import FORK
 from workbench.show.views.comparison import CellWords, cell_words
+from workbench.show.views.user_turns import gave_up_text
 from workbench.show.visible import one_line
 from workbench.suite.files import relative_to_cwd
 
@@ -119,10 +120,10 @@ def _cells(
 
 
 def _cell(cell: Cell, words: CellWords, *, disagree: bool) -> PageCell:
-    # A passed case needs no reason, and one run has no distribution.
-    reason, statuses = None, tuple[Status, ...]()
+    # A case that just passed needs no reason, and one run has no distribution.
+    reason, statuses = gave_up_text(cell.gave_up, len(cell.runs)), tuple[Status, ...]()
     if cell.status != Status.PASSED:
-        reason = cell.reason
+        reason = cell.reason or reason
     if len(cell.runs) > 1:
         statuses = tuple(dict.fromkeys(run.status for run in cell.runs))
     return PageCell(
@@ -132,7 +133,7 @@ def _cell(cell: Cell, words: CellWords, *, disagree: bool) -> PageCell:
         share=words.share + words.ungraded_status,
         score=words.score,
         label=_label(cell, words) + _DISAGREE * disagree,
-        reason=one_line(reason or ""),
+        reason=one_line(reason),
         statuses=statuses,
         disagree=disagree,
     )

@@ -50,6 +50,8 @@ class CellReport(ReportModel):
     )
     reason: str | None = Field(description="why the case did not pass, if there is a single reason")
     statuses: tuple[Status, ...] = Field(description="the statuses of all runs, in the order of the repeats")
+    gave_up: int = Field(0, description="number of runs whose user gave up")
+    user_errors: int = Field(0, description="number of runs that their user invalidated")
 
 
 class ComparedCaseReport(ReportModel):

@@ -15,6 +15,7 @@ from pydantic import Field, JsonValue
 from workbench.analysis.batch_diff import CHANGE_KINDS, BatchDiff, ChangeKind, deciding_grader
 from workbench.analysis.gates import GateResult
 from workbench.analysis.trends import TrendKey
+from workbench.grading.grade import UserOutcome
 from workbench.grading.status import Status
 from workbench.history.records import BatchPart, BatchRow, Kind, Regrade, ResumedBy, RunRow, SuiteRef
 from workbench.show.json.base import (
@@ -56,6 +57,8 @@ class StoredPart(EndedReport):
     error: int
     checked_calls: int = Field(0, description="number of calls whose arguments the tool's own schema could check")
     valid_calls: int = Field(0, description="number of these calls with valid arguments")
+    user_errors: int = Field(0, description="number of runs that users invalidated; they are among the errors too")
+    gave_up: int = Field(0, description="number of runs whose user gave up")
 
 
 class StoredBatch(ReportModel):
@@ -152,6 +155,9 @@ class HistoryRun(ReportModel):
     cost_usd: float | None = Field(description="US dollars; null if unknown")
     agent: str | None = Field(
         None, description="name and version of the agent that made the run; null for a model and in older histories"
+    )
+    user_outcome: UserOutcome | None = Field(
+        None, description="whether the user of a conversation gave up or invalidated the run (error); null otherwise"
     )
     tool_arguments: tuple[ToolArgumentsReport, ...] | None = Field(
         None, description="numbers of checked and of valid calls, by tool; empty if unknown"
@@ -458,5 +464,5 @@ def _run(run: RunRow) -> dict[str, object]:
 
 _FIGURES = (
     *("status", "score", "reason", "began_ms", "ended_ms", "latency_ms", "loop_ms", "first_token_ms"),
-    *("input_tokens", "output_tokens", "cost_usd", "agent", "tool_arguments"),
+    *("input_tokens", "output_tokens", "cost_usd", "agent", "user_outcome", "tool_arguments"),
 )

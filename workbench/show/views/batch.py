@@ -26,6 +26,7 @@ from workbench.show.views.agents import agents_of
 from workbench.show.views.batch_list import called, kind_text, made_with, missing_text, times_text
 from workbench.show.views.cases import Title, cut_what
 from workbench.show.views.totals import case_totals
+from workbench.show.views.user_turns import GAVE_UP
 from workbench.show.visible import one_line, shortened
 from workbench.show.when import epoch_ms, local_time
 from workbench.suite.grading_model import Gate
@@ -178,7 +179,10 @@ def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every
 
 
 def _needs_a_look(run: RunRow) -> bool:
-    return run.figures is None or run.figures.status not in (Status.PASSED, Status.SKIPPED)
+    figures = run.figures
+    if figures is None or figures.user_outcome is not None:
+        return True
+    return figures.status not in (Status.PASSED, Status.SKIPPED)
 
 
 def runs_table(runs: Sequence[RunRow]) -> Table[RunRow]:
@@ -215,7 +219,10 @@ def _sign(run: RunRow) -> Value:
 def _why(run: RunRow) -> Value:
     if run.figures is None:
         return words("never finished")
-    return words(cut_what(run.figures.reason or "", None))
+    why = run.figures.reason
+    if why is None and run.figures.user_outcome == "gave up":
+        why = GAVE_UP
+    return words(cut_what(why or "", None))
 
 
 def run_title(run: RunRow) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from workbench.analysis.trends import MAX_TREND, TrendKey, good_and_graded
 from workbench.dataclasses import dataclass, json_text
-from workbench.grading.status import FINAL
+from workbench.grading.status import FINAL, Status
 from workbench.history.records import Until
 from workbench.numerals import (
     cost_text,
@@ -28,6 +28,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.signs import FORK, sparkline
 from workbench.show.spans import Role
 from workbench.show.views.agents import settings_text
+from workbench.show.views.user_turns import GAVE_UP
 from workbench.show.visible import after, model_label, one_line
 from workbench.show.when import local_time, took_s
 
@@ -58,6 +59,14 @@ class BatchFacts:
     regraded: int = 0
     grading: Regrade | None = None
     marked: bool = False
+
+    @property
+    def user_errors(self) -> int:
+        return sum(part.user_errors for part in self.parts)
+
+    @property
+    def gave_up(self) -> int:
+        return sum(part.gave_up for part in self.parts)
 
     @property
     def role(self) -> Role:
@@ -163,8 +172,13 @@ def _results(row: BatchFacts) -> Value:
     for status in FINAL:
         count = sum(part.counts[status] for part in row.parts)
         counts[status.column] = count
+        if status == Status.ERROR:
+            count -= row.user_errors
         if count:
             shown.append(words(f"{status.sign}{short_count(count)}", status.role))
+    if row.user_errors:
+        shown.append(words(f"{short_count(row.user_errors)} {GLYPHS.user_error}", "warned"))
+    counts |= {"user_errors": row.user_errors, "gave_up": row.gave_up}
     return Value(joined(shown, " ").spans, counts)
 
 
@@ -177,6 +191,10 @@ def _note(row: BatchFacts) -> Value:
         found.append(words(missing, "warned"))
     if batch.valid_arguments is not None and batch.valid_arguments < 1:
         found.append(words(f"valid arguments {rate_text(batch.valid_arguments)}", "muted"))
+    if row.user_errors:
+        found.append(words(f"the user spoilt {counted(row.user_errors, 'run')}", "warned"))
+    if row.gave_up:
+        found.append(words(f"{GAVE_UP} in {counted(row.gave_up, 'run')}", "warned"))
     if batch.shard is not None:
         found.append(words(str(batch.shard), "muted"))
     if row.regraded:

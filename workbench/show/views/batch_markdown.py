@@ -25,6 +25,7 @@ from workbench.show.views.runs_report import RunsReport, ShownCase
 from workbench.show.views.timing import timing_line
 from workbench.show.views.totals import checked_text, endpoint_text, models_table, not_made_text, unchecked_lines
 from workbench.show.views.trajectory import made_lines, repaired_line, trajectory_lines
+from workbench.show.views.user_turns import gave_up_text
 from workbench.show.views.verdict import broken_text
 from workbench.show.visible import after, one_line
 from workbench.suite.files import relative_to_repository
@@ -230,7 +231,9 @@ def _invalid_call_lines(report: RunsReport) -> Iterator[str]:
 def _row(case: CaseResult, report: RunsReport) -> str:
     first, redact = case.runs[0], report.secrets.redact
     name, model = cut(redact(first.case_name), _LINE_MAX), cut(redact(first.model), _LINE_MAX)
-    cells = (case.status.sign, text(name), code(model), score_text(case.score))
+    gave_up = sum(run.user_outcome == "gave up" for run in case.runs)
+    score = score_text(case.score) + after(", ", gave_up_text(gave_up, len(case.runs)))
+    cells = (case.status.sign, text(name), code(model), score)
     # `table` escapes the cells. Its first lines are dropped, because the head of the table is already written.
     return list(table(("", "", "", ""), [cells]))[-1]
 

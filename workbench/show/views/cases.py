@@ -18,6 +18,7 @@ from workbench.numerals import counted, of_text, score_text
 from workbench.show.signs import sparkline
 from workbench.show.text import Paint
 from workbench.show.views.batch_list import called
+from workbench.show.views.user_turns import gave_up_text
 from workbench.show.visible import ELLIPSIS, after, fit, one_line, shortened, widest_cells
 from workbench.show.when import local_time
 
@@ -112,6 +113,8 @@ def case_lines(
         # The reason of a passed case only repeats that it passed.
         if cell.reason and cell.status != Status.PASSED:
             result += f": {one_line(cell.reason)}"
+        elif gave_up := gave_up_text(cell.gave_up, len(cell.runs)):
+            result += f": {gave_up}"
         # The result gets the remaining width: the lead takes the number, the date (16 cells), the model and two gaps of
         # 2; the sign takes 4 with its gaps.
         room = width - number - 2 - 16 - 2 - model_width - 4

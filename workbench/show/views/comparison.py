@@ -54,6 +54,7 @@ from workbench.show.spans import Line, Span
 from workbench.show.views.agents import version_lines
 from workbench.show.views.cases import Title
 from workbench.show.views.totals import checked_text, shown_ks, user_cost_text
+from workbench.show.views.user_turns import gave_up_text
 from workbench.show.visible import one_line, shortened
 from workbench.suite.grading_model import RepeatRule
 
@@ -297,7 +298,10 @@ def _cells(models: Sequence[str], rows: Sequence[CaseRow], titles: Titles) -> Ma
         cell = row.cells[column]
         if cell is None:
             return NONE
-        return Value(cell_line(cell, rooms))
+        shown = cell_line(cell, rooms)
+        if gave_up := gave_up_text(cell.gave_up, len(cell.runs)):
+            shown = (*shown, Span(f" {gave_up}", "warned"))
+        return Value(shown)
 
     def title(row: CaseRow) -> Title:
         return titles[row.suite, row.case_id]

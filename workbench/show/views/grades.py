@@ -125,9 +125,9 @@ _AGAINST_SCORE: frozenset[IssueKind] = frozenset(
 def is_doubt(issue: Issue, result: RunResult) -> bool:
     """Return whether an issue casts doubt on a passed run.
 
-    Invalid calls cast doubt, and so do calls that a real server answered with an error.
+    Invalid calls cast doubt, and so do calls that a real server answered with an error, and a user who gave up.
     """
-    if issue.kind in ("schema violation", "broken arguments"):
+    if issue.kind in ("schema violation", "broken arguments", "user gave up"):
         return True
     if issue.kind != "tool error" or issue.call is None:
         return False
@@ -138,7 +138,7 @@ def is_doubt(issue: Issue, result: RunResult) -> bool:
 def doubts(result: RunResult) -> list[str]:
     """Return the issues that cast doubt on a passed run, as text."""
     # These facts come first, because unpacking a run is slow and a batch has many runs.
-    is_clean = False not in result.valid_arguments and not result.executions
+    is_clean = False not in result.valid_arguments and not (result.executions or result.user_outcome)
     if result.status != Status.PASSED or is_clean or result.grade is None:
         return []
     found = []

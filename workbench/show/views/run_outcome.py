@@ -13,6 +13,7 @@ from workbench.show.views.grade_moves import Move, graded_text
 from workbench.show.views.grades import failed_steps, note_of_issue, note_of_metric, verdict, why_passed
 from workbench.show.views.run_items import OutcomeItem
 from workbench.show.views.trajectory import changes_by_hand, unread_text
+from workbench.show.views.user_turns import GAVE_UP
 from workbench.show.views.values import usage_text
 from workbench.show.visible import one_line
 from workbench.trajectory.events import FinishReason, ServerOutput
@@ -21,7 +22,7 @@ ENDINGS: dict[FinishReason, str] = {
     "decided": "the case covers the first decision only; its calls were graded but not run",
     "step failed": "the chain ends here: it stops at the first step that fails",
     "rounds exhausted": "no further round was allowed; calls of the last answer were graded but not run",
-    "user gave up": "the user gave up",
+    "user gave up": GAVE_UP,
     "stopped by rule": "the `stop` of the user holds",
     "turns exhausted": "the user had no turn left (max_turns)",
     "user error": "the simulated user spoilt this run",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from workbench.numerals import counted_of
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.trajectory.events import UserEnded, UserRefused, UserSaid, UserSource
@@ -19,6 +20,16 @@ _SOURCES: dict[UserSource, str] = {
     "model": "played",
     "person": f"{GLYPHS.by_hand} by hand",
 }
+
+
+GAVE_UP = "the user gave up"
+
+
+def gave_up_text(gave_up: int, runs: int) -> str:
+    """Return in how many of a case's runs the user gave up: `the user gave up in 1 of 3 runs`. Empty for none."""
+    if not gave_up or runs == 1:
+        return GAVE_UP * gave_up
+    return f"{GAVE_UP} in {counted_of(gave_up, runs, 'run')}"
 
 
 def source_of(said: UserSaid, refused: int) -> str:

@@ -34,6 +34,7 @@ from workbench.show.spans import (
 from workbench.show.spans import Message as Text
 from workbench.show.views.cases import Title
 from workbench.show.views.comparison import CellRooms, cell_line, totals_rows, weakest_text
+from workbench.show.views.user_turns import gave_up_text
 from workbench.show.visible import model_label, one_line
 from workbench.suite.grading_model import Gate
 from workbench.tui.comparison.sources import UNFINISHED, CellState, ComparedCase
@@ -244,6 +245,8 @@ def cell_text(state: CompareState, width: int) -> Line:
         text: str = cell_state.cell.status
         if cell_state.cell.reason:
             text += f": {one_line(cell_state.cell.reason)}"
+        elif gave_up := gave_up_text(cell_state.cell.gave_up, len(cell_state.cell.runs)):
+            text += f": {gave_up}"
         broken = _broken_off_line(cell_state.cell)
     else:
         text = _progress_text(cell_state)
