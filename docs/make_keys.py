@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from workbench.tui.kit.actions import DEFAULT_KEYS, PANE_TITLES, Action, Where
+from workbench.tui.kit.actions import DEFAULT_KEYS, PANE_TITLES, Action, Scope
 from workbench.tui.shell.actions import ALL_ACTIONS, SCREENS, screen_class
 
 PAGE = Path(__file__).parent / "keys.md"
 
-_SECTIONS: tuple[tuple[str, Where], ...] = (
+_SECTIONS: tuple[tuple[str, Scope], ...] = (
     *((f"In {title}", pane) for pane, title in PANE_TITLES.items()),
     ("In the line for new cases", "line"),
     ("In the form of a case", "form"),
@@ -64,13 +64,13 @@ def made_page() -> str:
     actions = ALL_ACTIONS.values()
     parts = [
         _HEAD,
-        _section("Everywhere", [action for action in actions if action.where in ("everywhere", "anywhere")]),
+        _section("Everywhere", [action for action in actions if action.scope in ("everywhere", "anywhere")]),
         "\n## On most other screens\n\n",
         *map(_shared_row, _SHARED),
     ]
-    for title, where in _SECTIONS:
-        here = [action for action in actions if action.where == where]
-        parts.append(_section(title, [action for action in here if where not in SCREENS or not _is_shared(action)]))
+    for title, scope in _SECTIONS:
+        here = [action for action in actions if action.scope == scope]
+        parts.append(_section(title, [action for action in here if scope not in SCREENS or not _is_shared(action)]))
     return "".join([*parts, _FILE])
 
 
@@ -86,7 +86,7 @@ def _is_shared(action: Action) -> bool:
 
 def _shared_row(name: str) -> str:
     """Return one row for what several screens do, as most of them word it."""
-    same = [action for action in ALL_ACTIONS.values() if action.where in SCREENS and _does(action) == name]
+    same = [action for action in ALL_ACTIONS.values() if action.scope in SCREENS and _does(action) == name]
     (title, _), *_ = Counter(action.title for action in same).most_common(1)
     if name == "copy":
         title = _COPY

@@ -91,7 +91,7 @@ def app_of(history: Path) -> str:
     with History(history) as stored:
         (batch,) = stored.batches()
     state = HistoryList()
-    state.take(LoadedBatches((batch,)))
+    state.replace_all(LoadedBatches((batch,)))
     return "\n".join(map(plain, [state.laid.line(state.facts(batch), 100), *detail_lines(state, batch, 100)]))
 
 

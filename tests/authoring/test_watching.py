@@ -21,16 +21,16 @@ def test_files_that_come_go_and_change_are_seen(tmp_path: Path) -> None:
     (tmp_path / "a" / "other.txt").touch()
     one, two = tmp_path / "one.toml", below / "two.toml"
     one.touch()
-    assert watch.look([tmp_path]).keys() == {one}
+    assert watch.scan([tmp_path]).keys() == {one}
     two.write_text("x")
-    before = watch.look([tmp_path])
+    before = watch.scan([tmp_path])
     assert before.keys() == {one, two}
     two.write_text("xy")
-    after = watch.look([tmp_path])
+    after = watch.scan([tmp_path])
     assert (after[one], after[two]) != (before[one], before[two]) and after[one] == before[one]
     one.rename(below / "one.toml")
-    assert watch.look([tmp_path]).keys() == {below / "one.toml", two}
-    assert watch.look([tmp_path / "gone", two]) == {}
+    assert watch.scan([tmp_path]).keys() == {below / "one.toml", two}
+    assert watch.scan([tmp_path / "gone", two]) == {}
 
 
 def test_installed_packages_are_not_watched_unless_they_are_named(tmp_path: Path) -> None:
@@ -39,14 +39,14 @@ def test_installed_packages_are_not_watched_unless_they_are_named(tmp_path: Path
         (tmp_path / name / "x.toml").touch()
     (tmp_path / "venv" / "pyvenv.cfg").touch()
     watch = FolderWatch()
-    assert watch.look([tmp_path]) == {}
-    assert watch.look([tmp_path / "site-packages"]).keys() == {tmp_path / "site-packages" / "x.toml"}
+    assert watch.scan([tmp_path]) == {}
+    assert watch.scan([tmp_path / "site-packages"]).keys() == {tmp_path / "site-packages" / "x.toml"}
 
 
 def test_a_folder_is_listed_again_only_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "one.toml").touch()
     os.utime(tmp_path, (1, 1))
     watch = FolderWatch()
-    found = watch.look([tmp_path])
+    found = watch.scan([tmp_path])
     monkeypatch.setattr(file_watch, "_entries", lambda folder: pytest.fail(f"{folder} was listed"))
-    assert watch.look([tmp_path]) == found != {}
+    assert watch.scan([tmp_path]) == found != {}

@@ -56,7 +56,7 @@ class Walk:
         for pane in PANES:
             own = {"suites": ("suites", "everywhere"), "case": ("form", "toml"), "run": ("run",)}[pane]
             for action in ours:
-                if action.id not in self._left_out and action.where in own:
+                if action.id not in self._left_out and action.scope in own:
                     main.go_to(pane)
                     await self._do("action", action.id, main)
             main.go_to(pane)

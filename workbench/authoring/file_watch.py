@@ -36,7 +36,7 @@ class FolderWatch:
     def stop(self) -> None:
         self._is_stopped = True
 
-    def look(self, roots: Sequence[Path]) -> dict[Path, Stamp]:
+    def scan(self, roots: Sequence[Path]) -> dict[Path, Stamp]:
         """Return the TOML files that exist now."""
         found: dict[Path, _Folder] = {}
         for root in roots:

@@ -432,7 +432,7 @@ class OpenSuites:
         self._notify("edited", (suite,), index=index)
         return True
 
-    def went(self, suite: OpenSuite, change: Change) -> None:
+    def notify_undo(self, suite: OpenSuite, change: Change) -> None:
         """Notify followers that a change of a suite was undone or redone."""
         self._notify("undone", (suite,), case=change.case)
 
@@ -537,7 +537,7 @@ def _is(move: LinkedMove, change: Change | None) -> bool:
 
 def _reported(went: list[SuiteChange], open_suites: OpenSuites) -> list[SuiteChange]:
     for suite, change in went:
-        open_suites.went(suite, change)
+        open_suites.notify_undo(suite, change)
     return went
 
 

@@ -126,12 +126,12 @@ async def _check(models: Sequence[ListedModel], program: Program, *, tools: bool
         # Lazy import: only --check needs a runtime.
         from workbench.evaluation.tool_probes import probe_models
 
-        def tell(listed: ListedModel, result: ProbeResult) -> None:
+        def report(listed: ListedModel, result: ProbeResult) -> None:
             # Each probe takes seconds, so the name of the current model is shown.
             if sys.stderr.isatty():
                 warn(f"{listed.spec.name}: {result.sign} {result.probe}")
 
-        await probe_models(models, program, tell)
+        await probe_models(models, program, report)
 
 
 def _may_ask(found: FoundModels, program: Program) -> bool:

@@ -128,7 +128,7 @@ def _print_events(said: queue.SimpleQueue[BatchEvent], runtime: Runtime, batch: 
         except queue.Empty:
             continue  # a signal that another thread received is handled here
         if isinstance(event, RunEvent):
-            printer.take(event.event)
+            printer.print_event(event.event)
         elif isinstance(event, RunDone):
             done = event
         elif isinstance(event, BatchDone):
@@ -143,7 +143,7 @@ class _Printer:
         self._steps = StepLines(paint, verbose=True, width=0)
         self._line = ""
 
-    def take(self, event: Event) -> None:
+    def print_event(self, event: Event) -> None:
         match event.payload:
             case TextDelta(text=text):
                 # A line is printed as a whole, because a secret may come in several pieces.

@@ -206,14 +206,14 @@ def _progress_printer(tool: str, program: Program, clock: Callable[[], float] = 
     """Return a function that prints the progress of a call on standard error, at a limited rate."""
     printed_s = float("-inf")
 
-    def tell(progress: float, total: float | None, message: str | None) -> None:
+    def print_progress(progress: float, total: float | None, message: str | None) -> None:
         nonlocal printed_s
         # A server may report its progress thousands of times a second.
         if clock() - printed_s >= PROGRESS_INTERVAL_S:
             printed_s = clock()
             warn(f"{tool}: {progress_text(ExecutionProgress(CALL_ID, progress, total, message))}", program.secrets)
 
-    return tell
+    return print_progress
 
 
 class RefusedError(Exception):

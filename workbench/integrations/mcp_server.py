@@ -252,7 +252,7 @@ class _ServerTools:
                 history=self._allowed.history,
                 baseline=baseline,
                 approve=self._approval,
-                on_cell=_Progress(context).tell,
+                on_cell=_Progress(context).notify,
             )
         except workbench.ApprovalError as error:
             raise ToolError(
@@ -365,12 +365,12 @@ class _Progress:
         self._context = context
         self._over = 0
         # The event loop holds tasks weakly: without a reference a notification could be collected before it is sent.
-        self._telling: set[asyncio.Task[None]] = set()
+        self._notifying: set[asyncio.Task[None]] = set()
 
-    def tell(self, done: CellDone) -> None:
+    def notify(self, done: CellDone) -> None:
         """Notify the client that a case is finished, without waiting for the client."""
         self._over += 1
         message = f"{done.case}: {done.report.cases[0].status}"
         task = asyncio.ensure_future(self._context.report_progress(self._over, message=message))
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+        self._notifying.add(task)
+        task.add_done_callback(self._notifying.discard)

@@ -129,7 +129,7 @@ def open_app(
             if stream is not None:
                 discard_stream(stream)
     if left is not None and app.starting.compared is not None and not app.return_code:
-        app.starting.compared.tell(left)
+        app.starting.compared.report(left)
     return app.return_code or 0
 
 

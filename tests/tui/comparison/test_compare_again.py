@@ -97,7 +97,7 @@ async def test_what_is_run_again_and_stopped_is_what_it_was_on_both_screens_and_
         assert "✓ passed 1.00" in app.screen
         told: list[ModelTotals] = []
         compared = StartComparison(app.app, AppStart(RunOptions(suites=(".",)), opens="compare"))
-        compared.tell(lambda found, _: told.extend(found.totals))
+        compared.report(lambda found, _: told.extend(found.totals))
         await app.run("v", "R")
-        compared.tell(lambda found, _: told.extend(found.totals))
+        compared.report(lambda found, _: told.extend(found.totals))
         assert [(totals.passed, totals.runs) for totals in told] == [(3, 6)] * 2, "also while they run once more"

@@ -65,7 +65,7 @@ def failures_in(folder: Path) -> FailureList:
         RunRecord(runs["Mail", "two"]),
     ]
     state = FailureList(records, {folder / "weather.toml": "Weather"})
-    state.take(failures_of(state.results()))
+    state.set_failures(failures_of(state.results()))
     return state
 
 
@@ -123,7 +123,7 @@ def test_looking_again_resumes_where_one_was(tmp_path: Path) -> None:
     before.fold(True)
     before.move_to(2)
     again = FailureList(before.records, {tmp_path / "weather.toml": "Weather"})
-    again.take(failures_of(again.results()))
+    again.set_failures(failures_of(again.results()))
     assert before.selected is not None
     again.resume(before.folded, before.selected.key)
     assert (again.cursor, shown(again)[0]) == (2, "▸ forbidden call                       1")
@@ -162,7 +162,7 @@ def test_where_there_is_little_room_the_case_gives_way_and_the_model_stays(tmp_p
 def test_equal_examples_of_a_case_stand_there_once_with_all_their_models(tmp_path: Path) -> None:
     one, two = planned_in(tmp_path)[:2]
     state = FailureList([ended(run, WRONG_CITY) for run in (one, two)], {tmp_path / "weather.toml": "Weather"})
-    state.take(failures_of(state.results()))
+    state.set_failures(failures_of(state.results()))
     table = ConfusionTable(state.failures.confusion)
     said = [plain(line).strip() for line in detail_lines(state, state.rows[0], table, 0, 60)]
     assert "Oslo  one, two" in said

@@ -45,7 +45,7 @@ def batch_of(
 def listed(*batches: BatchRow, going: Sequence[int] = ()) -> HistoryList:
     """A history of these batches, the oldest given first."""
     state = HistoryList()
-    state.take(LoadedBatches(batches[::-1], active=frozenset(going)))
+    state.replace_all(LoadedBatches(batches[::-1], active=frozenset(going)))
     return state
 
 
@@ -95,10 +95,10 @@ def test_the_filter_takes_number_name_date_suite_and_model(words: str, found: li
 def test_the_cursor_stays_on_its_batch_when_others_come_and_on_the_newest_otherwise() -> None:
     first, second, third = (batch_of(number, part_of(3, 0)) for number in (1, 2, 3))
     state = listed(first, second)
-    state.take(LoadedBatches((third, second, first)))
+    state.replace_all(LoadedBatches((third, second, first)))
     assert state.selected is third
     state.move_to(1)
-    state.take(LoadedBatches((batch_of(4, part_of(3, 0)), third, second, first)))
+    state.replace_all(LoadedBatches((batch_of(4, part_of(3, 0)), third, second, first)))
     assert state.selected is second
 
 
@@ -116,7 +116,7 @@ def test_a_batch_that_is_removed_is_marked_no_more() -> None:
     first, second = batch_of(1, part_of(3, 0)), batch_of(2, part_of(3, 0))
     state = listed(first, second)
     state.mark()
-    state.take(LoadedBatches((first,)))
+    state.replace_all(LoadedBatches((first,)))
     assert state.marked == ()
 
 
@@ -234,7 +234,7 @@ def test_by_which_grades_a_sum_is_stands_beside_it(tmp_path: Path) -> None:
     better = (replace(part, counts={**dict.fromkeys(part.counts, 0), Status.PASSED: 3}),)
     grading = Regrade(1, 1, 1, "2026-03-05T11:18:00+00:00", "0.1.0")
     state = HistoryList()
-    state.take(replace(read_batches(file), regraded={1: 1}))
+    state.replace_all(replace(read_batches(file), regraded={1: 1}))
     other, batch = state.rows
 
     def said(width: int = 80) -> tuple[str, str]:

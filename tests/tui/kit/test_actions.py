@@ -124,8 +124,8 @@ DOCS = Path(__file__).parents[3] / "docs"
 def test_no_key_means_two_things_in_one_place() -> None:
     for place in ALL_ACTIONS.places():
         # A view of the case may use a key of the whole screen for something of its own.
-        views = {action.where for action in place} & {"form", "toml"}
-        keys = [key for action in place if not views or action.where in views for key in action.keys]
+        views = {action.scope for action in place} & {"form", "toml"}
+        keys = [key for action in place if not views or action.scope in views for key in action.keys]
         assert len(keys) == len(set(keys)), place
 
 

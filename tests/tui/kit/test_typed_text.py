@@ -52,7 +52,7 @@ def test_what_is_typed_takes_the_place_of_what_is_selected(text: str, moves: lis
 @given(text=texts, other=texts)
 def test_another_text_is_taken_with_the_cursor_at_the_first_difference(text: str, other: str) -> None:
     made = EditedText(text)
-    made.take(other)
+    made.set_text(other)
     assert made.text == other
     line, column = made.cursor
     assert made.lines[:line] == text.split(made._line_end)[:line] or "\r" in text + other

@@ -139,7 +139,7 @@ def test_looking_for_failures_leaves_packed_runs_packed_and_keeps_no_rounds(made
     failed = [(planned, events, replace(result, status=Status.FAILED)) for planned, events, result in made]
     records = [recorded(each, recent) for each in failed]
     state = FailureList(records, {})
-    state.take(failures_of(state.results()))
+    state.set_failures(failures_of(state.results()))
     assert [run.result.run_id for run in state.failures.runs] == [planned.run_id for planned, _, _ in made]
     assert not any(run.result.trajectory.rounds for run in state.failures.runs)
     assert [is_packed(record) for record in records] == [True] * (len(made) - 1) + [False]

@@ -76,7 +76,7 @@ async def test_each_key_of_each_screen_takes_its_action(tmp_path: Path, monkeypa
             monkeypatch.undo()
             shown = await open_screen(app, name, suites)
             monkeypatch.setattr(SideScreen, "action_do", lambda screen, action_id: taken.append(action_id))
-            assert {*shown.ACTIONS} == {action for action in ALL_ACTIONS.values() if action.where == name}
+            assert {*shown.ACTIONS} == {action for action in ALL_ACTIONS.values() if action.scope == name}
             for action in shown.ACTIONS:
                 why = action.why_not(shown.situation)
                 assert why is None or why[0].islower(), action.id
@@ -115,15 +115,15 @@ async def test_each_key_of_each_pane_takes_its_action(tmp_path: Path, monkeypatc
     async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
         await app.press("down")
         for actions in ALL_ACTIONS.places():
-            place = {action.where for action in actions}
+            place = {action.scope for action in actions}
             if "everywhere" not in place:
                 continue
             app.app.main.case_pane.view = "toml" if "toml" in place else "form"
             app.app.main.go_to(next((pane for pane in PANES if pane in place), "case"))
             views = place & {"form", "toml", "suites", "run"}
-            own = [action for action in actions if action.where in views]
+            own = [action for action in actions if action.scope in views]
             shadowed = {key for action in own for key in action.keys}
-            common = [action for action in actions if action.where == "everywhere"]
+            common = [action for action in actions if action.scope == "everywhere"]
             for action in (*own, *common):
                 for key in action.keys:
                     if action in own or key not in shadowed:

@@ -103,7 +103,7 @@ def test_a_megabyte_pasted_and_a_focus_that_comes_and_goes_do_no_harm(tmp_path: 
 BREAKS = {
     "worker": "import workbench.authoring.workspace as at\ndef open_workspace(*_): raise ValueError('boom')\n"
     "at.open_workspace = open_workspace\n",
-    "timer": "from workbench.tui.tree.background_audit import Auditor as at\nat._look = lambda _: 1 / 0\n",
+    "timer": "from workbench.tui.tree.background_audit import Auditor as at\nat._start = lambda _: 1 / 0\n",
     "dialog": "from workbench.tui.kit.help import HelpScreen as at\nat.on_mount = lambda _: 1 / 0\n",
 }
 

@@ -160,7 +160,7 @@ async def test_a_key_without_a_meaning_says_so_quietly_and_nothing_where_it_is_t
 
 def _no_batch() -> object:
     state = HistoryList()
-    state.take(LoadedBatches(()))
+    state.replace_all(LoadedBatches(()))
     return batches.list_message(state, "history.sqlite3")
 
 

@@ -26,7 +26,7 @@ from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, conversation, opened
 from tests.tui.frames import every_frame
 from workbench.config.folders import bundled
 from workbench.tui.shell.workbench import Workbench
-from workbench.tui.terminal.cells import cells_of, look
+from workbench.tui.terminal.cells import cell_style, cells_of
 from workbench.tui.terminal.output_stage import EraseCapabilities, Frame, OutputStage, Piece, Update, erasing
 
 WIDTH, HEIGHT = 34, 3
@@ -232,7 +232,7 @@ ENDED |= {"54": {"51", "52"}, "55": {"53"}}
 
 def test_from_any_attributes_to_any_others() -> None:
     codes = sorted(set.union(*ENDED.values()), key=int)
-    all_of_them = [look(attributes=few) for count in range(3) for few in combinations(codes, count)]
+    all_of_them = [cell_style(attributes=few) for count in range(3) for few in combinations(codes, count)]
     for before, after in product(all_of_them, repeat=2):
         on = set(before.attributes)
         step = before.to(after)

@@ -13,7 +13,7 @@ from rich.style import Style
 from tests.tables import each_row
 from workbench.config.folders import bundled
 from workbench.show.spans import Role
-from workbench.tui.terminal.cells import look_of
+from workbench.tui.terminal.cells import cell_style_of
 from workbench.tui.terminal.colour_depth import FIXED, GROUNDS, contrast, fitted_to_256
 from workbench.tui.terminal.theme import COLOURS, Palette, ThemeFile, Themes, folder_state, load_themes, textual_theme
 
@@ -71,8 +71,8 @@ def test_with_256_colours_everything_can_be_read_and_what_differs_still_does(the
     for status in ("passed", "failed", "error"):
         assert len({fitted[status][at : at + 2] for at in (1, 3, 5)}) > 1, f"{status} is a grey"
     for text in TEXTS:
-        look = look_of(Style(color=fitted[text], bgcolor=fitted["cursor"]), ColorSystem.EIGHT_BIT)
-        assert (look.fg, look.bg) == (f"38;5;{FIXED[fitted[text]]}", f"48;5;{FIXED[fitted['cursor']]}")
+        style = cell_style_of(Style(color=fitted[text], bgcolor=fitted["cursor"]), ColorSystem.EIGHT_BIT)
+        assert (style.fg, style.bg) == (f"38;5;{FIXED[fitted[text]]}", f"48;5;{FIXED[fitted['cursor']]}")
 
 
 LEAST_CONTRAST_OF_SELECTION = 3.0

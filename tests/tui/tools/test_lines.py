@@ -90,16 +90,16 @@ def test_remembered_tools_are_shown_with_their_age() -> None:
 def test_a_server_that_runs_dies_and_keeps_what_it_listed() -> None:
     state = sources()
     key = (PATH, "shop", None)
-    assert not state.take(key, ServerStatus("starting", starting_s=3.5, downloads=True), NOW)
+    assert not state.update_server(key, ServerStatus("starting", starting_s=3.5, downloads=True), NOW)
     assert listed(state)[2:] == ["… shop downloading 3 s", "unknown until it runs"]
-    assert not state.take(key, ServerStatus("starting", starting_s=7.5), NOW)
+    assert not state.update_server(key, ServerStatus("starting", starting_s=7.5), NOW)
     assert listed(state)[2:] == ["… shop starting 7 s", "unknown until it runs"]
     assert "… starting 7 s" in detail(state, None)
     assert "r starts it" not in detail(state, None)
-    assert state.take(key, ServerStatus("running", (ADD,), task_tools=("pack",)), NOW)
+    assert state.update_server(key, ServerStatus("running", (ADD,), task_tools=("pack",)), NOW)
     assert "✓ shop running 1 tool" in listed(state)[2]
     assert "not offered to models, callable only as MCP tasks: pack" in detail(state, None).replace("\n ", "")
-    assert not state.take(key, ServerStatus("down", reason="server 'shop' ended"), NOW)
+    assert not state.update_server(key, ServerStatus("down", reason="server 'shop' ended"), NOW)
     assert "▲ shop down 1 tool" in listed(state)[2]
     assert "server 'shop' ended" in detail(state, None)
     assert ", now" in detail(state, None)
@@ -108,21 +108,23 @@ def test_a_server_that_runs_dies_and_keeps_what_it_listed() -> None:
 def test_faults_in_the_list_of_a_server_are_named_and_counted() -> None:
     state = sources()
     issue = ListingIssue("bare", "inputSchema", "is missing, and the protocol requires it", "left out")
-    assert state.take((PATH, "shop", None), ServerStatus("running", (ADD,), issues=(issue,)), NOW)
+    assert state.update_server((PATH, "shop", None), ServerStatus("running", (ADD,), issues=(issue,)), NOW)
     assert listed(state)[2] == "✓ shop running ! 1 1 tool · 40 tok"
     assert "left out: bare: inputSchema is missing, and the protocol requires it" in detail(state, None)
-    assert state.take((PATH, "shop", None), ServerStatus("running", (ADD,)), NOW)
+    assert state.update_server((PATH, "shop", None), ServerStatus("running", (ADD,)), NOW)
     assert "left out" not in detail(state, None)
 
 
 def test_the_instructions_of_a_server_are_shown() -> None:
     state = sources()
     key = (PATH, "shop", None)
-    assert state.take(key, ServerStatus("running", (ADD,), instructions="Call add first.\n\x1b[31mThen rest."), NOW)
+    assert state.update_server(
+        key, ServerStatus("running", (ADD,), instructions="Call add first.\n\x1b[31mThen rest."), NOW
+    )
     shown = detail(state, None)
     assert "Instructions\n" in shown and "instructions, sent in the system prompt:" in shown
     assert "Call add first." in shown and "\x1b" not in shown and "Then rest." in shown
-    assert state.take(key, ServerStatus("running", (ADD,), instructions="x " * 1_500), NOW)
+    assert state.update_server(key, ServerStatus("running", (ADD,), instructions="x " * 1_500), NOW)
     assert "has 2,999 bytes of instructions, of which the first 2,048 are sent" in " ".join(detail(state, None).split())
     # They are known from the last listing as well.
     listing = Listing((ADD,), NOW, "Call add first.")

@@ -36,7 +36,7 @@ async def made(app: Opened, key: str, text: str, name: str) -> VariantScreen:
     await app.until(lambda: isinstance(app.app.screen, VariantTextScreen))
     await app.press("ctrl+s")
     assert "This is the suite's own text" in app.screen
-    app.app.screen.query_one(TextEditor).typed.take(text)
+    app.app.screen.query_one(TextEditor).typed.set_text(text)
     await app.pilot.press("ctrl+s")
     await app.until(lambda: isinstance(app.app.screen, NameScreen))
     for typed in (f"a × {name}", name):

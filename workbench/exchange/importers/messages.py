@@ -58,7 +58,7 @@ def conversation_of(node: Node, messages: list[Node] | None = None) -> Conversat
         messages = listed.items()
     reading = _Reading()
     for each in messages:
-        reading.take(each)
+        reading.add(each)
     tools: dict[str, Table] = {}
     # `functions` is the key of OpenAI's form until 2023.
     for each in node.items_of("tools") or node.items_of("functions"):
@@ -104,7 +104,7 @@ class _Reading:
     def note(self, node: Node, why: str) -> None:
         self.notes.append(Note(node.place, why))
 
-    def take(self, node: Node) -> None:
+    def add(self, node: Node) -> None:
         role = node.need("role").text()
         match role:
             case "system" | "developer":

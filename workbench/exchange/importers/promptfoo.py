@@ -272,7 +272,7 @@ def case_of_test(
     asked = case_of(opening, last_request(opening.messages))
     expectations = Expectations(values, tool_names(tools))
     for one in asserts:
-        expectations.take(one)
+        expectations.add(one)
     table = asked.table_without("expect_nothing_yet") | expectations.keys()
     notes = list(conversation.notes) + expectations.notes
     others = test.other_keys(_OF_TEST)

@@ -55,14 +55,14 @@ class Expectations:
         self._no_others = False
         self._valid_calls = False
 
-    def take(self, node: Node) -> None:
+    def add(self, node: Node) -> None:
         """Add one assertion. A part of it without a counterpart becomes a note.
 
         Raises RefusedError for a node that is not an assertion.
         """
         kind = node.need("type").text()
         try:
-            done = self._take(kind, node)
+            done = self._add(kind, node)
         except RefusedError as error:
             self.notes.append(Note(error.place, f"{kind}: not mapped: {error.why}"))
             return
@@ -149,7 +149,7 @@ class Expectations:
         if args:
             call["args"] = args
 
-    def _take(self, kind: str, node: Node) -> str | None:
+    def _add(self, kind: str, node: Node) -> str | None:
         if kind in ("is-valid-openai-tools-call", "is-valid-openai-function-call"):
             self._valid_calls = True
             return "grading.invalid_arguments, and a call of any tool"

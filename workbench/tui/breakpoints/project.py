@@ -225,7 +225,7 @@ class ProjectBreakpoints:
         points, problem = file.read()
         return Breakpoints(points, file, program.secrets), problem
 
-    def take(self, found: Breakpoints) -> None:
+    def replace_all(self, found: Breakpoints) -> None:
         """Replace all breakpoints, and report the change."""
         self.all = found
         found.changed = self.notify

@@ -466,7 +466,7 @@ class StartComparison:
     def open(self) -> None:
         self._app.show(CompareScreen(self._app, self._state, self._app.open_suites.workspace.place))
 
-    def tell(self, left: LeaveCallback) -> None:
+    def report(self, left: LeaveCallback) -> None:
         """Pass any results to `left`, with the numbers of the incomplete batches."""
         state, runner = self._state, self._app.services.runner
         state.read()

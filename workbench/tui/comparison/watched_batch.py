@@ -32,13 +32,13 @@ MAX_ATTACH_SHARE = 0.1
 class WatchedBatch:
     """The active runs of a batch of another process.
 
-    A thread reads the events. Everything else happens on the app's loop. `tell` receives the changed cases, `announce`
+    A thread reads the events. Everything else happens on the app's loop. `on_change` receives the changed cases, `announce`
     the notices of the other process. `again` reconnects after a lost connection, and returns `None` if the process has
     ended.
     """
 
     def __init__(
-        self, viewing: BatchView, tell: Callable[[set[CaseKey]], None], again: Callable[[], BatchView | None]
+        self, viewing: BatchView, on_change: Callable[[set[CaseKey]], None], again: Callable[[], BatchView | None]
     ) -> None:
         self.number = viewing.known.batch
         self.over = 0
@@ -47,7 +47,7 @@ class WatchedBatch:
         """The notice on how the observation ended, "" until then."""
         self.announce: Callable[[str], object] = lambda _text: None
         self._viewing = viewing
-        self._tell = tell
+        self._on_change = on_change
         self._again = again
         self._left = threading.Event()
         self._records: dict[int, RunRecord] = {}
@@ -129,7 +129,7 @@ class WatchedBatch:
             record = self._take(seen)
             if record is not None:
                 cases.add(record.case_key)
-        self._tell(cases)
+        self._on_change(cases)
 
     def _take(self, seen: ViewedEvent | BatchView | Exception) -> RunRecord | None:
         match seen:

@@ -55,7 +55,7 @@ class FailureFinder:
         for file in files:
             names[file.path] = file.suite.name if file.suite is not None else file.path.name
         state = FailureList(self._runs(suites), names)
-        state.take(await in_background(lambda: failures_of(state.results())))
+        state.set_failures(await in_background(lambda: failures_of(state.results())))
         if not self._stage.shows_main:
             # The user opened another screen meanwhile.
             return

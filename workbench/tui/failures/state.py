@@ -53,7 +53,7 @@ class FailureRow(NamedTuple):
 
 
 class FailureList(FoldingState[FailureRow]):
-    """The failures of some runs as rows, grouped by cause. Empty until `take` is called."""
+    """The failures of some runs as rows, grouped by cause. Empty until `set_failures` is called."""
 
     def __init__(self, records: Sequence[RunRecord], suite_names: Mapping[Path, str]) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class FailureList(FoldingState[FailureRow]):
             if (result := read()) is not None:
                 yield result, case
 
-    def take(self, failures: Failures) -> None:
+    def set_failures(self, failures: Failures) -> None:
         self.failures = failures
         self._unread = []
         self._rebuild()

@@ -121,7 +121,7 @@ class HistoryList(MarkedState[BatchRow]):
         """Return the batch with a number, `None` if it is unread."""
         return next((batch for batch in self.batches if batch.number == number), None)
 
-    def take(self, read: LoadedBatches) -> None:
+    def replace_all(self, read: LoadedBatches) -> None:
         """Replace the batches by newly read batches. The cursor stays on its batch or on the newest one."""
         # At the top of the list, the cursor follows new batches.
         newest = not self.cursor

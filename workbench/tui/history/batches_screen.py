@@ -82,7 +82,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
             self.state.fail(str(error))
             self.announce(str(error), "error", GLYPHS.error)
         else:
-            self.state.take(read)
+            self.state.replace_all(read)
             self._read_older()
         self._read_at_s = self._loop_s()
         self._show_read()

@@ -125,7 +125,7 @@ class StepActions(MainActions):
         self._over: RunRecord | None = None
         """The finished run with a notice that the next step starts a new run."""
 
-    def take(self, action_id: str) -> bool:
+    def handle(self, action_id: str) -> bool:
         """Handle an action with a special meaning at a held run. Return `False` for any other action.
 
         Such an action applies to the text that the user types for the run, or edits the held call instead of the case.
@@ -187,7 +187,7 @@ class StepActions(MainActions):
         "}",
         "Continue to the next round",
         name="step.round",
-        where="run",
+        scope="run",
         label="round",
         needs=_needs_hold,
         changes=True,
@@ -217,7 +217,7 @@ class StepActions(MainActions):
         "{",
         "Go back to the previous stop",
         name="step.back",
-        where="run",
+        scope="run",
         label="back",
         needs=_back,
         changes=True,
@@ -259,7 +259,7 @@ class StepActions(MainActions):
         "D",
         "Skip the call, or decline its server",
         name="step.skip",
-        where="run",
+        scope="run",
         label="skip",
         needs=_skip,
         changes=True,
@@ -280,7 +280,7 @@ class StepActions(MainActions):
         "L",
         "Ask again with the same request",
         name="step.again",
-        where="run",
+        scope="run",
         label="retry",
         needs=_again,
         changes=True,
@@ -322,7 +322,7 @@ class StepActions(MainActions):
         "M",
         "Make the call a mock of the case",
         name="step.mock",
-        where="run",
+        scope="run",
         label="mock",
         needs=_mock,
         changes=True,
@@ -335,7 +335,7 @@ class StepActions(MainActions):
         "C",
         "Make the call an expected call of the case",
         name="step.expect",
-        where="run",
+        scope="run",
         label="expect",
         needs=_expect,
         changes=True,
@@ -403,7 +403,7 @@ class StepActions(MainActions):
         "i",
         "Answer the call, its server, or the model in place of the user, by hand",
         name="step.answer",
-        where="run",
+        scope="run",
         label="answer",
         needs=_answer,
         changes=True,
@@ -427,7 +427,7 @@ class StepActions(MainActions):
         "I",
         "Insert a message to the model",
         name="step.say",
-        where="run",
+        scope="run",
         label="say",
         needs=_needs_hold,
         changes=True,
@@ -458,7 +458,7 @@ class StepActions(MainActions):
         line = typed.editor.typed.cursor[0] + 1
         if (text := self.app.editor.changed(typed.text, typed.held.file_name, line)) is not None:
             # Editors such as vim add a final line end.
-            typed.take(text if typed.text.endswith("\n") else text.removesuffix("\n"))
+            typed.set_text(text if typed.text.endswith("\n") else text.removesuffix("\n"))
 
     async def _keep_typed(self, editor: HeldEditor) -> None:
         from workbench.tui.holds.held_editor import in_words

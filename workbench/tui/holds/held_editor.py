@@ -425,12 +425,12 @@ class HeldEditor(Vertical):
             target.append(self._known[0])
             # No change has the step -1, so the next change begins a new step.
             self._known = (source.pop(), -1)
-            self.editor.take(self._known[0])
+            self.editor.set_text(self._known[0])
             self._say()
 
-    def take(self, text: str) -> None:
+    def set_text(self, text: str) -> None:
         """Replace the text, for example by the text of the user's own editor."""
-        self.editor.take(text)
+        self.editor.set_text(text)
         # No change by the editor has the step -1. This change is therefore a separate undo step.
         self._tell(text, -1)
 

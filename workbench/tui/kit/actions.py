@@ -128,7 +128,7 @@ ERROR_KINDS: frozenset[HeldKind] = frozenset({"result", "answer"})
 PANES: tuple[Pane, ...] = ("suites", "case", "run")
 PANE_TITLES: dict[Pane, str] = {"suites": "Suites", "case": "Case", "run": "Run"}
 
-Where = str
+Scope = str
 """Where a key is bound.
 
 `suites`, `case` and `run` are panes. `form` and `toml` are views of the case. `everywhere` is the whole main screen,
@@ -328,7 +328,7 @@ class Action:
     id: str
     title: str
     keys: tuple[str, ...]
-    where: Where = "everywhere"
+    scope: Scope = "everywhere"
     label: str = ""
     why_not: Condition = always
     priority: bool = False
@@ -400,7 +400,7 @@ def action(
     title: str,
     *,
     name: str = "",
-    where: Where = "everywhere",
+    scope: Scope = "everywhere",
     label: str = "",
     needs: Condition = always,
     changes: bool = False,
@@ -418,7 +418,7 @@ def action(
     ...     @action("x", "Switch the lamp off", label="off", changes=True)
     ...     def do_off(self) -> None: ...
     """
-    declared = Action(name, title, keys_of(keys), where, label, needs, priority, listed, changes, words)
+    declared = Action(name, title, keys_of(keys), scope, label, needs, priority, listed, changes, words)
 
     def declare(method: Method) -> Method:
         method.__dict__["action"] = declared
@@ -443,9 +443,9 @@ def actions_of(owner: type) -> tuple[Action, ...]:
     return tuple(found.values())
 
 
-def actions_at(where: Where, *groups: type[MainActions]) -> Iterator[Action]:
+def actions_at(scope: Scope, *groups: type[MainActions]) -> Iterator[Action]:
     """Yield the actions of some groups that are bound at one place of the main screen."""
-    return (action for group in groups for action in actions_of(group) if action.where == where)
+    return (action for group in groups for action in actions_of(group) if action.scope == scope)
 
 
 def why_unavailable(action: Action, now: Situation) -> str | None:
@@ -485,7 +485,7 @@ def bindings_for(actions: Iterable[Action]) -> list[BindingType]:
 
 def _target(action: Action) -> str:
     # The focused list moves its own cursor. The screen performs all other actions.
-    if action.where == "move":
+    if action.scope == "move":
         return f"move('{action.id.removeprefix('move.')}')"
     return f"screen.do('{action.id}')"
 

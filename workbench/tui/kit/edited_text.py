@@ -64,7 +64,7 @@ class EditedText:
             return self.lines[first][start:end]
         return "\n".join((self.lines[first][start:], *self.lines[first + 1 : last], self.lines[last][:end]))
 
-    def take(self, text: str) -> None:
+    def set_text(self, text: str) -> None:
         """Replace the text, for example after undo. The cursor goes to the first difference."""
         before = self.lines
         self._take(text)

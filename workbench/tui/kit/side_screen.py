@@ -90,7 +90,7 @@ class SideScreen(DismissOnce[Answer], Screen[Answer]):
     @classmethod
     def _with_override(cls, action: Action) -> Action:
         name = action.method.removeprefix("do_")
-        own = replace(action, id=f"{cls.NAME}.{name}", where=cls.NAME)
+        own = replace(action, id=f"{cls.NAME}.{name}", scope=cls.NAME)
         for varied in cls.ACTION_OVERRIDES:
             if varied.name == name:
                 own = replace(

@@ -51,9 +51,9 @@ _DELETIONS: Mapping[str, Motion] = {
 
 
 class TextEditor(LineView, inherit_bindings=False):
-    """A text to edit. Changes are reported to `tell` at once.
+    """A text to edit. Changes are reported to `on_change` at once.
 
-    `tell` gets each new text and the number of its undo step before the next key is handled."""
+    `on_change` gets each new text and the number of its undo step before the next key is handled."""
 
     # While highlighting, Textual's text area parses the whole text at each key (29 ms for 2,000 lines). The text editor
     # is a line view that colours and draws only changed lines.
@@ -72,7 +72,7 @@ class TextEditor(LineView, inherit_bindings=False):
         """Posted when editing ends."""
 
     def __init__(
-        self, tell: Callable[[str, int], None], colours: Callable[[], Colours], widget_id: str | None = None
+        self, on_change: Callable[[str, int], None], colours: Callable[[], Colours], widget_id: str | None = None
     ) -> None:
         super().__init__(widget_id)
         self.typed = EditedText("")
@@ -82,7 +82,7 @@ class TextEditor(LineView, inherit_bindings=False):
         self._found: Found = {}
         self.assist: Callable[[str], bool] = lambda key: False
         """Called first for every key. Returns whether it handled the key."""
-        self._tell = tell
+        self._on_change = on_change
         self._new_colours = colours
         self._colours = colours()
         self._shift = 0
@@ -98,10 +98,10 @@ class TextEditor(LineView, inherit_bindings=False):
         self._colours = self._new_colours()
         self.repaint()
 
-    def take(self, text: str) -> None:
+    def set_text(self, text: str) -> None:
         """Replace the text, for example after undo. The cursor goes to the first difference."""
         if text != self.typed.text:
-            self.typed.take(text)
+            self.typed.set_text(text)
             self._colours.changed_from(self.typed.touched)
             self._follow()
 
@@ -280,7 +280,7 @@ class TextEditor(LineView, inherit_bindings=False):
         text = self.typed.text
         if text != before:
             self._colours.changed_from(self.typed.touched)
-            self._tell(text, self.typed.step)
+            self._on_change(text, self.typed.step)
         self._follow()
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
@@ -320,5 +320,5 @@ class TextEditor(LineView, inherit_bindings=False):
 class TomlEditor(TextEditor):
     """A text editor with the colours of TOML."""
 
-    def __init__(self, tell: Callable[[str, int], None], widget_id: str | None = None) -> None:
-        super().__init__(tell, TomlColours, widget_id)
+    def __init__(self, on_change: Callable[[str, int], None], widget_id: str | None = None) -> None:
+        super().__init__(on_change, TomlColours, widget_id)

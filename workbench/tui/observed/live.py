@@ -140,7 +140,7 @@ class LiveRecording:
             self.stopped = True
             threading.Thread(target=self._end, name="end of a recording", daemon=True).start()
 
-    def take(self) -> list[SeenConversation | str]:
+    def take_all(self) -> list[SeenConversation | str]:
         """Return new observations: conversations in their current state, and sentences about other errors."""
         return self._inbox.take_all()
 

@@ -37,7 +37,7 @@ class Conversations(ListState[SeenConversation]):
         self.made: dict[int, str] = {}
         """The place of the case made of a conversation, by the number of the conversation."""
 
-    def take(self, news: Sequence[SeenConversation]) -> None:
+    def update(self, news: Sequence[SeenConversation]) -> None:
         """Add new conversations, and update known conversations."""
         for seen in news:
             self._seen[seen.number] = seen
@@ -204,8 +204,8 @@ class LiveScreen(ListScreen[None, Conversations]):
         if not self.is_mounted:
             return
         # Observations are conversations, or sentences about errors outside of conversations.
-        news = self._live.take()
-        self.state.take([each for each in news if isinstance(each, SeenConversation)])
+        news = self._live.take_all()
+        self.state.update([each for each in news if isinstance(each, SeenConversation)])
         said = [each for each in news if isinstance(each, str)]
         if said:
             # A notice replaces the previous notice, so only the last sentence is announced.

@@ -36,7 +36,7 @@ class QuickAddActions(MainActions):
         "enter",
         "Run the typed request, or accept the result that is shown",
         name="quick.enter",
-        where="line",
+        scope="line",
         changes=True,
         listed=False,
     )
@@ -48,38 +48,38 @@ class QuickAddActions(MainActions):
         "tab",
         "Choose the kind of case; on an empty line, use letters as keys",
         name="quick.kind",
-        where="line",
+        scope="line",
         listed=False,
     )
     def kind(self) -> None:
         """Choose the next kind. On an empty line, make letters commands for the displayed result."""
         self._adder.tab()
 
-    @action("shift+tab", "Go to the run; Tab returns", name="quick.panes", where="line", listed=False)
+    @action("shift+tab", "Go to the run; Tab returns", name="quick.panes", scope="line", listed=False)
     def panes(self) -> None:
         self._adder.to_panes()
 
-    @action("up", "Earlier request; at a result, up", name="quick.up", where="line", listed=False)
+    @action("up", "Earlier request; at a result, up", name="quick.up", scope="line", listed=False)
     def up(self) -> None:
         """Recall an earlier request, or move up in the displayed result."""
         self._adder.move(-1)
 
-    @action("down", "Later request; at a result, down", name="quick.down", where="line", listed=False)
+    @action("down", "Later request; at a result, down", name="quick.down", scope="line", listed=False)
     def down(self) -> None:
         """Recall a later request, or move down in the displayed result."""
         self._adder.move(1)
 
-    @action("right", "Another check for the argument; in a text, right", name="quick.check", where="line", listed=False)
+    @action("right", "Another check for the argument; in a text, right", name="quick.check", scope="line", listed=False)
     def other_check(self) -> None:
         """Choose another check, or move the cursor in the text."""
         self._adder.sideways(1)
 
-    @action("left", "The previous check; in a text, left", name="quick.check_before", where="line", listed=False)
+    @action("left", "The previous check; in a text, left", name="quick.check_before", scope="line", listed=False)
     def check_before(self) -> None:
         """Choose the previous check, or move the cursor in the text."""
         self._adder.sideways(-1)
 
-    @action("e", "Edit the expectation at the mark", name="quick.change", where="line", needs=_CHECKED, listed=False)
+    @action("e", "Edit the expectation at the mark", name="quick.change", scope="line", needs=_CHECKED, listed=False)
     def change(self) -> None:
         self._adder.change()
 
@@ -87,42 +87,42 @@ class QuickAddActions(MainActions):
         "-",
         "Leave out the call, or expect it again",
         name="quick.leave_out",
-        where="line",
+        scope="line",
         needs=_CHECKED,
         listed=False,
     )
     def leave_out(self) -> None:
         self._adder.leave_out()
 
-    @action("o", "Switch the order: as called, or any", name="quick.order", where="line", needs=_CHECKED, listed=False)
+    @action("o", "Switch the order: as called, or any", name="quick.order", scope="line", needs=_CHECKED, listed=False)
     def order(self) -> None:
         self._adder.order()
 
-    @action("x", "Stop the request that runs", name="quick.stop", where="line", needs=_RUNNING, listed=False)
+    @action("x", "Stop the request that runs", name="quick.stop", scope="line", needs=_RUNNING, listed=False)
     def stop(self) -> None:
         self._adder.stop()
 
-    @action("m", "Choose models for requests", name="quick.models", where="line", changes=True, listed=False)
+    @action("m", "Choose models for requests", name="quick.models", scope="line", changes=True, listed=False)
     def models(self) -> None:
         self._adder.choose_models()
 
-    @action("l", "Server log of the suite", name="quick.log", where="line", listed=False)
+    @action("l", "Server log of the suite", name="quick.log", scope="line", listed=False)
     def log(self) -> None:
         self._adder.show_log()
 
-    @action("f4", "Write the request in your editor", name="quick.outside", where="line", listed=False)
+    @action("f4", "Write the request in your editor", name="quick.outside", scope="line", listed=False)
     def outside(self) -> None:
         self._adder.outside()
 
-    @action("ctrl+z", "Undo the last case that was added", name="quick.undo", where="line", listed=False)
+    @action("ctrl+z", "Undo the last case that was added", name="quick.undo", scope="line", listed=False)
     def undo(self) -> None:
         self._adder.undo()
 
-    @action("pageup", "A page up in the run", name="quick.page_up", where="line", listed=False)
+    @action("pageup", "A page up in the run", name="quick.page_up", scope="line", listed=False)
     def page_up(self) -> None:
         self._adder.scroll(-1)
 
-    @action("pagedown", "A page down in the run", name="quick.page_down", where="line", listed=False)
+    @action("pagedown", "A page down in the run", name="quick.page_down", scope="line", listed=False)
     def page_down(self) -> None:
         self._adder.scroll(1)
 
@@ -130,7 +130,7 @@ class QuickAddActions(MainActions):
         "esc",
         "Skip the result that is shown, or close the line; its text stays",
         name="quick.end",
-        where="line",
+        scope="line",
         listed=False,
     )
     def end(self) -> None:

@@ -27,7 +27,7 @@ from workbench.tui.kit.actions import (
     Action,
     MainActions,
     MainSituation,
-    Where,
+    Scope,
     action,
     actions_of,
     key_for,
@@ -202,7 +202,7 @@ class ProgramActions(MainActions):
         else:
             app.announce(f"Saved in {drawing.resolve()}, and as text in {lines.name}", "passed", GLYPHS.passed)
 
-    @action("ctrl+l", "Redraw the screen", name="redraw", where="anywhere", listed=False)
+    @action("ctrl+l", "Redraw the screen", name="redraw", scope="anywhere", listed=False)
     def redraw(self) -> None:
         self.app.action_draw_anew()
 
@@ -238,7 +238,7 @@ class ProgramActions(MainActions):
     def help(self) -> None:
         self.app.show_help()
 
-    @action("ctrl+p :", "All commands", name="palette", where="anywhere", listed=False)
+    @action("ctrl+p :", "All commands", name="palette", scope="anywhere", listed=False)
     def palette(self) -> None:
         self.app.action_command_palette()
 
@@ -596,7 +596,7 @@ MAIN_ACTIONS: tuple[Action, ...] = tuple(action for _, action in _OF_MAIN.values
 
 _MOVES: Mapping[str, Action] = {action.id: action for action in MOVING}
 
-_PANES: tuple[tuple[Where, ...], ...] = (("suites",), ("case", "form"), ("case", "toml"), ("run",))
+_PANES: tuple[tuple[Scope, ...], ...] = (("suites",), ("case", "form"), ("case", "toml"), ("run",))
 
 
 @cache
@@ -649,7 +649,7 @@ class AllActions(Mapping[str, Action]):
         wanted = list(self.values()) if changed is None else list(map(self.__getitem__, changed))
         anywhere = []
         for each in (*MAIN_ACTIONS, *MOVING):
-            if each.where in ("move", "anywhere"):
+            if each.scope in ("move", "anywhere"):
                 anywhere.append(each)
         # Keys of the main screen are bound in each of its panes, but not on other screens.
         everywhere = [*anywhere, *_actions_at("everywhere")]
@@ -662,7 +662,7 @@ class AllActions(Mapping[str, Action]):
         # An action that is bound everywhere may clash with the keys of any screen.
         all_screens = any(action in anywhere for action in wanted)
         for name in SCREENS:
-            if all_screens or any(action.where == name for action in wanted):
+            if all_screens or any(action.scope == name for action in wanted):
                 places.append((*screen_class(name).ACTIONS, *anywhere))
         return places
 
@@ -690,11 +690,11 @@ def _listed(group: type[MainActions]) -> list[Action]:
     return [action for action in actions_of(group) if action.listed]
 
 
-def _actions_at(*places: Where) -> list[Action]:
-    return [action for action in MAIN_ACTIONS if action.where in places]
+def _actions_at(*places: Scope) -> list[Action]:
+    return [action for action in MAIN_ACTIONS if action.scope in places]
 
 
-def places_of(now: MainSituation) -> tuple[Where, ...]:
+def places_of(now: MainSituation) -> tuple[Scope, ...]:
     """Return the places that bind the keys of the current pane of the main screen."""
     if now.pane == "case":
         return (now.pane, now.view)
@@ -710,18 +710,18 @@ def help_sections(now: MainSituation) -> list[tuple[str, Sequence[Action]]]:
     ]
 
 
-def keys_elsewhere(*here: Where) -> list[tuple[str, Sequence[Action]]]:
+def keys_elsewhere(*here: Scope) -> list[tuple[str, Sequence[Action]]]:
     """Return the titles and actions of all places except `here`, for the end of the help.
 
     Imports every screen."""
-    titles: dict[Where, str] = {
+    titles: dict[Scope, str] = {
         "everywhere": "On the main screen, everywhere",
         "form": "In the form of a case",
         "toml": "In the TOML of a case",
         "line": "In the line for new cases",
     }
     titles.update((pane, f"In {PANE_TITLES[pane]}") for pane in PANES)
-    shown: set[Where] = {*here}
+    shown: set[Scope] = {*here}
     # The help of a pane already lists the keys of the whole main screen.
     if not shown.isdisjoint(PANES):
         shown.add("everywhere")

@@ -201,13 +201,13 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     own: list[Action] = []
     taken: set[str] = set()
     for action in _LABELLED:
-        if action.where in places:
+        if action.scope in places:
             taken.update((*action.keys, action.label))
             if _is_relevant(action, now):
                 own.append(action)
     rest: list[Action] = []
     for action in _LABELLED:
-        if action.where != "everywhere" or (action.id in _STOPS and not now.running):
+        if action.scope != "everywhere" or (action.id in _STOPS and not now.running):
             continue
         # An action of the pane hides an action of the whole screen with the same key or label.
         if taken.isdisjoint((*action.keys, action.label)) and _is_relevant(action, now):

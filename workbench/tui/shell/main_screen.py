@@ -45,7 +45,7 @@ CURSOR_REST_S = 0.06
 class MainScreen(PanesScreen):
     """The main screen: the tree of suites, the selected case, and its run."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings_for(a for a in MAIN_ACTIONS if a.where == "everywhere")
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(a for a in MAIN_ACTIONS if a.scope == "everywhere")
     AUTO_FOCUS = "#suites"
 
     class FocusReturned(Message):
@@ -145,7 +145,7 @@ class MainScreen(PanesScreen):
     def show_selected(self) -> None:
         """Show the selected row of the tree in the other panes."""
         self._stop_rest_timer()
-        self.auditor.look_soon()
+        self.auditor.audit_soon()
         if self.adder is not None:
             self.adder.leave_run()
         self.selection.choose_deciding_run()

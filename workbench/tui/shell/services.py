@@ -127,8 +127,8 @@ class Services:
         open_suites.follow(self._keep_secrets)
         open_suites.follow(self.drafting.follow, book.follow, selection.tree.follow, self.regrader.follow, main.follow)
         open_suites.follow(self.history_reader.follow, self.server_offers.follow)
-        selection.follow(lambda _news: self.server_offers.look_soon())
-        main.case_pane.on_rest = self.server_offers.look_soon
+        selection.follow(lambda _news: self.server_offers.check_soon())
+        main.case_pane.on_rest = self.server_offers.check_soon
 
     @property
     def batch_work(self) -> BatchWork:

@@ -215,7 +215,7 @@ class StartUp:
             services.selection.variants_for_now = True
         else:
             services.selection.variants = last_variants(app.memory, workspace)
-        services.breakpoints.take(breakpoints)
+        services.breakpoints.replace_all(breakpoints)
         services.open_suites.read(workspace)
         services.watch.begin()
         # Without a memory, the screens keep their defaults, and no second layout is needed.

@@ -33,7 +33,7 @@ from workbench.tui.kit.actions import (
     MOVING,
     NO_EDITOR,
     NO_EDITOR_IN_BROWSER,
-    Where,
+    Scope,
     key_for,
     key_name,
     why_unavailable,
@@ -286,10 +286,10 @@ class Workbench(StagedApp):
 
     def perform(self, action_id: str) -> None:
         """Perform an available action of the main screen."""
-        # While the user types a text for a held run, some keys have another meaning, handled by `StepActions.take`.
+        # While the user types a text for a held run, some keys have another meaning, handled by `StepActions.handle`.
         if not action_id.endswith("quit"):
             self.leaving.withdraw_request()
-        if not self.part(StepActions).take(action_id):
+        if not self.part(StepActions).handle(action_id):
             group, action = main_action(action_id)
             do: Callable[[], object] = getattr(self.part(group), action.method)
             do()
@@ -353,7 +353,7 @@ class Workbench(StagedApp):
 
     def on_app_focus(self) -> None:
         """Check the user's files for changes, because the terminal has regained the focus."""
-        self.appearance.look_again(self)
+        self.appearance.reload_if_changed(self)
         self.services.watch.check_now()
 
     def after_key(self) -> None:
@@ -398,7 +398,7 @@ class Workbench(StagedApp):
         now = situation_of(self.main)
         self.show_keys(help_sections(now), now, *places_of(now))
 
-    def show_keys(self, sections: Sections, now: Situation, *here: Where) -> None:
+    def show_keys(self, sections: Sections, now: Situation, *here: Scope) -> None:
         """Show the help: the `sections` of the places `here`, then the keys of all other places."""
         from workbench.tui.kit.help import HelpScreen
 

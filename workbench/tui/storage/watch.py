@@ -116,7 +116,7 @@ class Watch:
 
     def _check_all(self, suites: Sequence[OpenSuite], roots: Sequence[Path]) -> _CheckResult:
         changed = tuple(suite for suite in suites if self._is_changed(suite))
-        files, known = self._folders.look(roots), {suite.path for suite in suites}
+        files, known = self._folders.scan(roots), {suite.path for suite in suites}
         # A file that was no suite may have become a suite, so it is checked again after a change.
         self._passed = {path: stamp for path, stamp in self._passed.items() if files.get(path) == stamp}
         come = []

@@ -83,8 +83,8 @@ _UNSEEN_ON_BLANKS = frozenset({"1", "2", "3", "8"})
 """Attributes that are invisible on a blank: bold, dim, italic and hidden."""
 
 
-class Look:
-    """The colours, attributes and link of a cell. Equal looks are one object, so `is` compares looks."""
+class CellStyle:
+    """The colours, attributes and link of a cell. Equal styles are one object, so `is` compares styles."""
 
     __slots__ = ("_steps", "attributes", "bg", "fg", "ground", "link")
 
@@ -94,17 +94,17 @@ class Look:
         self.attributes = attributes
         self.link = link
         self.ground = bg if not link and _UNSEEN_ON_BLANKS.issuperset(attributes) else None
-        """The background, if a blank of this look shows only the background. Otherwise `None`."""
-        self._steps: dict[Look, str] = {}
+        """The background, if a blank of this style shows only the background. Otherwise `None`."""
+        self._steps: dict[CellStyle, str] = {}
 
-    def to(self, after: Look) -> str:
-        """Return the shortest sequence that changes the terminal from this look to another."""
+    def to(self, after: CellStyle) -> str:
+        """Return the shortest sequence that changes the terminal from this style to another."""
         step = self._steps.get(after)
         if step is None:
             step = self._steps[after] = self._step(after)
         return step
 
-    def _step(self, after: Look) -> str:
+    def _step(self, after: CellStyle) -> str:
         if self is after:
             return ""
         ended = {_OFF[code] for code in self.attributes if code not in after.attributes}
@@ -122,38 +122,40 @@ class Look:
             link = f"\x1b]8;{after.link or ';'}\x1b\\"
         if not changes:
             return link
-        # An empty first code is a reset. The whole look follows. That may be shorter.
+        # An empty first code is a reset. The whole style follows. That may be shorter.
         anew = ["", *after.attributes]
         anew += [code for code in (after.fg, after.bg) if code not in (_DEFAULT_FG, _DEFAULT_BG)]
         codes = min(";".join(changes), ";".join(anew), key=len)
         return f"{link}\x1b[{codes}m"
 
-    def on(self, ground: str) -> Look:
-        """Return this look for blanks on the background `ground`. Attributes visible on blanks are dropped."""
+    def on(self, ground: str) -> CellStyle:
+        """Return this style for blanks on the background `ground`. Attributes visible on blanks are dropped."""
         if self.ground == ground:
             return self
-        return look(self.fg, ground, tuple(code for code in self.attributes if code in _UNSEEN_ON_BLANKS))
+        return cell_style(self.fg, ground, tuple(code for code in self.attributes if code in _UNSEEN_ON_BLANKS))
 
 
-_looks: dict[tuple[str, str, tuple[str, ...], str], Look] = {}
-_by_codes: dict[str, Look] = {}
+_cell_styles: dict[tuple[str, str, tuple[str, ...], str], CellStyle] = {}
+_by_codes: dict[str, CellStyle] = {}
 
 
-def look(fg: str = _DEFAULT_FG, bg: str = _DEFAULT_BG, attributes: tuple[str, ...] = (), link: str = "") -> Look:
-    """Return the look with these SGR codes, and a link in the form of OSC 8 (`id=ID;URL`)."""
+def cell_style(
+    fg: str = _DEFAULT_FG, bg: str = _DEFAULT_BG, attributes: tuple[str, ...] = (), link: str = ""
+) -> CellStyle:
+    """Return the style with these SGR codes, and a link in the form of OSC 8 (`id=ID;URL`)."""
     key = (fg, bg, attributes, link)
-    found = _looks.get(key)
+    found = _cell_styles.get(key)
     if found is None:
-        found = _looks[key] = Look(*key)
+        found = _cell_styles[key] = CellStyle(*key)
     return found
 
 
-PLAIN = look()
-"""The look after a reset."""
+PLAIN = cell_style()
+"""The style after a reset."""
 
 
-def look_of(style: Style | None, colours: ColorSystem) -> Look:
-    """Return the look of a Rich style on a terminal with a number of colours."""
+def cell_style_of(style: Style | None, colours: ColorSystem) -> CellStyle:
+    """Return the style of a Rich style on a terminal with a number of colours."""
     if style is None:
         return PLAIN
     # Rich keeps the codes of a style in `_ansi`, so each style is converted once.
@@ -165,11 +167,11 @@ def look_of(style: Style | None, colours: ColorSystem) -> Look:
     if found is None:
         found = _by_codes[codes] = _read(codes)
     if style._link:
-        return look(found.fg, found.bg, found.attributes, f"id={style._link_id};{style._link}")
+        return cell_style(found.fg, found.bg, found.attributes, f"id={style._link_id};{style._link}")
     return found
 
 
-def _read(codes: str) -> Look:
+def _read(codes: str) -> CellStyle:
     fg, bg, attributes = _DEFAULT_FG, _DEFAULT_BG, []
     # Codes of attributes come first, because 4 and 40 begin with the same digit. Backgrounds are 40 to 49 and 100 to
     # 107.
@@ -180,7 +182,7 @@ def _read(codes: str) -> Look:
             bg = code
         else:
             fg = code
-    return look(fg, bg, tuple(attributes))
+    return cell_style(fg, bg, tuple(attributes))
 
 
 def _whole(codes: str) -> Iterator[str]:

@@ -24,7 +24,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 from workbench.dataclasses import dataclass
-from workbench.tui.terminal.cells import PLAIN, Look, cells_of, is_width_certain, look_of
+from workbench.tui.terminal.cells import PLAIN, CellStyle, cell_style_of, cells_of, is_width_certain
 
 # Composition. For each change, Textual's own compositor takes the rectangle around all changes. It asks every widget in
 # the rectangle for all its lines, even covered lines, and cuts the lines at the borders of every widget. `compose`
@@ -145,16 +145,16 @@ _NO_STYLE = Style()
 BackgroundScreen.process_segments = classmethod(_tinted_segments)  # type: ignore[assignment, method-assign]
 
 
-# The output stage keeps a model of the terminal: the character and the look of each cell. A frame is written as the
+# The output stage keeps a model of the terminal: the character and the style of each cell. A frame is written as the
 # difference to the model, as curses does in `doupdate`. Over a slow line, the number of bytes decides how fast the app
 # feels. A frame takes four steps:
 #
 # 1. `_put` writes the frame's pieces into copies of the changed rows, cell by cell, like a terminal.
-# 2. `_differing` compares these rows with the model, and yields the ranges that look different. Of a blank, only the
+# 2. `_differing` compares these rows with the model, and yields the ranges that differ visibly. Of a blank, only the
 #    background is visible. A gap of equal cells is written again if the sequence of a move would be longer.
-# 3. `FrameWriter` cuts the ranges into runs of one look. It erases blanks if erasing is shorter than writing and if,
+# 3. `FrameWriter` cuts the ranges into runs of one style. It erases blanks if erasing is shorter than writing and if,
 #    according to terminfo, erased cells get the right background.
-# 4. `FrameWriter.written` makes the text twice, in order of rows and in order of looks, and returns the shorter text.
+# 4. `FrameWriter.written` makes the text twice, in order of rows and in order of styles, and returns the shorter text.
 #    If colours have many digits, a move costs less than a change of colour.
 #
 # The model must never differ from the terminal, or wrong cells stay on the screen. Terminals disagree on the width of
@@ -202,13 +202,13 @@ def erasing(term: str, descriptor: int) -> EraseCapabilities:
 
 
 class Row:
-    """One row of the model: the character and the look of each cell."""
+    """One row of the model: the character and the style of each cell."""
 
-    __slots__ = ("cells", "looks", "sure")
+    __slots__ = ("cells", "styles", "sure")
 
-    def __init__(self, cells: list[str], looks: list[Look], sure: bool) -> None:
+    def __init__(self, cells: list[str], styles: list[CellStyle], sure: bool) -> None:
         self.cells = cells
-        self.looks = looks
+        self.styles = styles
         self.sure = sure
         """Whether every character of the row is one cell wide in all terminals."""
 
@@ -282,21 +282,21 @@ class OutputStage:
                 if not 0 <= piece.y < len(self._rows):
                     continue
                 old = self._rows[piece.y]
-                row = changed[piece.y] = Row(old.cells.copy(), old.looks.copy(), old.sure)
+                row = changed[piece.y] = Row(old.cells.copy(), old.styles.copy(), old.sure)
             _put(row, piece, colours)
         return changed
 
 
-def _blank(ground: Look, width: int) -> Row:
+def _blank(ground: CellStyle, width: int) -> Row:
     return Row([" "] * width, [ground] * width, True)
 
 
-def _commonest_ground(rows: Iterable[Row]) -> Look:
+def _commonest_ground(rows: Iterable[Row]) -> CellStyle:
     blanks: Counter[str] = Counter()
     for row in rows:
-        for cell, look in zip(row.cells, row.looks, strict=True):
-            if cell == " " and look.ground is not None:
-                blanks[look.ground] += 1
+        for cell, style in zip(row.cells, row.styles, strict=True):
+            if cell == " " and style.ground is not None:
+                blanks[style.ground] += 1
     for ground, _ in blanks.most_common(1):
         return PLAIN.on(ground)
     return PLAIN
@@ -306,18 +306,18 @@ def _put(row: Row, piece: Piece, colours: ColorSystem) -> None:
     """Replace a part of a row by a piece, as a terminal would."""
     width = len(row.cells)
     cells: list[str] = []
-    looks: list[Look] = []
+    styles: list[CellStyle] = []
     sure = True
     for text, style, _ in piece.strip:
         if text.isascii():
             cells += text
-            looks += [look_of(style, colours)] * len(text)
+            styles += [cell_style_of(style, colours)] * len(text)
         else:
             of_text = cells_of(text)
             if of_text.leading and cells:
                 cells[-1] += of_text.leading
             cells += of_text.cells
-            looks += [look_of(style, colours)] * len(of_text.cells)
+            styles += [cell_style_of(style, colours)] * len(of_text.cells)
             sure = sure and of_text.sure
     x, end = piece.x, min(piece.x + len(cells), width)
     # A piece may overwrite half of a wide character. Terminals then show a blank instead of the other half.
@@ -327,26 +327,28 @@ def _put(row: Row, piece: Piece, colours: ColorSystem) -> None:
                 row.cells[at] = " "
                 row.cells[max(at - 1, 0)] = " "
     row.cells[x:end] = cells[: end - x]
-    row.looks[x:end] = looks[: end - x]
+    row.styles[x:end] = styles[: end - x]
     if not (sure and row.sure):
         row.sure = all(map(is_width_certain, row.cells))
 
 
 def _differing(old: Row, new: Row) -> Iterator[tuple[int, int]]:
-    # Two blanks look the same if their backgrounds are equal. A short gap joins a range if the gap can be written in
-    # the look of the previous cell. Writing the gap takes fewer bytes than a move.
-    cells, looks = new.cells, new.looks
+    # Two blanks look the same if their backgrounds are equal. A short gap joins a range if the gap can be written in the
+    # style of the previous cell. Writing the gap takes fewer bytes than a move.
+    cells, styles = new.cells, new.styles
     places = []
-    for x, (before, after, look_before, look_after) in enumerate(zip(old.cells, cells, old.looks, looks, strict=True)):
+    for x, (before, after, style_before, style_after) in enumerate(
+        zip(old.cells, cells, old.styles, styles, strict=True)
+    ):
         if before != after or (
-            look_before is not look_after and (after != " " or not _same_ground(look_before, look_after))
+            style_before is not style_after and (after != " " or not _same_ground(style_before, style_after))
         ):
             places.append(x)
     start = end = -1
     for x in places:
         if start < 0:
             start = x
-        elif x > end and not (x - end < MOVE_BYTES and _suits_cells(looks[end - 1], cells, looks, end, x)):
+        elif x > end and not (x - end < MOVE_BYTES and _suits_cells(styles[end - 1], cells, styles, end, x)):
             yield start, end
             start = x
         end = x + 1
@@ -354,25 +356,25 @@ def _differing(old: Row, new: Row) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _suits_cells(look: Look, cells: list[str], looks: list[Look], start: int, end: int) -> bool:
-    """Return whether `look` suits the cells from `start` to `end`. Blanks only need the same background."""
-    return all(looks[x] is look or (cells[x] == " " and _same_ground(looks[x], look)) for x in range(start, end))
+def _suits_cells(style: CellStyle, cells: list[str], styles: list[CellStyle], start: int, end: int) -> bool:
+    """Return whether `style` suits the cells from `start` to `end`. Blanks only need the same background."""
+    return all(styles[x] is style or (cells[x] == " " and _same_ground(styles[x], style)) for x in range(start, end))
 
 
-def _same_ground(one: Look, other: Look) -> bool:
+def _same_ground(one: CellStyle, other: CellStyle) -> bool:
     return one.ground is not None and one.ground == other.ground
 
 
 class _Run(NamedTuple):
-    """Cells of a row to write together, in one look."""
+    """Cells of a row to write together, in one style."""
 
     y: int
     x: int
     end: int
     """The cursor's column afterwards, -1 if terminals differ."""
     sequence: str
-    look: Look | None
-    """The look of the cells. For blanks it is `None`, because any look with the same background draws them."""
+    style: CellStyle | None
+    """The style of the cells. For blanks it is `None`, because any style with the same background draws them."""
     ground: str | None
 
 
@@ -389,58 +391,58 @@ class FrameWriter:
 
     def draw(self, y: int, old: Row, new: Row) -> None:
         """Collect the writes that change the row `y` from `old` to `new`."""
-        if old.cells == new.cells and old.looks == new.looks:
+        if old.cells == new.cells and old.styles == new.styles:
             return
         if not (old.sure and new.sure):
             # Terminals differ in the width of a character here, so each cell is a separate run. After such a character,
             # the column of the cursor is unknown, and `_written` moves the cursor.
-            for x, (cell, look) in enumerate(zip(new.cells, new.looks, strict=True)):
+            for x, (cell, style) in enumerate(zip(new.cells, new.styles, strict=True)):
                 if cell:
                     end = self._certain_column(x + 1) if is_width_certain(cell) else -1
-                    self._in_order.append(_Run(y, x, end, cell, look, None))
+                    self._in_order.append(_Run(y, x, end, cell, style, None))
             return
         drawn = 0
         for start, end in _differing(old, new):
             if end > drawn:
                 drawn = self._cut(y, max(start, drawn), end, new)
 
-    def written(self, cleared: Look | None) -> str:
-        """Return the collected writes as text. If `cleared` is a look, clear the screen with it first."""
+    def written(self, cleared: CellStyle | None) -> str:
+        """Return the collected writes as text. If `cleared` is a style, clear the screen with it first."""
         by_row = _written((*self._in_order, *self._runs), cleared)
-        by_look = _written((*self._in_order, *_by_look(self._runs)), cleared)
-        return min(by_row, by_look, key=len)
+        by_style = _written((*self._in_order, *_by_style(self._runs)), cleared)
+        return min(by_row, by_style, key=len)
 
     def _cut(self, y: int, x: int, end: int, row: Row) -> int:
         """Collect the cells from `x` to `end` as runs. Return the column where the runs end.
 
         The column is after `end` if the rest of the row was erased."""
-        # Blanks are collected first. They are erased if erasing is shorter. Otherwise, they are written with any look
+        # Blanks are collected first. They are erased if erasing is shorter. Otherwise, they are written with any style
         # of their background. If the next letter has the same background, the blanks begin the run of the letter.
-        cells, looks = row.cells, row.looks
+        cells, styles = row.cells, row.styles
         while x < end:
-            first, ground = x, looks[x].ground
+            first, ground = x, styles[x].ground
             if cells[x] == " " and ground is not None:
                 x = _behind_blanks(row, x, end, ground)
                 if (erasing := self._erase_sequence(row, first, x, ground)) is not None:
                     sequence, x = erasing
                     self._runs.append(_Run(y, first, first, sequence, None, ground))
                     continue
-                if x == end or looks[x].ground != ground:
+                if x == end or styles[x].ground != ground:
                     self._runs.append(_Run(y, first, self._certain_column(x), " " * (x - first), None, ground))
                     continue
             # A run continues over blanks of its background, unless erasing the blanks is shorter.
-            look = looks[x]
+            style = styles[x]
             while x < end:
-                if looks[x] is look and (cells[x] != " " or look.ground is None):
+                if styles[x] is style and (cells[x] != " " or style.ground is None):
                     x += 1
                     continue
-                if cells[x] != " " or look.ground is None or looks[x].ground != look.ground:
+                if cells[x] != " " or style.ground is None or styles[x].ground != style.ground:
                     break
-                behind = _behind_blanks(row, x, end, look.ground)
-                if self._erase_sequence(row, x, behind, look.ground) is not None:
+                behind = _behind_blanks(row, x, end, style.ground)
+                if self._erase_sequence(row, x, behind, style.ground) is not None:
                     break
                 x = behind
-            self._runs.append(_Run(y, first, self._certain_column(x), "".join(cells[first:x]), look, look.ground))
+            self._runs.append(_Run(y, first, self._certain_column(x), "".join(cells[first:x]), style, style.ground))
         return x
 
     def _erase_sequence(self, row: Row, x: int, end: int, ground: str) -> tuple[str, int] | None:
@@ -460,48 +462,48 @@ class FrameWriter:
 
 
 def _behind_blanks(row: Row, x: int, end: int, ground: str) -> int:
-    cells, looks = row.cells, row.looks
-    while x < end and cells[x] == " " and looks[x].ground == ground:
+    cells, styles = row.cells, row.styles
+    while x < end and cells[x] == " " and styles[x].ground == ground:
         x += 1
     return x
 
 
-def _by_look(runs: Sequence[_Run]) -> list[_Run]:
-    # Blanks join the most frequent look of their background. They then cause no change of look.
-    times = Counter(run.look for run in runs if run.look is not None)
+def _by_style(runs: Sequence[_Run]) -> list[_Run]:
+    # Blanks join the most frequent style of their background. They then cause no change of style.
+    times = Counter(run.style for run in runs if run.style is not None)
     by_ground = {}
-    for look, _ in reversed(times.most_common()):
-        by_ground[look.ground] = look
-    with_looks = []
+    for style, _ in reversed(times.most_common()):
+        by_ground[style.ground] = style
+    with_styles = []
     for run in runs:
-        if run.look is None:
-            run = run._replace(look=by_ground.get(run.ground) or PLAIN.on(run.ground or PLAIN.bg))
-        with_looks.append(run)
-    return sorted(with_looks, key=_look_of_run)
+        if run.style is None:
+            run = run._replace(style=by_ground.get(run.ground) or PLAIN.on(run.ground or PLAIN.bg))
+        with_styles.append(run)
+    return sorted(with_styles, key=_style_of_run)
 
 
-def _look_of_run(run: _Run) -> tuple[str, tuple[str, ...], str, str]:
-    look = run.look or PLAIN
-    return look.bg, look.attributes, look.fg, look.link
+def _style_of_run(run: _Run) -> tuple[str, tuple[str, ...], str, str]:
+    style = run.style or PLAIN
+    return style.bg, style.attributes, style.fg, style.link
 
 
-def _written(runs: Iterable[_Run], cleared: Look | None) -> str:
+def _written(runs: Iterable[_Run], cleared: CellStyle | None) -> str:
     out: list[str] = []
-    look = PLAIN
+    style = PLAIN
     if cleared is not None:
-        out += (look.to(cleared), "\x1b[2J")
-        look = cleared
+        out += (style.to(cleared), "\x1b[2J")
+        style = cleared
     at_y = at_x = -1
     for y, x, end, sequence, needed, ground in runs:
         if y != at_y or x != at_x:
             out.append(_move(at_y, at_x, y, x))
-        needed = needed or look.on(ground or "")
-        if needed is not look:
-            out.append(look.to(needed))
-            look = needed
+        needed = needed or style.on(ground or "")
+        if needed is not style:
+            out.append(style.to(needed))
+            style = needed
         out.append(sequence)
         at_y, at_x = y, end
-    out.append(look.to(PLAIN))
+    out.append(style.to(PLAIN))
     return "".join(out)
 
 

@@ -94,7 +94,7 @@ class Appearance:
         """Open the list of themes. The list previews the theme at the cursor."""
         from workbench.tui.themes.dialog import ThemesScreen
 
-        self.look_again(app)
+        self.reload_if_changed(app)
 
         def keep(name: str | None) -> None:
             if name is not None and name in self._themes.by_name:
@@ -103,7 +103,7 @@ class Appearance:
 
         app.show(ThemesScreen(self.themes, app.theme, lambda name: self._preview(app, name)), keep)
 
-    def look_again(self, app: Workbench) -> bool:
+    def reload_if_changed(self, app: Workbench) -> bool:
         """Reload the user's themes if their files changed. Return whether the files changed.
 
         A current theme that has become invalid keeps its earlier colours."""
@@ -138,6 +138,6 @@ class Appearance:
 
     def _preview(self, app: Workbench, name: str) -> None:
         # The user may be editing a theme file, so the file is read again.
-        self.look_again(app)
+        self.reload_if_changed(app)
         if name in self._themes.by_name:
             app.theme = name

@@ -20,7 +20,7 @@ from workbench.tui.kit.strips import Bar
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
-LOOK_EVERY_S = 0.5
+CHECK_INTERVAL_S = 0.5
 """The time in seconds between two checks of an open log's file."""
 
 MAX_LINE_CHARS = 4_000
@@ -70,7 +70,7 @@ class LogView(LineView):
     def line_at(self, index: int) -> Line:
         return self.rows[index]
 
-    def take(self, lines: list[str]) -> None:
+    def show_lines(self, lines: list[str]) -> None:
         """Show the current lines of the log."""
         follows = self.cursor >= len(self.rows) - 1
         self._lines, self._laid_out = lines, -1
@@ -106,15 +106,17 @@ class LogScreen(SearchedScreen[None]):
         left: Line = (Span(" Log ", "badge"), Span(f" {one_line(self._server)}"))
         right: Line = (Span(f"{one_line(str(self._file))} ", "muted"),)
         self.query_one("#log-title", Bar).set_line(lambda width: title_line(left, (right, ()), width))
-        self.set_interval(LOOK_EVERY_S, self._look)
+        self.set_interval(CHECK_INTERVAL_S, self._check)
         # The log is read at once, as soon as the width of lines is known.
-        self.call_after_refresh(self._look)
+        self.call_after_refresh(self._check)
 
-    async def _look(self) -> None:
+    async def _check(self) -> None:
         read = await asyncio.to_thread(self._read)
         if read is not None:
             self._text = read
-            self.query_one(LogView).take(read.splitlines() or ["The server was never started here: there is no log."])
+            self.query_one(LogView).show_lines(
+                read.splitlines() or ["The server was never started here: there is no log."]
+            )
             self._show_bars()
 
     def _read(self) -> str | None:

@@ -47,14 +47,17 @@ if TYPE_CHECKING:
 
 
 class ToolServers:
-    """Starts and stops servers. Calls `tell` on the app's loop with every change of their states."""
+    """Starts and stops servers. Calls `on_change` on the app's loop with every change of their states."""
 
     def __init__(
-        self, runner: Runner, call_later: Callable[..., object], tell: Callable[[ServerToolsKey, ServerStatus], None]
+        self,
+        runner: Runner,
+        call_later: Callable[..., object],
+        on_change: Callable[[ServerToolsKey, ServerStatus], None],
     ) -> None:
         self._runner = runner
         self._call_later = call_later
-        self._tell = tell
+        self._on_change = on_change
         self._watched: dict[ServerToolsKey, Future[ServerStatus]] = {}
 
     async def report_states(self, sources: Iterable[ServerTools]) -> None:
@@ -75,7 +78,7 @@ class ToolServers:
         """Start a server, or restart a server that is down. Return the server's state."""
         self._forget(key)
         serving = await self._runner.open_serving()
-        self._tell(key, ServerStatus("starting"))
+        self._on_change(key, ServerStatus("starting"))
         started = serving.start(server, grant)
         (now,) = await asyncio.wrap_future(serving.status([server]))
         if now.state == "starting":
@@ -96,7 +99,7 @@ class ToolServers:
 
     def _report(self, serving: ServerControl, key: ServerToolsKey, server: SuiteServer, status: ServerStatus) -> None:
         self._forget(key)
-        self._tell(key, status)
+        self._on_change(key, status)
         if status.state == "not started":
             return
         loop = asyncio.get_running_loop()
@@ -267,7 +270,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
         ran = any(source.key == key and source.state == "running" for source in self.state.sources)
         if self.is_mounted and ran and status.state == "down":
             self.announce(_failure(status), "error", GLYPHS.error)
-        if self.is_mounted and self.state.take(key, status, self._now()):
+        if self.is_mounted and self.state.update_server(key, status, self._now()):
             self.stage.services.tools_changed()
             self.run_worker(self._lint(), group="tools")
         self._show_state(moved=False)
@@ -467,7 +470,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
             return
         file = self._file_at(source.file.path)
         if file is not None:
-            self.state.take_file(file)
+            self.state.update_suite(file)
         self.run_worker(self._servers.report_states([source]), group="tools")
 
     def _file_at(self, path: Path) -> SuiteFile | None:

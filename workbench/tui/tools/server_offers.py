@@ -58,14 +58,14 @@ class ServerOffers:
                 self._edited.add(suite.path)
             elif change.how != "edited":
                 self._take_new_servers(suite)
-        self.look_soon()
+        self.check_soon()
 
-    def look_soon(self) -> None:
+    def check_soon(self) -> None:
         """Look for new servers after the current key was handled."""
         if self._edited:
-            self._stage.call_later(self._look)
+            self._stage.call_later(self._check)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         # The edits stay recorded until the user stops typing and is on the main screen.
         if self._is_typing() or not self._stage.shows_main:
             return

@@ -135,7 +135,7 @@ class ToolList(ListState[ToolRow]):
         if text and (row is None or row.kind != "tool"):
             self.move_to(next((at for at, row in enumerate(self.rows) if row.kind == "tool"), 0))
 
-    def take(self, key: ServerToolsKey, status: ServerStatus, now: datetime) -> bool:
+    def update_server(self, key: ServerToolsKey, status: ServerStatus, now: datetime) -> bool:
         """Store the state of a server. Return whether its tools or their issues changed.
 
         When the server stops running, its tools count as listed at `now`."""
@@ -162,7 +162,7 @@ class ToolList(ListState[ToolRow]):
         same_list = source.tools == before.tools and source.issues == before.issues
         return not same_list or source.instructions != before.instructions
 
-    def take_file(self, file: SuiteFile) -> None:
+    def update_suite(self, file: SuiteFile) -> None:
         """Replace a changed suite."""
         for at, source in enumerate(self._sources):
             if source.file.path == file.path:

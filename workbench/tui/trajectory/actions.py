@@ -82,7 +82,7 @@ class ShownRunActions(MainActions):
         "enter",
         "Show all of a value, or fold it",
         name="run.expand",
-        where="run",
+        scope="run",
         label="expand",
         needs=_open,
         listed=False,
@@ -99,7 +99,7 @@ class ShownRunActions(MainActions):
         self.app.main.go_to("run")
         self.app.main.run_pane.search()
 
-    @action("ctrl+g", "Next match of the search", name="run.find_next", where="run", needs=_item, listed=False)
+    @action("ctrl+g", "Next match of the search", name="run.find_next", scope="run", needs=_item, listed=False)
     def find_next(self) -> None:
         self.app.main.run_pane.find(1)
 
@@ -107,14 +107,14 @@ class ShownRunActions(MainActions):
         "left",
         "Previous model or repeat",
         name="run.previous",
-        where="run",
+        scope="run",
         needs=why_no_other_run,
         words="result",
     )
     def previous(self) -> None:
         self._choose_run(-1)
 
-    @action("right", "Next model or repeat", name="run.next", where="run", needs=why_no_other_run, words="result")
+    @action("right", "Next model or repeat", name="run.next", scope="run", needs=why_no_other_run, words="result")
     def next(self) -> None:
         self._choose_run(1)
 
@@ -192,7 +192,7 @@ class ShownRunActions(MainActions):
         "Y",
         "Fork the run at the cursor",
         name="run.fork",
-        where="run",
+        scope="run",
         label="fork",
         needs=_fork,
         changes=True,

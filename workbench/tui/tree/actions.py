@@ -71,7 +71,7 @@ class TreeActions(MainActions):
         else:
             main.filter_box.begin()
 
-    @action("enter", "Show the case, or fold the branch", name="tree.open", where="suites", listed=False)
+    @action("enter", "Show the case, or fold the branch", name="tree.open", scope="suites", listed=False)
     def open(self) -> None:
         """Go to the case or its run, or fold the branch.
 
@@ -87,12 +87,12 @@ class TreeActions(MainActions):
         else:
             main.go_to("run" if main.selection.runs else "case")
 
-    @action("left", "Fold the branch", name="tree.fold", where="suites", listed=False)
+    @action("left", "Fold the branch", name="tree.fold", scope="suites", listed=False)
     def fold(self) -> None:
         """Fold the branch. If that is impossible, select the parent of the branch."""
         self._fold(True)
 
-    @action("right", "Unfold the branch", name="tree.unfold", where="suites", listed=False)
+    @action("right", "Unfold the branch", name="tree.unfold", scope="suites", listed=False)
     def unfold(self) -> None:
         self._fold(False)
 
@@ -130,7 +130,7 @@ class TreeActions(MainActions):
         "d",
         "Duplicate the case or suite",
         name="tree.duplicate",
-        where="suites",
+        scope="suites",
         needs=_as_a_whole,
         changes=True,
         words="copy clone",
@@ -142,7 +142,7 @@ class TreeActions(MainActions):
         "f2",
         "Rename the case or suite",
         name="tree.rename",
-        where="suites",
+        scope="suites",
         needs=_here,
         changes=True,
         words="name title",
@@ -154,7 +154,7 @@ class TreeActions(MainActions):
         "alt+up K",
         "Move the case up",
         name="tree.up",
-        where="suites",
+        scope="suites",
         needs=_moved(-1, "first"),
         changes=True,
         words="reorder",
@@ -166,7 +166,7 @@ class TreeActions(MainActions):
         "alt+down J",
         "Move the case down",
         name="tree.down",
-        where="suites",
+        scope="suites",
         needs=_moved(1, "last"),
         changes=True,
         words="reorder",
@@ -178,7 +178,7 @@ class TreeActions(MainActions):
         "P",
         "Put the case into another suite",
         name="tree.move",
-        where="suites",
+        scope="suites",
         needs=_moved_over,
         changes=True,
         words="move cut paste",
@@ -190,7 +190,7 @@ class TreeActions(MainActions):
         "del",
         "Delete the case or suite",
         name="tree.delete",
-        where="suites",
+        scope="suites",
         needs=_as_a_whole,
         changes=True,
         words="remove",

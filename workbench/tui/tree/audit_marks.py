@@ -43,7 +43,7 @@ class AuditMarks:
     def __init__(self) -> None:
         self._audited: dict[CaseKey, _Audited] = {}
 
-    def wanting(self, rows: Iterable[Row]) -> list[AuditedCases]:
+    def unaudited(self, rows: Iterable[Row]) -> list[AuditedCases]:
         """Return the cases of some rows without an audit in their current state, each case once."""
         found: dict[CaseKey, AuditedCases] = {}
         for row in rows:
@@ -54,7 +54,7 @@ class AuditMarks:
                 found[asked.key] = asked
         return list(found.values())
 
-    def take(self, asked: AuditedCases, findings: Iterable[AuditFinding]) -> None:
+    def set_findings(self, asked: AuditedCases, findings: Iterable[AuditFinding]) -> None:
         self._audited[asked.key] = _Audited(_identity(asked), tuple(findings))
 
     def forget(self) -> None:

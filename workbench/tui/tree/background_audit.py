@@ -35,18 +35,18 @@ class Auditor:
         self._resting: Timer | None = None
         self._working = False
 
-    def look_soon(self) -> None:
+    def audit_soon(self) -> None:
         """Schedule an audit after the tree changed its rows or cases."""
         if self._resting is not None:
             self._resting.stop()
-        self._resting = self._tree.set_timer(REST_S, self._look)
+        self._resting = self._tree.set_timer(REST_S, self._start)
 
     def forget(self) -> None:
         """Clear findings after known tools changed."""
         self._tree.state.audits.forget()
-        self.look_soon()
+        self.audit_soon()
 
-    def _look(self) -> None:
+    def _start(self) -> None:
         self._resting = None
         # A working audit also takes rows that become visible before it ends.
         if not self._working and self._in_sight():
@@ -55,7 +55,7 @@ class Auditor:
     def _in_sight(self) -> list[AuditedCases]:
         tree = self._tree
         rows = tree.state.rows[tree.top : tree.top + max(tree.size.height, 1)]
-        return tree.state.audits.wanting(rows)
+        return tree.state.audits.unaudited(rows)
 
     async def _audit(self) -> None:
         """Audit until all visible cases are done, including cases that become visible meanwhile."""
@@ -64,7 +64,7 @@ class Auditor:
             while asked := self._in_sight()[:AT_ONCE]:
                 found = await asyncio.to_thread(audited, asked, self._listings)
                 for each, findings in zip(asked, found, strict=True):
-                    self._tree.state.audits.take(each, findings)
+                    self._tree.state.audits.set_findings(each, findings)
                 self._tree.repaint()
         finally:
             self._working = False

@@ -247,9 +247,9 @@ class ServerScreen(TextPromptScreen[FoundServers]):
     def on_mount(self) -> None:
         super().on_mount()
         self.query_one("#clients").display = False
-        self.run_worker(self._look())
+        self.run_worker(self._find_servers())
 
-    async def _look(self) -> None:
+    async def _find_servers(self) -> None:
         # The list appears later, so users can type a command while the settings of all MCP clients are read.
         self._found = await in_background(self._find)
         if not self._found or not self.is_mounted:

@@ -50,7 +50,7 @@ class StoredResults:
     def is_filled(self) -> bool:
         return bool(self._results)
 
-    def take(self, results: LastResults) -> None:
+    def set_results(self, results: LastResults) -> None:
         self._results = results
         self._any_to_run_again = any(result.status in RERUN_STATUSES for result in results.values())
         self._tallies = {}
@@ -205,7 +205,7 @@ class HistoryReader:
                 text += f" (the first of {len(damaged)})"
             self._stage.announce(text, "warned", GLYPHS.warned)
         if results or self._results.is_filled:
-            self._results.take(results)
+            self._results.set_results(results)
             self._shown()
 
 

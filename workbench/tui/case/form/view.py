@@ -38,7 +38,7 @@ class FormActions(MainActions):
         "enter",
         "Edit the value, or switch it",
         name="form.edit",
-        where="form",
+        scope="form",
         label="edit",
         needs=_edit,
         changes=True,
@@ -47,11 +47,11 @@ class FormActions(MainActions):
     def edit(self) -> None:
         self.app.main.case_pane.form.edit()
 
-    @action("left", "Previous cell of the row", name="form.left", where="form", listed=False)
+    @action("left", "Previous cell of the row", name="form.left", scope="form", listed=False)
     def left(self) -> None:
         self.app.main.case_pane.form.next_cell(-1)
 
-    @action("right", "Next cell of the row", name="form.right", where="form", listed=False)
+    @action("right", "Next cell of the row", name="form.right", scope="form", listed=False)
     def right(self) -> None:
         self.app.main.case_pane.form.next_cell(1)
 
@@ -59,7 +59,7 @@ class FormActions(MainActions):
         "+",
         "Add: a call, an argument, a message, a mock …",
         name="form.add",
-        where="form",
+        scope="form",
         label="add",
         needs=_edit,
         changes=True,
@@ -72,7 +72,7 @@ class FormActions(MainActions):
         "d",
         "Duplicate the call, message, mock …",
         name="form.duplicate",
-        where="form",
+        scope="form",
         label="duplicate",
         needs=_edit,
         changes=True,
@@ -85,7 +85,7 @@ class FormActions(MainActions):
         "del",
         "Remove it, or reset it to its default",
         name="form.remove",
-        where="form",
+        scope="form",
         label="remove",
         needs=_edit,
         changes=True,
@@ -94,19 +94,19 @@ class FormActions(MainActions):
     def remove(self) -> None:
         self._report(self.app.main.case_pane.form.remove_element())
 
-    @action("K alt+up", "Move it up", name="form.up", where="form", needs=_edit, changes=True, listed=False)
+    @action("K alt+up", "Move it up", name="form.up", scope="form", needs=_edit, changes=True, listed=False)
     def up(self) -> None:
         self._report(self.app.main.case_pane.form.move(-1))
 
-    @action("J alt+down", "Move it down", name="form.down", where="form", needs=_edit, changes=True, listed=False)
+    @action("J alt+down", "Move it down", name="form.down", scope="form", needs=_edit, changes=True, listed=False)
     def down(self) -> None:
         self._report(self.app.main.case_pane.form.move(1))
 
-    @action("(", "Make an any-order group", name="form.group", where="form", needs=_edit, changes=True, listed=False)
+    @action("(", "Make an any-order group", name="form.group", scope="form", needs=_edit, changes=True, listed=False)
     def group(self) -> None:
         self._report(self.app.main.case_pane.form.group())
 
-    @action(")", "Take out of the group", name="form.ungroup", where="form", needs=_edit, changes=True, listed=False)
+    @action(")", "Take out of the group", name="form.ungroup", scope="form", needs=_edit, changes=True, listed=False)
     def ungroup(self) -> None:
         self._report(self.app.main.case_pane.form.ungroup())
 
@@ -114,7 +114,7 @@ class FormActions(MainActions):
         "&",
         "Add anything: search for it",
         name="form.search",
-        where="form",
+        scope="form",
         label="add …",
         needs=_edit,
         changes=True,
@@ -123,7 +123,7 @@ class FormActions(MainActions):
     def search(self) -> None:
         self._report(self.app.main.case_pane.form.search())
 
-    @action(".", "Show every key, or only those that are set", name="form.every", where="form", listed=False)
+    @action(".", "Show every key, or only those that are set", name="form.every", scope="form", listed=False)
     def show_every_key(self) -> None:
         self.app.main.case_pane.form.show_every_key()
 

@@ -157,7 +157,7 @@ class TomlActions(MainActions):
         "enter",
         "Type in the TOML, at the cursor",
         name="toml.edit",
-        where="toml",
+        scope="toml",
         label="type",
         needs=_edit,
         changes=True,
@@ -166,16 +166,16 @@ class TomlActions(MainActions):
     def edit(self) -> None:
         self.app.main.case_pane.edit()
 
-    @action("f8", "Next line with a problem", name="toml.problem", where="toml", needs=_shown, words="error")
+    @action("f8", "Next line with a problem", name="toml.problem", scope="toml", needs=_shown, words="error")
     def next_problem(self) -> None:
         self.app.main.case_pane.toml.go_to_problem()
 
-    @action("/", "Search the TOML", name="toml.find", where="toml", label="find", needs=_shown)
+    @action("/", "Search the TOML", name="toml.find", scope="toml", label="find", needs=_shown)
     def find(self) -> None:
         self.app.main.go_to("case")
         self.app.main.case_pane.toml.search()
 
-    @action("ctrl+g", "Next match of the search", name="toml.find_next", where="toml", needs=_shown, listed=False)
+    @action("ctrl+g", "Next match of the search", name="toml.find_next", scope="toml", needs=_shown, listed=False)
     def find_next(self) -> None:
         self.app.main.case_pane.toml.find(1)
 
@@ -343,7 +343,7 @@ class TomlPane(SearchedPane):
         assert self.part is not None
         if self.part.text != self._editor_text:
             self._editor_text = self.part.text
-            self.editor.take(self._editor_text)
+            self.editor.set_text(self._editor_text)
         self._show_problems()
         self._highlight_matches()
 
