@@ -33,8 +33,8 @@ class WatchedBatch:
     """The active runs of a batch of another process.
 
     A thread reads the events. Everything else happens on the app's loop. `on_change` receives the changed cases,
-    `announce` the notices of the other process. `again` reconnects after a lost connection, and returns `None` if the process has
-    ended.
+    `announce` the notices of the other process. `again` reconnects after a lost connection, and returns `None` if the
+    process has ended.
     """
 
     def __init__(

@@ -333,8 +333,8 @@ def _put(row: Row, piece: Piece, colours: ColorSystem) -> None:
 
 
 def _differing(old: Row, new: Row) -> Iterator[tuple[int, int]]:
-    # Two blanks look the same if their backgrounds are equal. A short gap joins a range if it can be written in the style
-    # of the previous cell. Writing the gap takes fewer bytes than a move.
+    # Two blanks look the same if their backgrounds are equal. A short gap joins a range if it has the style of the
+    # previous cell. Writing the gap takes fewer bytes than a move.
     cells, styles = new.cells, new.styles
     places = []
     for x, (before, after, style_before, style_after) in enumerate(
