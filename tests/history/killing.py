@@ -32,6 +32,7 @@ from workbench.evaluation.approval import needs
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.resume import plan_of
 from workbench.evaluation.runtime import Runtime
+from workbench.history import writer
 from workbench.history.claims import is_claimed
 from workbench.history.history import History
 from workbench.suite.suite_file import load_suite
@@ -41,9 +42,11 @@ MOCKS = """\
 [[mocks]]
 tool = "get_weather"
 result = "Rain in {city}"
-delay_ms = 20
+delay_ms = 40
 """
-"""The batch takes several times as long as runs wait for one commit, so most kills find it half stored."""
+GATHER_TIME_S = 0.05
+"""Runs wait so long for one commit, a tenth of the program's own time: the batch takes several times as long, so most
+kills find it half stored."""
 CASES = "".join(
     f"""
 [[cases]]
@@ -165,6 +168,7 @@ def is_whole(file: Path, copies: Path) -> bool:
 
 
 def main() -> None:
+    writer.GATHER_TIME_S = GATHER_TIME_S
     folder = Path(sys.argv[1])
     kills, in_the_midst, seed = map(int, sys.argv[2:])
     chance = random.Random(seed)
