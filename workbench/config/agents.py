@@ -23,11 +23,11 @@ AGENT = "agent:"
 
 @dataclass(frozen=True, slots=True)
 class KnownAgent:
-    """An agent that speaks ACP.
+    """An agent that Workbench can start through the Agent Client Protocol.
 
-    It has a start command and an install command. `variables` are the variables of the user's environment that the
-    agent gets, such as keys. `mode` is the session mode in which the agent asks for permissions without a model; empty
-    if that is the default mode."""
+    `variables` names the environment variables that the agent receives, such as keys. `mode` is the session mode in
+    which the agent asks a person for permissions, not a model; empty if that is its default mode.
+    """
 
     name: AgentName
     command: tuple[str, ...]
@@ -37,7 +37,10 @@ class KnownAgent:
 
     @property
     def ways_in(self) -> tuple[str, ...]:
-        """The variables of which one must be set: keys, tokens, and settings with an endpoint of the user's."""
+        """The variables that can log the agent in, one of which must be set.
+
+        These are keys, tokens, and settings with an endpoint of the user's.
+        """
         ends = ("_KEY", "_TOKEN", "_CONTENT", "GENERIC_BASE_URL")
         return tuple(name for name in self.variables if name.endswith(ends))
 
@@ -104,7 +107,7 @@ def is_installed(agent: KnownAgent) -> bool:
 
 
 def installed_version(agent: KnownAgent) -> str:
-    """Return the version of an agent that npm installed, read from its package; empty if it is unknown."""
+    """Return the version of an agent that npm installed, as its package states it; empty if unknown."""
     program = shutil.which(agent.command[0])
     if program is None:
         return ""
@@ -120,14 +123,14 @@ def installed_version(agent: KnownAgent) -> str:
 
 
 def agent_named(model: str) -> KnownAgent | None:
-    """Return the agent with a name such as `agent:codex`; `None` for the name of anything else."""
+    """Return the agent with a name such as `agent:codex`; `None` if no known agent has that name."""
     if not model.startswith(AGENT):
         return None
     return KNOWN_AGENTS.get(model.removeprefix(AGENT))
 
 
 def unknown_agent(model: str) -> str | None:
-    """Return the problem of a name that begins with `agent:` without a known agent; `None` for any other name."""
+    """Return an error message for a name that begins with `agent:` but names no known agent; `None` for other names."""
     if not model.startswith(AGENT) or agent_named(model) is not None:
         return None
     return f"there is no agent {model.removeprefix(AGENT)!r}: there are {', '.join(KNOWN_AGENTS)}"

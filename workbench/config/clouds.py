@@ -52,7 +52,10 @@ V1 = "v1"
 
 @dataclass(frozen=True)
 class CloudSettings:
-    """The settings of a model at a cloud, as they are written; `None` where the environment decides."""
+    """The settings of a model at a cloud, as written in `workbench.toml`.
+
+    A setting that is `None` is read from the environment.
+    """
 
     api: Api
     resource: str | None = None
@@ -71,10 +74,11 @@ SourceKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The source of a model's credentials.
+    """Where the credentials of a model come from.
 
-    `text` describes the source; it is empty for a key in one variable. The cloud's SDK gets the values of
-    `variables`."""
+    `text` describes the source for messages; it is empty if one variable holds the key. `variables` are the environment
+    variables that the cloud's SDK reads.
+    """
 
     kind: SourceKind
     text: str = ""
@@ -83,7 +87,7 @@ class Source:
 
     @property
     def secret_variables(self) -> tuple[str, ...]:
-        """The variables whose values are secret."""
+        """The environment variables whose values are secret."""
         return tuple(name for name in self.variables if name in _SECRET)
 
 
@@ -92,11 +96,13 @@ KEY = Source("key")
 
 @dataclass(frozen=True)
 class CloudPlace:
-    """The place of a model at a cloud, from its settings and the environment.
+    """The address and credentials of a model at a cloud, found from its settings and the environment.
 
-    `key_variable` is the variable of its key, `None` for credentials of another `source`. An empty `project` means the
-    project of the credentials. `written_url` and `written_key` are as in the settings; the address and the key in use
-    may differ. A model with a `problem` (a sentence without a subject) cannot be asked."""
+    `key_variable` is the variable that holds the key; it is `None` if the credentials come from another `source`. An
+    empty `project` means the project of the credentials. `written_url` and `written_key` are the values in the
+    settings, which may differ from those in use. A `problem` says why the model cannot be used; it is a sentence
+    without its subject.
+    """
 
     base_url: str = ""
     region: str = ""
@@ -127,28 +133,37 @@ def checked_label(text: str) -> str:
 
 
 def checked_aws_region(text: str) -> str:
-    """Return the name of an AWS region; raises ValueError."""
+    """Return the name of an AWS region.
+
+    Raises ValueError for a text that is not one.
+    """
     if not _AWS_REGION.fullmatch(text):
         raise ValueError("must be a region of AWS, such as us-east-1")
     return text
 
 
 def checked_api_version(text: str) -> str:
-    """Return a version of Azure's API; raises ValueError."""
+    """Return a version of Azure's API.
+
+    Raises ValueError for a text that is neither `v1` nor a date.
+    """
     if not _API_VERSION.fullmatch(text):
         raise ValueError("must be 'v1' or a date such as 2025-04-01-preview")
     return text
 
 
 def checked_profile(text: str) -> str:
-    """Return the name of an AWS profile; raises ValueError."""
+    """Return the name of an AWS profile.
+
+    Raises ValueError for a text that cannot be one.
+    """
     if not text or not text.isprintable() or text != text.strip() or "]" in text:
         raise ValueError("must be the name of a profile of the AWS configuration")
     return text
 
 
 def default_api(cloud: Cloud, model: str) -> Api:
-    """Return the API of a model whose settings name none."""
+    """Return the API for a model whose settings name no API."""
     # Claude uses Messages everywhere. Other models are named PUBLISHER/MODEL at Vertex, and OpenAI's are openai.MODEL
     # at Bedrock.
     if cloud == "vertex" and "/" in model:
@@ -171,7 +186,10 @@ _VERTEX_HOST = late_pattern(
 
 
 def is_own_address(cloud: Cloud, url: str) -> bool:
-    """Return whether an address belongs to a cloud's own hosts; only these may get this machine's credentials."""
+    """Return whether an address belongs to a cloud's own hosts.
+
+    Only these hosts may receive the credentials of this machine.
+    """
     parts = urlsplit(url)
     host = parts.hostname or ""
     if parts.scheme != "https":
@@ -201,10 +219,11 @@ def place_of(
     *,
     has_command: bool = False,
 ) -> CloudPlace:
-    """Return the place of a model at a cloud.
+    """Find the address and the credentials of a model at a cloud.
 
-    `written_url` is the address in its settings, empty without one. `written_key` is the variable of its key. With
-    `has_command`, a command prints the key."""
+    `written_url` is the address in the model's settings, or empty. `written_key` is the variable of its key.
+    `has_command` means that a command prints the key.
+    """
     given = {name: value.strip() for name, value in environment.items() if name in _VARIABLES and value.strip()}
     key = written_key
     if has_command:
@@ -229,9 +248,11 @@ def place_of(
 def place_refusal(
     place: CloudPlace, settings: CloudSettings, environment: Mapping[str, str], own: Mapping[str, str]
 ) -> str:
-    """Return why a model that needs no trust must not be asked at its place; empty if asking is allowed.
+    """Return why a model must not be used at its resolved address; empty if it may be used.
 
-    `own` are the variables of the process. `environment` also has the variables of a `.env` beside the suite."""
+    This applies to models that need no trust. `own` holds the variables of the process. `environment` adds the
+    variables of a `.env` beside the suite.
+    """
     # A `.env` may name a resource for the keys in the same file, but not for the user's own keys.
     if place.written_url or settings.resource:
         return ""
@@ -462,7 +483,7 @@ def _label_of(variable: str, text: str) -> str:
 
 
 def _must_be_own(cloud: Cloud, url: str, names: str) -> None:
-    """Raise _Unlocated if an address is not the cloud's own and the user has not named credentials for it."""
+    """Raise _LocationError for an address outside the cloud, unless the user has named credentials for it."""
     if not is_own_address(cloud, url):
         raise _LocationError(
             f"is at an address that is not {CLOUD_TITLES[cloud]}'s own, and credentials are sent there only on request:"
@@ -471,7 +492,7 @@ def _must_be_own(cloud: Cloud, url: str, names: str) -> None:
 
 
 def is_signed_header(name: str) -> bool:
-    """Return whether a header holds credentials, or belongs to a signature, at any of the clouds."""
+    """Return whether a header carries credentials or a signature at any of the clouds."""
     return name.lower() in ("authorization", "api-key", "x-api-key") or name.lower().startswith("x-amz-")
 
 
@@ -488,7 +509,10 @@ _Name = TypeVar("_Name", bound=str)
 
 
 def setting_problems(cloud: Cloud | None, written: Mapping[_Name, str]) -> Iterator[tuple[_Name, str]]:
-    """Yield the problems of the clouds' settings for a provider, each with its setting; `None` stands for no cloud."""
+    """Yield each invalid cloud setting of a provider with its problem.
+
+    `cloud` is `None` for a provider that is not a cloud.
+    """
     for name, value in written.items():
         users = [known for known, names in SETTINGS_OF.items() if name in names]
         choices: tuple[str, ...] = _CHOICES.get(name, ())

@@ -130,7 +130,10 @@ def project_file(folder: Path, home: Path | None) -> Path | None:
 
 
 def path_in(project: Path, path: Path) -> str:
-    """Return a path relative to a project's folder, with slashes, or the absolute path if it is elsewhere."""
+    """Return a path relative to the project folder, or the absolute path of a file outside it.
+
+    Both have forward slashes.
+    """
     resolved = path.resolve()
     if resolved.is_relative_to(project):
         return resolved.relative_to(project).as_posix()
@@ -138,9 +141,11 @@ def path_in(project: Path, path: Path) -> str:
 
 
 def project_folder(folder: Path, home: Path | None) -> Path:
-    """Return the project folder of a folder: the nearest one with a `workbench.toml` or a mark of a project's root.
+    """Return the root folder of the project that contains `folder`.
 
-    Without such a folder at or above it, the folder is its own project."""
+    The root is the nearest folder with a `workbench.toml` or another sign of a project. Without one, `folder` is its
+    own project.
+    """
     here = folder.resolve()
     for parent in (here, *here.parents):
         if parent in (home, parent.parent):
@@ -155,7 +160,10 @@ PROJECT_HISTORY = ".workbench"
 
 
 def history_file(folders: Folders, folder: Path, home: Path | None) -> Path:
-    """Return the path of the history for suites in a folder: their project's history, else the user's own."""
+    """Return the path of the history for the suites in a folder.
+
+    This is the history in their project if there is one, else the user's own.
+    """
     beside = project_folder(folder, home) / PROJECT_HISTORY
     if beside.is_dir():
         return beside / HISTORY_NAME
@@ -175,9 +183,10 @@ def folder_of(path: Path) -> Path:
 
 
 def history_option(file: Path) -> str:
-    """Return the option that a command in the current folder needs to use a history, ` --history FILE`, quoted.
+    """Return the option ` --history FILE`, quoted for a shell, for commands in the current folder.
 
-    The option is empty if the command finds the history without it."""
+    The option is empty if such a command finds the history by itself.
+    """
     # In a current folder that no longer exists, a command needs the option.
     try:
         found = history_file(user_folders(), Path(), home_folder(os.environ)).resolve() == file.resolve()
@@ -189,12 +198,18 @@ def history_option(file: Path) -> str:
 
 
 def is_beside_project(file: Path) -> bool:
-    """Return whether a history is in a project's folder, and may have come with the project from elsewhere."""
+    """Return whether a history lies in a project folder.
+
+    Such a history may have come with the project from elsewhere.
+    """
     return file.absolute().parent.name == PROJECT_HISTORY
 
 
 def has_usual_history_name(file: Path) -> bool:
-    """Return whether a history has a usual name and place. Then even a damaged file belongs to this program."""
+    """Return whether a history has the program's usual name and place.
+
+    Such a file belongs to the program even if it is damaged.
+    """
     return file.name == HISTORY_NAME and file.absolute().parent.name in (PROJECT_HISTORY, APP_NAME)
 
 
@@ -214,9 +229,10 @@ def stored_folder(file: Path, folder: Path) -> str:
 
 
 def folder_of_stored(file: Path, stored: str) -> str:
-    """Return the folder of a project from the form in which a history stores it.
+    """Return a project folder from its stored form, which `stored_folder` made.
 
-    A relative path that leads out of the history's own project is returned unchanged."""
+    A relative path that leads out of the history's own project is returned unchanged.
+    """
     beside = _project_beside(file)
     if beside is None or not stored.startswith(_RELATIVE_PREFIX) or ".." in PurePosixPath(stored).parts:
         return stored

@@ -59,10 +59,13 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """The command line's options for its models; they do not apply to models that a suite names.
+    """Options of the command line about models.
 
-    `judge` is the model for judged checks without a model, `user_model` the model that plays users without a model.
-    `users` names recordings (`replay:DIR`) whose users replace the users of the cases."""
+    They do not apply to models that a suite names.
+
+    `judge` is the model for judged checks that name none. `user_model` is the model for played users that name none.
+    `users` names recordings (`replay:DIR`), whose users replace the users of the cases.
+    """
 
     models: frozenset[str] = frozenset()
     base_url: str | None = None
@@ -109,10 +112,11 @@ def _no_variables(_folder: Path) -> Mapping[str, str]:
 class ModelBook:
     """The models of the project's and the user's `workbench.toml`, and models described by their names.
 
-    Such a name is `openai:gpt-6-luna` or `openai:llama-3.1@http://localhost:1234/v1`. A `workbench.toml` is read again
-    if it has changed. `home` is the user's home, above which no `workbench.toml` counts. `environment` returns the
-    variables for the suites in a folder; they complete the settings of models at clouds. `own_variables` holds the
-    variables of the process alone, by default `os.environ`. Any thread may use the book."""
+    Such a name is `openai:gpt-6-luna` or `openai:llama-3.1@http://localhost:1234/v1`. Each file is read again if it has
+    changed. `home` is the user's home, above which no `workbench.toml` counts. `environment` returns the variables for
+    the suites in a folder; they complete the settings of models at clouds. `own_variables` holds the variables of the
+    process alone, by default `os.environ`. Any thread may use the book.
+    """
 
     def __init__(
         self,
@@ -167,9 +171,11 @@ class ModelBook:
         return spec
 
     def with_place(self, spec: ModelSpec, folder: Path) -> ModelSpec:
-        """Return a specification with the model's place at a cloud, for the suites in a folder.
+        """Return a specification with the address and credentials of its model at a cloud.
 
-        Any other model is returned unchanged. A place that cannot be found has a `problem`."""
+        `folder` holds the suites that use the model. Any other model is returned unchanged. If the address cannot be
+        found, the `place` of the result has a `problem`.
+        """
         cloud = spec.cloud_name
         if cloud is None or spec.cloud is None or spec.place is not None:
             return spec
@@ -188,10 +194,10 @@ class ModelBook:
         return replace(spec, base_url=place.base_url, api_key_env=place.key_variable, place=place)
 
     def named(self, folder: Path) -> tuple[ModelSpec, ...]:
-        """Return the models of both `workbench.toml` for the suites in a folder, the project's models first.
+        """Return the models in the `workbench.toml` of the project and of the user, the project's models first.
 
-        Models at clouds have their places, each possibly with a problem. Raises ConfigError if one of the files cannot
-        be used."""
+        Models at clouds have a `place`, possibly with a problem. Raises ConfigError if a file cannot be used.
+        """
         return tuple(self.with_place(spec, folder) for spec in self._named(folder).values())
 
     def of_project(self, folder: Path) -> tuple[ModelSpec, ...]:
@@ -246,9 +252,10 @@ class ModelBook:
         return named
 
     def _settings(self, folder: Path) -> tuple[FileSettings | None, FileSettings]:
-        """Return the settings of the project's `workbench.toml` and of the user's.
+        """Return the settings in the project's and in the user's `workbench.toml`.
 
-        The project's settings are `None` without such a file, or if it is the user's own file."""
+        The project's are `None` if it has no such file, or if its file is also the user's.
+        """
         project = project_file(folder, self._home)
         users = FileSettings({})
         if self._user_file.is_file():
@@ -331,7 +338,10 @@ def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
 
 
 def _cloud_at(spec: ModelSpec, base_url: str) -> CloudSettings | None:
-    """Return a model's cloud settings for another address. Only an address of the cloud keeps the profile."""
+    """Return a model's cloud settings for another address.
+
+    The profile is kept only if the address belongs to the cloud.
+    """
     if spec.cloud is None or spec.cloud_name is None:
         return None
     profile = spec.cloud.profile if is_own_address(spec.cloud_name, base_url) else None

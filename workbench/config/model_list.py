@@ -22,12 +22,12 @@ def names_in(text: str) -> list[str]:
 
 
 def are_full(names: Sequence[str]) -> bool:
-    """Return whether all names of a list are full: none takes the provider of another."""
+    """Return whether every name in a list is full, so that none inherits a provider from the name before it."""
     return full_names(names, lambda _: False) == list(names)
 
 
 def full_names(names: Sequence[str], is_known: Callable[[str], bool]) -> list[str]:
-    """Return the full names of one list; a bare name takes the preceding provider and its address.
+    """Complete each bare name in a list with the provider and address of the name before it.
 
     A name is bare if it has no `:` and `is_known` is false for it. A bare name without a preceding provider stays bare.
 

@@ -123,7 +123,10 @@ class ModelSpec:
 
     @property
     def takes_images(self) -> bool:
-        """Whether images are sent to the model; by default they are at the vendors' own addresses and at clouds."""
+        """Whether images are sent to the model.
+
+        By default, they are sent to the vendors' own addresses and to clouds.
+        """
         if self.images is not None:
             return self.images
         if (cloud := self.cloud_name) is not None:
@@ -133,7 +136,7 @@ class ModelSpec:
 
     @property
     def problem(self) -> str | None:
-        """The reason why a model at a cloud cannot be asked, if any."""
+        """The reason why a model at a cloud cannot be used; `None` if it can."""
         if self.place is not None and self.place.problem:
             return f"the model {self.name} {self.place.problem}"
         return None
@@ -147,7 +150,7 @@ class ModelSpec:
 
     @property
     def secret_variables(self) -> tuple[str, ...]:
-        """The variables whose values are secret if set: variables in requests, and keys of a cloud."""
+        """The environment variables whose values are secret: those in requests, and the keys of a cloud."""
         if self.place is None:
             return self.variables
         return (*self.variables, *self.place.source.secret_variables)
@@ -177,7 +180,7 @@ class ModelSpec:
 
     @property
     def has_key_header(self) -> bool:
-        """Whether the model's own headers replace the header of the key."""
+        """Whether the model's own headers include the header that usually carries the key."""
         return self.key_header in map(str.lower, self.headers)
 
     @property
@@ -192,7 +195,7 @@ class ModelSpec:
     def endpoint(self) -> str:
         """The identity of the endpoint: its address, with the query and the headers as they are written.
 
-        A header alone may choose among the models behind one gateway."""
+        Headers are included because a gateway may choose the model by a header."""
         identity = self.base_url
         for settings in (self.query, {name.lower(): value for name, value in self.headers.items()}):
             if settings:
@@ -202,7 +205,10 @@ class ModelSpec:
 
 @dataclass(frozen=True, slots=True)
 class JudgeChoice:
-    """The model for judged checks without a model. `by_suite` says that the project's `workbench.toml` chose it."""
+    """The model for judged checks that name none.
+
+    `by_suite` means that the project's `workbench.toml` chose it.
+    """
 
     name: str
     by_suite: bool = False
@@ -300,7 +306,7 @@ def checked_params(params: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     try:
         json.dumps(params, allow_nan=False)
     except ValueError:
-        raise ValueError("must contain only JSON values, so not nan or inf") from None
+        raise ValueError("must contain only JSON values: remove nan and inf") from None
     return params
 
 
@@ -354,7 +360,7 @@ class Preset:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a server on this machine at its usual port."""
+        """Whether the endpoint is a server on this machine."""
         return is_loopback(self.base_url)
 
     @property
@@ -363,7 +369,10 @@ class Preset:
         return urlsplit(self.base_url).netloc
 
     def model_name(self, model: str) -> str | None:
-        """Return the full name of a model of this endpoint; `None` if the model needs a `workbench.toml`."""
+        """Return the full name of a model at this endpoint.
+
+        Returns `None` if the model needs an entry in a `workbench.toml`.
+        """
         # A full name has no place for the key's variable, so it suffices only if the usual variable is right.
         if self.api_key_env != usual_key_variable(self.base_url):
             return None

@@ -37,7 +37,7 @@ _MIN_HOST_CHARS = 6
 
 
 def passed_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the sorted names of the variables that every program of a trusted suite gets.
+    """Return the sorted names of the variables that every program of a trusted suite receives.
 
     Example: `("HTTPS_PROXY", "npm_config_registry")`."""
     names = []
@@ -48,7 +48,7 @@ def passed_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def withheld_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the sorted names of proxies and settings with credentials, which are held back."""
+    """Return the sorted names of proxies and settings that programs do not receive, because they hold credentials."""
     names = []
     for name, value in environment.items():
         if value and _is_of_kind(name) and has_credentials(name, value):
@@ -79,7 +79,7 @@ def has_credentials(name: str, value: str) -> bool:
 
 
 def add_passed(names: Iterable[str], environment: Mapping[str, str], secrets: Secrets) -> None:
-    """Register the values of passed variables as secrets, except values that reveal nothing of the user's network."""
+    """Register the secret parts of passed variables, so that they are redacted."""
     for name in names:
         for text in secret_parts(name, environment.get(name, "")):
             secrets.add_text(name, text)

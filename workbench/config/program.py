@@ -24,7 +24,7 @@ SERVED_VARIABLE = "WORKBENCH_SERVED"
 
 
 class Environment:
-    """The variables for `$NAME` in suites and for keys of models; secret values are added to `secrets`.
+    """The environment variables that suites and models refer to. Secret values are added to `secrets`.
 
     A folder's variables are read again if one of their files has changed. `home` is the user's home, above which no
     `workbench.toml` counts. Any thread may use the object."""

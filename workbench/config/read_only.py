@@ -89,7 +89,7 @@ def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
 
 
 def _plain(path: object) -> str:
-    """Return an absolute path without `..`, without resolving links."""
+    """Make a path absolute and remove `..` from it, without following links."""
     return os.path.abspath(os.fsdecode(path))  # type: ignore[arg-type]  # noqa: PTH100 (follows no links)
 
 

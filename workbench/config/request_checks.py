@@ -50,7 +50,7 @@ def checked_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
         if lower in SET_BY_HTTP:
             raise ValueError(f"must not contain {lower!r}: the program sets it")
         if lower in seen:
-            raise ValueError(f"has {lower!r} twice: small and capital letters are equal in names of headers")
+            raise ValueError(f"has {lower!r} twice: header names ignore case, so omit one")
         seen.add(lower)
         _check_value(name, value)
         if not value.strip():
@@ -61,7 +61,10 @@ def checked_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def checked_query(query: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the query of a model as it is written; raises ValueError as `checked_headers` does."""
+    """Return the query of a model as it is written.
+
+    Raises ValueError as `checked_headers` does.
+    """
     for name, value in query.items():
         if not name or not name.isprintable():
             raise ValueError('has a name that no query can have: write { "api-version" = "2024-10-21" }')
@@ -78,7 +81,7 @@ def checked_command(words: Sequence[str]) -> tuple[str, ...]:
     if not words or not words[0].strip():
         raise ValueError(f"names no program: write {EXAMPLE_COMMAND}")
     if any("\0" in word for word in words):
-        raise ValueError("contains a null character, which no program can be given")
+        raise ValueError("contains a null character, which no argument of a program can hold: remove it")
     for word in words:
         # Folders may have random names, as temporary ones do.
         value = word.partition("=")[2]
@@ -143,7 +146,7 @@ def checked_address(text: str) -> tuple[str, Mapping[str, str]]:
 
 
 def joined_query(of_address: Mapping[str, str], query: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the query of an address joined with the query of a setting.
+    """Join the query in an address with the query in the settings.
 
     Raises ValueError for a name in both, and as `checked_query` does."""
     for name in of_address:

@@ -25,9 +25,10 @@ def split_address(address: str) -> tuple[str, dict[str, str]]:
 
 
 def with_query(path: str, query: Iterable[tuple[str, str]], *, safe: str = "") -> str:
-    """Join a query to a path. The path may have a query already; for equal names, the new query wins.
+    """Add a query to a path that may already have one.
 
-    The characters in `safe` are written as they are."""
+    A new value replaces an old value of the same name. The characters in `safe` are not percent-encoded.
+    """
     added = dict(query)
     if not added:
         return path
@@ -37,7 +38,7 @@ def with_query(path: str, query: Iterable[tuple[str, str]], *, safe: str = "") -
 
 
 def variables_of(settings: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the names of the variables in the values of headers or a query, each once."""
+    """Return the names of the environment variables in the values of headers or of a query, each once."""
     names: dict[str, None] = {}
     for value in settings.values():
         names |= dict.fromkeys(environment_names(value))
@@ -50,9 +51,10 @@ def settings_text(settings: Mapping[str, str]) -> str:
 
 
 def settings_of(text: str) -> dict[str, str]:
-    """Return the headers or the query in a text of words `NAME=VALUE`, quoted as in a shell.
+    """Return the headers or the query in a text such as `x-team=search x-key='$KEY'`.
 
-    Raises ValueError."""
+    The words are quoted as in a shell. Raises ValueError for any other text.
+    """
     settings: dict[str, str] = {}
     for word in words_of(text):
         name, equals, value = word.partition("=")
@@ -65,7 +67,10 @@ def settings_of(text: str) -> dict[str, str]:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, quoted as in a shell; raises ValueError for an open quote."""
+    """Split a text into words, which are quoted as in a shell.
+
+    Raises ValueError for an open quote.
+    """
     try:
         return shlex.split(text)
     except ValueError:

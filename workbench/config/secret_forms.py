@@ -24,7 +24,7 @@ _MIXED = rf"(?={_BASE64}{{0,64}}[A-Z0-9])"
 
 
 class _Form(NamedTuple):
-    """The form of one service's tokens: one of the `prefixes`, then `body`; `name` replaces the token.
+    """The form of one service's tokens: one of the `prefixes`, followed by `body`. `name` replaces the token.
 
     `alphabet` is a pattern of one character of the body."""
 
@@ -97,16 +97,17 @@ _PLACEHOLDER = late_pattern(
 """Matches a placeholder instead of the password in an address."""
 _BEFORE_WORD = late_pattern(BEFORE_WORD)
 _ESCAPES = late_pattern(r"\\+[nrt]|[\s\\]")
-# Each piece of a text repeats the search of the held-back text, so its length is limited. A longer token that arrives
-# in pieces may pass unredacted.
+# The search of the held-back text is repeated for each piece, so that text is limited. A longer token that arrives in
+# pieces may pass unredacted.
 _MAX_OPEN_CHARS = 4_096
 _OF_WORDS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
 
 class FormPlace(NamedTuple):
-    """The place of a secret of a known form in a text, with its replacement.
+    """A secret of a known form in a text: its position and its replacement.
 
-    `what` is the secret itself without JSON's escapes, or `user:password` for an address."""
+    `what` is the secret itself without JSON's escapes, or `user:password` for an address.
+    """
 
     first: int
     end: int
@@ -132,9 +133,10 @@ def forms_in(text: str, begin: int = 0) -> Iterator[FormPlace]:
 
 
 def open_form_from(text: str) -> int:
-    """Return the first position of a possible secret that more text would complete or lengthen.
+    """Return the position of the first possible secret that further text could complete or lengthen.
 
-    Without such a secret, return the length of the text."""
+    Without such a secret, return the length of the text.
+    """
     found = len(text)
     word = max(len(text.rstrip(_OF_WORDS)), found - _MAX_OPEN_CHARS)
     if word < found and (match := _open_token().search(text, word)) is not None:
@@ -181,7 +183,7 @@ def _patterns() -> tuple[tuple[_Form, re.Pattern[str]], ...]:
 
 @cache
 def _open_token() -> re.Pattern[str]:
-    """Return a pattern for a token that a text cuts off at its end, even within the prefix of the token."""
+    """Return a pattern for a token that is cut off at the end of a text, even within its prefix."""
     # For the prefix `ab`, the pattern is `(?:a(?:b[…]*)?)?`: any beginning of the prefix, or the whole prefix and a
     # part of the body.
     begun = []

@@ -134,7 +134,10 @@ def looks_like_key(value: str) -> bool:
 
 
 def keys_in(text: str) -> Iterator[str]:
-    """Yield the parts of a text that look like keys of well-known services, known or not."""
+    """Yield the parts of a text that look like keys of well-known services.
+
+    They need not be among the known secrets.
+    """
     for match in _TOKEN.finditer(text):
         token = match[0].rstrip(".-_")
         if len(token) >= MIN_FOREIGN_KEY_CHARS and _KNOWN_BEGINNING.match(token) and re.search(r"\d", token):
@@ -224,7 +227,7 @@ def _marks_secret(name: str) -> bool:
 
 
 def _is_about(words: list[str]) -> bool:
-    """Return whether a name means a property of a secret, such as TOKEN_URL or CREDENTIAL_HELPER."""
+    """Return whether a name describes a property of a secret, such as TOKEN_URL or CREDENTIAL_HELPER."""
     return _SECRET_WORDS.fullmatch(words[-1]) is None
 
 
@@ -260,8 +263,9 @@ Place = tuple[int, int, str]
 class Finder:
     """A search for secret values and for secrets of known forms.
 
-    `replacements` maps each value to its replacement. Secrets of known forms in `own` (`FormPlace.what`) are the user's
-    own texts and stay."""
+    `replacements` maps each value to its replacement. `own` holds secrets of known forms (`FormPlace.what`) that the
+    user wrote and that are not replaced.
+    """
 
     def __init__(self, replacements: Mapping[str, str], own: frozenset[str] = frozenset()) -> None:
         self.replacements = replacements
@@ -277,17 +281,19 @@ class Finder:
         self._begins = re.compile(begins or _NEVER_MATCHES)
 
     def may_contain(self, text: str) -> bool:
-        """Return whether a text may hold a value or a secret of a known form.
+        """Return whether a text may hold a secret value or a secret of a known form.
 
-        In a long text, this is also true for a short value inside a longer word."""
+        The answer may be wrongly true: in a long text, a short value inside a longer word also counts.
+        """
         if len(text) > _LONG_TEXT:
             return any(map(text.__contains__, self._needles)) or self._has_form(text)
         return (bool(self.values) and self._pattern.search(text) is not None) or self._has_form(text)
 
     def json_may_contain(self, text: str) -> bool:
-        """Return whether a JSON text may hold a value or a secret of a known form, in a string or as a number.
+        """Return whether a JSON text may hold a secret, in a string or as a number.
 
-        The text must leave characters outside ASCII unescaped. The test is fast if there is none."""
+        The text must leave characters outside ASCII unescaped. The test is fast for texts without secrets.
+        """
         may_be = any(map(text.__contains__, self._json_needles)) and self._json_pattern.search(text) is not None
         return may_be or self._has_form(text)
 
@@ -310,7 +316,7 @@ class Finder:
         return "".join((*shown, text[at:]))
 
     def undecided_from(self, text: str) -> int:
-        """Return the first position at which an incomplete value may begin; the text's length without one."""
+        """Return the first position where an incomplete secret may begin; the text's length if there is none."""
         form = open_form_from(text)
         for begin in self._begins.finditer(text, len(text) - min(self.longest, len(text)), form):
             tail = text[begin.start() :]
@@ -320,9 +326,11 @@ class Finder:
         return form
 
     def decided_part(self, text: str, begin: int, *, over: bool = False) -> tuple[int, list[Place]]:
-        """Return the length of the decided part of a text, and the places of values in that part.
+        """Return how many characters of a text are decided, and the places of secrets among them.
 
-        Unless it is `over`, the text may continue. The part before `begin` was decided earlier."""
+        `over` means that the text is complete. Otherwise it may continue, and its end is undecided. The part before
+        `begin` was decided earlier.
+        """
         until = len(text)
         if not over:
             until = max(self.undecided_from(text), begin)
@@ -334,10 +342,12 @@ class Finder:
         return until, [place for place in places if place[1] <= until]
 
     def _places(self, text: str, begin: int) -> list[Place]:
-        """Return the places of values and known forms in a text, in their order and without overlaps.
+        """Return the places of secrets in a text, in order and without overlaps.
 
-        Overlapping places become one place. It gets the replacement of the first place; of several first places the
-        longest; and of equally long ones a value, because a value's name says more than a form's."""
+        Overlapping places are joined. The joined place gets the replacement of the secret that begins first. If several
+        begin there, the longest counts. If these are equally long, a known value counts, because its name says more
+        than that of a form.
+        """
         values: list[Place] = []
         if self.values:
             for match in self._pattern.finditer(text, begin):
@@ -386,11 +396,11 @@ class RedactedPieces:
         self._before = ""
 
     def add(self, piece: str, finder: Finder) -> str:
-        """Add a piece, and return the text that is now decided, redacted."""
+        """Add a piece, and return the redacted text that is now decided."""
         return self._decided(piece, finder, over=False)
 
     def flush(self, finder: Finder) -> str:
-        """End the text, and return the part that was held back, redacted."""
+        """End the text, and return the redacted rest."""
         return self._decided("", finder, over=True)
 
     def _decided(self, piece: str, finder: Finder, *, over: bool) -> str:
@@ -415,7 +425,7 @@ def _finding_in_json(value: str) -> tuple[str, ...]:
 
 
 def _needles_of(values: Iterable[str]) -> tuple[str, ...]:
-    """Return strings of which every text with one of the values contains at least one."""
+    """Return short strings for a fast test: a text with any of the values contains at least one of them."""
     # Most forms of a secret contain another form of it, so the shortest forms are enough.
     needles: list[str] = []
     for value in sorted(values, key=len):
@@ -483,24 +493,33 @@ class Secrets:
 
     @property
     def values(self) -> tuple[tuple[str, str], ...]:
-        """The variable's name and the form, for each form of each value, the longest first."""
+        """Pairs of a variable's name and a form of its value, for every form of every value.
+
+        The longest forms come first.
+        """
         finder = self.finder
         return tuple((finder.replacements[value].lstrip("$"), value) for value in finder.values)
 
     def add(self, name: str, value: str) -> None:
-        """Add a value that is used as a key, a header or a server's setting, with the passwords of addresses in it."""
+        """Add a value that is used as a key, a header or a server's setting.
+
+        The passwords of addresses in the value are added too.
+        """
         if is_secret_if_used(name, value):
             self._add(name, value)
         self.add_passwords(name, value)
 
     def add_from_file(self, name: str, value: str) -> None:
-        """Add a value of a `.env` unless it is ordinary, and passwords of addresses in it."""
+        """Add a value of a `.env` file unless it is ordinary.
+
+        The passwords of addresses in the value are added too.
+        """
         if is_secret_of_file(name, value):
             self._add(name, value)
         self.add_passwords(name, value)
 
     def add_if_secret_by_look(self, name: str, value: str) -> None:
-        """Add an unused value of the environment if its name and its look are those of a secret."""
+        """Add a value of the environment if its name and its form suggest a secret."""
         if looks_secret(name, value):
             self._add(name, value)
         self.add_passwords(name, value)
@@ -536,11 +555,10 @@ class Secrets:
                 self.finder = Finder(dict(self._known), self.finder.own)
 
     def exempt(self, text: str) -> None:
-        """Leave the tokens and passwords of known forms in a suite's text unredacted from now on.
+        """Stop redacting the tokens and passwords of known forms that a suite's text contains.
 
         A value that was added stays secret."""
-        # The user wrote these values. Redacting them in a run but not in an expectation, or the reverse, would make the
-        # two differ.
+        # The user wrote these values. If they were redacted in a run but not in an expectation, the two would differ.
         own = {form.what for form in forms_in(text)}
         with self._lock:
             if not own <= self.finder.own:
@@ -548,7 +566,7 @@ class Secrets:
 
     @property
     def replacements(self) -> Mapping[str, str]:
-        """The replacement of each form of each value; adding a value makes a new object."""
+        """The replacement of each form of each value. This is a new mapping after each added value."""
         return self.finder.replacements
 
     def merge(self, replacements: Mapping[str, str]) -> None:
@@ -674,7 +692,7 @@ def _may_hold(value: Any, finder: Finder) -> bool:
 
 
 def _searched(value: Any) -> dict[str, Any]:
-    """Return the fields of a record that need a search.
+    """Return the fields of a record that must be searched for secrets.
 
     Raises TypeError for an object that is not a record."""
     kind: Any = type(value)
@@ -695,10 +713,10 @@ def _are_same(items: Any, others: Any) -> bool:
 
 @cache
 def _text_fields(kind: Any) -> tuple[str, ...] | None:
-    """Return the fields of a record that may hold foreign texts, `None` for any other type.
+    """Return the names of a record's fields that may hold foreign texts; `None` for any other type.
 
-    Fields of data classes that are marked as `opaque` are not searched, because a change would destroy their
-    content."""
+    Fields of data classes that are marked `opaque` are not searched, because a change would destroy their content.
+    """
     if is_dataclass(kind):
         names = [field.name for field in fields(kind) if field.init and not field.metadata.get("opaque", False)]
     elif hasattr(kind, "_fields"):
@@ -716,7 +734,10 @@ def _text_fields(kind: Any) -> tuple[str, ...] | None:
 
 
 def _is_our_own(hint: Any, *, ours: bool = False) -> bool:
-    """Return whether values of a type need no search: literals, numbers, `None`, and with `ours` texts."""
+    """Return whether values of a type need no search for secrets.
+
+    Literals, numbers and `None` need none; with `ours`, texts need none either.
+    """
     origin = get_origin(hint)
     if origin is Annotated:
         return _is_our_own(get_args(hint)[0], ours=ours)

@@ -371,7 +371,7 @@ def _unknown(place: tuple[str, ...]) -> str:
 
 
 def _line_of(text: str, place: tuple[str, ...]) -> int | None:
-    """Return the line (from 1) of a setting, else of its table; `None` if neither is written in the usual way."""
+    """Return the line of a setting, from 1, or else the line of its table; `None` if neither can be found."""
     lines = text.splitlines()
     if len(place) == 1:
         name = rf"""["']?{re.escape(place[0])}["']?\s*"""

@@ -39,7 +39,7 @@ def looks_like_key(word: str) -> bool:
 
 
 def without_keys(text: str, words: Iterable[str]) -> str:
-    """Return a message with each of the command line's words hidden that looks like a key."""
+    """Hide the words of the command line that look like keys in a message."""
     keys: set[str] = set()
     for word in words:
         keys.update(_keys_in(word))
