@@ -16,7 +16,8 @@ from workbench.dataclasses import Milliseconds, Tokens, dataclass
 from workbench.limits import MAX_JSON_LEVELS
 from workbench.trajectory.media import Media
 
-# Few runs have the fields added later. Lines without these fields look as earlier versions wrote them.
+# Fields that were added in later versions are written only if they have a value. So most lines look as earlier versions
+# wrote them.
 _SPARSE: Mapping[str, bool] = {"sparse": True}
 """Marks a field of an event that is left out of the event's line if it is empty."""
 
@@ -216,7 +217,7 @@ class SourceScore:
 
 @dataclass(frozen=True, slots=True)
 class ServerInstructions:
-    """The instructions of an MCP server in the system prompt, up to the size limit."""
+    """The instructions of an MCP server in the system prompt, cut at the size limit."""
 
     server: str
     text: str
@@ -224,11 +225,11 @@ class ServerInstructions:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """A run begins with the conversation before its first request.
+    """The first event of a run, with the conversation before the first request.
 
-    `system` is the text of the suite. In every prompt, the servers' instructions and the time of `clock` follow it.
-    `clock` looks like "2026-06-09T10:00+02:00 Europe/Berlin". `notices` name differences from the suite, such as a
-    parameter missing in the API, or remembered tools of an unreachable server. `server_outputs` are the outputs of
+    `system` is the system prompt in the suite. In requests, the servers' instructions and the time of `clock` follow
+    it. `clock` looks like "2026-06-09T10:00+02:00 Europe/Berlin". `notices` name differences from the suite, such as a
+    parameter that the API lacks, or stored tools of an unreachable server. `server_outputs` are the outputs of
     unreachable servers.
     """
 
@@ -249,9 +250,10 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepStarted:
-    """A step of a chain begins; the next request belongs to it.
+    """A step of a chain begins; the next request belongs to this step.
 
-    `step` counts from 1. `system` is the system prompt of the step, `user` its message, if any.
+    A chain is a case in several steps. `step` counts from 1. `system` is the system prompt of the step, `user` its
+    message, if any.
     """
 
     step: int
@@ -261,7 +263,7 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class RequestStarted:
-    """A model request is sent.
+    """A request is sent to the model.
 
     `round` counts from 1. A second request in the same round is a retry, and the answer to the first request is void.
     """
@@ -271,7 +273,7 @@ class RequestStarted:
 
 @dataclass(frozen=True, slots=True)
 class RequestFailed:
-    """A model request failed for reasons of infrastructure."""
+    """A request to the model failed for reasons of infrastructure."""
 
     round: int
     error: str
@@ -289,7 +291,7 @@ class RetryScheduled:
 
 @dataclass(frozen=True, slots=True)
 class PromptProgress:
-    """The endpoint has processed a number of the prompt's tokens after `took_ms` milliseconds."""
+    """The endpoint reports how many tokens of the prompt it has processed after `took_ms` milliseconds."""
 
     round: int
     processed: int
@@ -301,8 +303,8 @@ class PromptProgress:
 class AgentStarted:
     """An agent was started through the Agent Client Protocol.
 
-    `preset` is the name of its setup, empty without a preset; `command` is its command as started. The agent reports
-    `name` and `version`. `mode` is the mode of its session. `builtin` is the handling of the agent's own tools.
+    `preset` is the name of a known agent, or empty. `command` is the command that was started. The agent reports `name`
+    and `version`. `mode` is the mode of its session. `builtin` is the handling of the agent's own tools.
     """
 
     round: int
@@ -363,7 +365,12 @@ class TextWasReasoning:
 
 @dataclass(frozen=True, slots=True)
 class AnswerPaused:
-    """The provider paused a long answer, which is sent back to be continued; `times` counts from 1."""
+    """The provider paused a long answer.
+
+    The answer is sent back so that the model continues it.
+
+    `times` counts from 1.
+    """
 
     round: int
     times: int
@@ -402,7 +409,7 @@ class CallFinished:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A repaired deviation of the endpoint from its API.
+    """A deviation of the endpoint from its API, which was repaired.
 
     `kind` is a short name, `detail` a sentence, `call_id` the id of the affected call, if any.
     """
@@ -435,11 +442,11 @@ class ResponseFinished:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """The run is held; the time until it is resumed does not count.
+    """The run is held until a person resumes it; this time does not count.
 
-    The run is held before or after the call `call_id`; `round` is the round of this call or of the pending request.
-    `asked` is the waiting request of a server, with the reply that will be sent if the run is resumed; `said` is the
-    waiting message of the user of a conversation.
+    The run is held before or after the call `call_id`. `round` is the round of this call or of the next request.
+    `asked` is a server's request that waits, with the reply that will be sent. `said` is a user's message that waits to
+    be sent.
     """
 
     why: str
@@ -497,7 +504,7 @@ class Regenerated:
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """The replayed part of a forked run ends here; the fork's own events follow.
+    """The replayed part of a fork ends here; the fork's own events follow.
 
     `run_id` and `model` are those of the original run. The fork begins before the request of `round`. With `answered`,
     it begins later in that round: after the answer and the results of the first `answered` calls.
@@ -511,10 +518,10 @@ class Forked:
 
 @dataclass(frozen=True, slots=True)
 class UserRequestStarted:
-    """The model that plays the user is asked for the message of a turn, which counts from 1.
+    """The model that plays the user is asked for its next message.
 
-    `released` are the names of the facts that the user may disclose. With `cached`, the answer is taken from an earlier
-    run.
+    `turn` counts from 1. `released` are the names of the facts that the user may disclose. `cached` means that the
+    answer comes from an earlier run.
     """
 
     turn: int
@@ -542,10 +549,10 @@ class UserRefused:
 
 @dataclass(frozen=True, slots=True)
 class UserSaid:
-    """The user of a conversation sends a message; the next request belongs to this turn, which counts from 1.
+    """The user of a conversation sends a message; the next request belongs to this turn.
 
-    `message` is the id of a scripted message. With `end`, the user leaves after the answer. `original` is the text that
-    a person replaced.
+    `turn` counts from 1. `message` is the id of a scripted message. With `end`, the user leaves after the answer.
+    `original` is the text before a person replaced it.
     """
 
     turn: int
@@ -561,7 +568,10 @@ class UserSaid:
 
 @dataclass(frozen=True, slots=True)
 class UserEnded:
-    """The user leaves the conversation, in the turn of the last message or in a new turn without a message."""
+    """The user leaves the conversation.
+
+    `turn` is the turn of the last message, or a new turn without a message.
+    """
 
     turn: int
     end: UserEnd
@@ -678,7 +688,7 @@ OwnCallStage = Literal["setup", "final"]
 
 @dataclass(frozen=True, slots=True)
 class OwnCallAnswered:
-    """A suite's own call, in `setup` or `final`, was answered.
+    """A call that the suite itself makes, in `setup` or `final`, was answered.
 
     The model sees neither the call nor the result. `server` is the server that executed the call; it is `None` for a
     mock.
@@ -764,7 +774,7 @@ class Event:
 
 
 def checked_call(finished: CallFinished) -> CallFinished:
-    """Return the call, marked as broken if its arguments nest too deeply or hold values that JSON lacks."""
+    """Return the call, or a broken call if its arguments nest too deeply or hold values that JSON lacks."""
     problem = problem_of(finished.arguments)
     if problem is None:
         return finished
@@ -780,7 +790,7 @@ def _written(arguments: Mapping[str, JsonValue], problem: str) -> str:
 
 
 def problem_of(arguments: Mapping[str, JsonValue]) -> str | None:
-    """Return the reason why arguments cannot be used; `None` if they can."""
+    """Return why the arguments of a call cannot be used; `None` if they can."""
     # Values are checked level by level, because recursion into deeply nested values would overflow.
     level: list[JsonValue] = [dict(arguments)]
     for _ in range(MAX_JSON_LEVELS):

@@ -63,10 +63,11 @@ def _sum(first: _Amount | None, second: _Amount | None, none: _Amount) -> _Amoun
 
 @dataclass(frozen=True)
 class ExternalRun:
-    """An agent's run, of at least one round.
+    """A run that was made elsewhere, with at least one round.
 
-    With `error`, the run broke off after its last round. `latency_ms` is `None` if it is unknown; `started_at` is ISO
-    8601 with an offset, or empty."""
+    With `error`, the run broke off after its last round. `latency_ms` is `None` if it is unknown. `started_at` is an
+    ISO 8601 time with an offset, or empty.
+    """
 
     rounds: tuple[ExternalRound, ...]
     error: str | None = None
@@ -74,7 +75,7 @@ class ExternalRun:
     started_at: str = ""
 
     def with_latency(self, took_ms: float) -> ExternalRun:
-        """Return the run with the measured latency `took_ms` in milliseconds, unless it has its own latency."""
+        """Return the run with the measured latency in milliseconds, unless it already has one."""
         if self.latency_ms is not None:
             return self
         *before, last = self.rounds

@@ -183,14 +183,14 @@ class TrajectoryFold:
     def add(self, event: Event) -> None:
         """Add an event; raise TrajectoryError if it cannot follow the previous events."""
         if event.sequence != self._next_sequence:
-            raise TrajectoryError(f"event {event.sequence} where {self._next_sequence} was due")
+            raise TrajectoryError(f"event {event.sequence} where event {self._next_sequence} was expected")
         if self._finish is not None:
             raise TrajectoryError(f"event {event.sequence} after the end of the run")
         what = event.payload
         if isinstance(what, RunStarted) != (event.sequence == 0):
-            raise TrajectoryError("a run starts with RunStarted, once")
+            raise TrajectoryError("a run must begin with RunStarted, and must not repeat it")
         if self._next_sequence and event.run_id != self._run_id:
-            raise TrajectoryError(f"an event of run {event.run_id} among those of {self._run_id}")
+            raise TrajectoryError(f"an event of run {event.run_id} among the events of run {self._run_id}")
         self._outside_ms += self._time_outside_loop_ms(event)
         match what:
             case RunStarted():
@@ -301,11 +301,11 @@ class TrajectoryFold:
 
     @property
     def last_round(self) -> Round:
-        """The latest round; there must be one."""
+        """The latest round. The run must have begun a round."""
         return self._rounds[-1].record()
 
     def _time_outside_loop_ms(self, event: Event) -> float:
-        """Return how many of the milliseconds since the last event were spent outside the agent loop."""
+        """Return how much of the time since the last event was spent outside the agent loop, in milliseconds."""
         since_last_ms = event.time_ms - self._time_ms
         # `Resumed` adds the time while held.
         if self._is_held:
@@ -321,7 +321,7 @@ class TrajectoryFold:
             case ServerAsked(call_id=call_id) if call_id in self._calls:
                 return 0.0
             case UserSaid() | UserRefused() | UserEnded() | UserRequestStarted():
-                # The user is not part of the agent either.
+                # The time that the user takes is not the agent's time.
                 inside_ms = 0.0
             case ServerAsked() | OwnCallAnswered():
                 # The suite's own calls are not part of the agent's work.
@@ -338,9 +338,10 @@ class TrajectoryFold:
         return max(since_last_ms - inside_ms, 0.0)
 
     def _opened(self, number: int) -> _OpenRound:
-        """Return the round of a new request.
+        """Return the open round of a new request.
 
-        A new user message begins its turn; otherwise the turn of the last round goes on."""
+        The round belongs to the turn of a new user message, or else to the turn of the last round.
+        """
         opened = _OpenRound(number, step=self._step, added=self._added, said=self._said)
         if self._said is not None:
             opened.turn, opened.round_in_turn = self._said.turn, 1
@@ -362,7 +363,10 @@ class TrajectoryFold:
         self._rounds[-1] = failed.without_answer(errors=failed.errors)
 
     def _supersede(self, answered: _OpenRound) -> None:
-        """Move an answer to `superseded`, and reopen the round for the same request with the messages added since."""
+        """Move an answer to `superseded`, and reopen its round for another answer to the same request.
+
+        Messages that were added since become a part of the request.
+        """
         self._forget_calls(answered)
         asked = answered.without_answer()
         asked.added += self._added
@@ -388,20 +392,20 @@ class TrajectoryFold:
 
     def _edit_result(self, call: _OpenCall, edit: ResultEdited) -> None:
         if call.result is None:
-            raise TrajectoryError(f"an edited result of the call {call.id}, which has none")
+            raise TrajectoryError(f"the result of the call {call.id} was edited, but the call has no result")
         call.unedited = call.unedited or call.result
         call.result = replace(call.result, content=edit.content, is_error=edit.is_error)
 
     def _round(self, number: int) -> _OpenRound:
         if not self._rounds or self._rounds[-1].number != number:
-            raise TrajectoryError(f"an event of round {number}, which is not the one under way")
+            raise TrajectoryError(f"an event of round {number}, which is not the current round")
         return self._rounds[-1]
 
     def _call(self, call_id: str) -> _OpenCall:
         try:
             return self._calls[call_id]
         except KeyError:
-            raise TrajectoryError(f"an event of the call {call_id}, which never started") from None
+            raise TrajectoryError(f"an event of the call {call_id}, which has not started") from None
 
 
 def fold(events: Iterable[Event]) -> Trajectory:

@@ -80,7 +80,7 @@ def target_of(reference: str, root: Schema) -> JsonValue | Schema:
 
 
 def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
-    """Return a schema merged with the schemas it refers to in `root`, directly or through other references.
+    """Merge a schema with the schemas that it refers to in `root`, directly or through other references.
 
     Keywords beside a reference take precedence over those of its target. The result is empty for `true`, for an invalid
     schema, and for a broken reference.
@@ -93,12 +93,12 @@ def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
 
 
 def references_of(schema: JsonValue | Schema, root: Schema) -> frozenset[str]:
-    """Return the references into `root` that a schema follows: its own references and those of their targets."""
+    """Return the references into `root` that a schema contains, and those that their targets contain."""
     return frozenset(reference for part in followed(schema, root) if isinstance(reference := part.get("$ref"), str))
 
 
 def followed(schema: JsonValue | Schema, root: Schema) -> Iterator[Schema]:
-    """Yield a schema, the target of its reference, and the targets of further references."""
+    """Yield a schema, the target of its reference, the target of that schema's reference, and so on."""
     seen: set[str] = set()
     while isinstance(schema, Mapping):
         yield schema
@@ -179,12 +179,15 @@ _MAX_SHOWN_VALUES = 6
 
 
 def types_of(schema: Schema | None) -> frozenset[str]:
-    """Return the types that a schema allows: all types if the schema is unknown or does not restrict them."""
+    """Return the types that a schema allows.
+
+    All types are allowed if the schema is unknown or does not restrict them.
+    """
     return _types(schema, schema or {}, _MAX_DEPTH)
 
 
 def is_text(schema: Schema | None) -> bool:
-    """Return whether a schema allows only text. Null is ignored because a form cannot enter it."""
+    """Return whether a schema allows only text. Null is ignored."""
     return types_of(schema) - {"null"} == {"string"}
 
 
@@ -222,7 +225,7 @@ def field_of(schema: Schema | None, name: str) -> Schema | None:
 
 
 def keyword(schema: Schema | None, name: str) -> object:
-    """Return the value of a keyword in any of `parts_of` a schema; `None` if it is absent."""
+    """Return the value of a keyword in a schema or in one of its parts (`parts_of`); `None` if it is absent."""
     for part in parts_of(schema, schema or {}):
         if name in part:
             return part[name]
@@ -262,7 +265,7 @@ def _words_of(types: frozenset[str]) -> list[str]:
 
 
 def with_definitions(schema: Schema, root: Schema) -> Schema:
-    """Return a part of a schema as a complete schema, with the dialect and definitions of `root`."""
+    """Return a part of a schema as a schema of its own, with the dialect and definitions of `root`."""
     definitions = {}
     for name in ("$schema", "$defs", "definitions"):
         if name in root and name not in schema:
@@ -347,7 +350,10 @@ def suggested_value(schema: Schema | None) -> object | None:
 
 
 def suggested_values(schema: Schema | None) -> tuple[object, ...]:
-    """Return the schema's default, listed values and examples, except values that TOML cannot express."""
+    """Return the schema's default, listed values and examples.
+
+    Values that TOML cannot express are left out.
+    """
     suggested = [keyword(schema, "default"), *(allowed_values(schema) or ()), keyword(schema, "example")]
     examples = keyword(schema, "examples")
     if isinstance(examples, list):
@@ -356,7 +362,7 @@ def suggested_values(schema: Schema | None) -> tuple[object, ...]:
 
 
 def sample_value(schema: Schema | None) -> object:
-    """Return a sample for a schema: its suggested value, or a plain value of its type."""
+    """Return a sample value for a schema: a suggested value, or else a plain value of its type."""
     suggested = suggested_value(schema)
     if suggested is not None:
         return suggested

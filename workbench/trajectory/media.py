@@ -59,7 +59,7 @@ def size_text(size: int) -> str:
 
 
 def media_of(content: bytes, file: str = "") -> Media | None:
-    """Return some content as an image or a sound; `None` for a kind that no model takes."""
+    """Return an image or a sound with the given content; `None` for a kind that models do not accept."""
     media_type = media_type_of(content)
     if media_type is None:
         return None
@@ -79,7 +79,7 @@ def media_of_base64(text: str) -> Media | None:
 
 
 def media_type_of(content: bytes) -> str | None:
-    """Return the media type of an image or a sound that models take, by its first bytes; `None` for other content.
+    """Return the media type of an image or a sound from its first bytes; `None` for other content.
 
     >>> media_type_of(b"GIF89a")
     'image/gif'
@@ -154,7 +154,7 @@ def _pixels_of_webp(content: bytes) -> tuple[int, int] | None:
 def text_and_media(content: str, media: Iterable[Media]) -> Iterator[str | Media]:
     """Yield the texts of a message, with its images and sounds in place of their placeholders.
 
-    Blank texts are left out, and so is an image or a sound whose placeholder a person deleted."""
+    Blank texts are left out. Images and sounds are left out if a person deleted their placeholder."""
     at = 0
     for each in media:
         found = content.find(each.placeholder, at)

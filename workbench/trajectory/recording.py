@@ -66,8 +66,8 @@ from workbench.trajectory.events import (
 from workbench.trajectory.fold import TrajectoryError, TrajectoryFold
 from workbench.trajectory.trajectory import Trajectory
 
-# Events as JSON lines. Reading a written line gives an equal event. The names belong to the format and stay when a
-# class is renamed, as `asked_again` did.
+# Events as JSON lines. Reading a written line gives an equal event. The names belong to the format, so they stay when a
+# class is renamed.
 
 EVENT_NAMES: dict[type[EventPayload], str] = {
     RunStarted: "run_started",
@@ -151,7 +151,10 @@ def event_to_line(event: Event) -> str:
 
 
 def event_from_line(line: str) -> Event:
-    """Read a line of `event_to_line`; raise EventLineError for any other line."""
+    """Return the event in a line that `event_to_line` wrote.
+
+    Raises EventLineError for any other line.
+    """
     try:
         data = parsed_json(line)
     except ValueError as error:
@@ -160,7 +163,10 @@ def event_from_line(line: str) -> Event:
 
 
 def event_from_json(data: object) -> Event:
-    """Return the event of a parsed line; raise EventLineError if it is not an event."""
+    """Return the event in a parsed line.
+
+    Raises EventLineError if the line is not an event.
+    """
     if not isinstance(data, dict) or "event" not in data:
         raise EventLineError("not an event: it must be a JSON object with the key 'event'")
     name = data["event"]
@@ -174,7 +180,7 @@ def event_from_json(data: object) -> Event:
         run_id, sequence, time_ms = _ENVELOPE(data)
         return Event(run_id, sequence, time_ms, payload)
     except ValueError as error:
-        raise EventLineError(f"no whole {name}: {error}") from error
+        raise EventLineError(f"incomplete {name} event: {error}") from error
 
 
 def _quoted(text: str) -> str:
@@ -295,7 +301,7 @@ def result_line(run_id: str, result: Mapping[str, JsonValue]) -> str:
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a recording; read an incomplete one up to its last whole line.
+    """Read a recording. An incomplete recording is read up to its last whole line.
 
     Raises RecordingError if the file cannot be read, is not a recording, or comes from a newer version.
     """
@@ -356,7 +362,10 @@ class _RecordingReader:
         return Recording(self._path, self.header, tuple(self._events), trajectory, self._result)
 
     def add_line(self, number: int, line: bytes, *, may_be_cut: bool = False) -> None:
-        """Read the next line; `number` counts from 1. Raise RecordingError if the line is out of place."""
+        """Read the next line; `number` counts from 1.
+
+        Raises RecordingError for a line that cannot follow the lines before it.
+        """
         # A killed program may leave half of the last line.
         try:
             data = parsed_json(line.decode("utf-8"))
@@ -371,7 +380,10 @@ class _RecordingReader:
         if self._header is None:
             self._header = self._read_header(data)
         elif "recording" in data:
-            raise self._error(number, "another run begins here: a recording holds one, so pick its lines by `run`")
+            raise self._error(
+                number,
+                "another run begins here, but a recording holds one run: keep only the lines with one value of `run`",
+            )
         elif self._result is not None:
             raise self._error(number, "follows the result, which is the last line of a recording")
         elif "result" in data:
@@ -391,7 +403,7 @@ class _RecordingReader:
         try:
             header: Header = reader_of(Header)(data)
         except ValueError as error:
-            raise self._error(1, f"no whole header: {error}") from error
+            raise self._error(1, f"incomplete header: {error}") from error
         return replace(header, started_at=_known_time(header.started_at))
 
     def _read_result(self, number: int, data: dict[str, object]) -> Mapping[str, JsonValue]:
@@ -414,7 +426,10 @@ class _RecordingReader:
 
 
 def _known_time(text: str) -> str:
-    """Return an ISO 8601 time with its zone (by default the local zone); an empty text if `text` is not a time."""
+    """Return an ISO 8601 time with its zone; an empty text if `text` is not a time.
+
+    A time without a zone is in the local zone.
+    """
     try:
         at = datetime.fromisoformat(text)
         if not _FIRST_YEAR <= at.year <= _LAST_YEAR:

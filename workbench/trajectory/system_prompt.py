@@ -17,7 +17,7 @@ The following MCP servers have provided instructions for how to use their tools 
 def with_instructions(system: str | None, instructions: Sequence[ServerInstructions]) -> str | None:
     """Return a system prompt followed by the instructions of servers; `None` if both are empty.
 
-    Instructions that the prompt already contains are not repeated: the prompt may come from a client that sends them.
+    Instructions that the prompt already contains are not repeated.
 
     >>> print(with_instructions("Be brief.", [ServerInstructions("shop", "Call `find` first.")]))
     Be brief.
@@ -42,7 +42,10 @@ def with_instructions(system: str | None, instructions: Sequence[ServerInstructi
 
 
 def prompt_of(start: RunStarted, system: str | None) -> str | None:
-    """Return the system prompt of a request; `system` is the suite's text at the start of the run or of a step."""
+    """Return the complete system prompt of a request.
+
+    `system` is the suite's text at the start of the run or of a step. The servers' instructions and the time follow it.
+    """
     prompt = with_instructions(system, start.instructions)
     if start.clock is None:
         return prompt
@@ -70,7 +73,7 @@ def cut_instructions(text: str) -> str:
 
 
 def too_long(text: str) -> str | None:
-    """Return the predicate of a message about instructions above the size limit; `None` if they are within it."""
+    """Return the end of a message about instructions that exceed the size limit; `None` if they do not exceed it."""
     size = len(text.strip().encode("utf-8", "replace"))
     if size <= MAX_INSTRUCTIONS_BYTES:
         return None

@@ -69,7 +69,10 @@ class CallRecord:
 
     @property
     def sent(self) -> ToolCall:
-        """The call as it is answered and sent back to the model, with edited arguments if a person changed them."""
+        """The call as the tool received it and as the model reads it again.
+
+        It has a person's edits, if there are any.
+        """
         if self.edited is None:
             return self.call
         return ToolCall(self.call.id, self.call.tool, self.edited)
@@ -104,7 +107,12 @@ def tools_of(calls: Iterable[HasTool]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class UserTurn:
-    """What the user of a conversation did in one turn; `number` counts from 1, and without `said` nothing was sent."""
+    """One turn of the user in a conversation.
+
+    `number` counts from 1.
+
+    `said` is `None` if the user sent no message.
+    """
 
     number: int
     requests: tuple[UserRequestStarted, ...] = ()
@@ -120,7 +128,7 @@ class UserTurn:
 
     @property
     def spent(self) -> list[UserRefused | UserSaid | UserEnded]:
-        """The events with tokens, latency and cost of the model that plays the user."""
+        """The events that record tokens, latency and cost of the model that plays the user."""
         return [each for each in (*self.refused, self.said, self.ended) if each is not None]
 
     @property
@@ -189,7 +197,7 @@ class Round:
 
     @property
     def answered(self) -> int:
-        """The number of calls before the first call that still needs a result."""
+        """The number of calls that were answered before the first open call."""
         for number, call in enumerate(self.calls):
             if call.is_open:
                 return number
@@ -197,7 +205,7 @@ class Round:
 
     @property
     def step_number(self) -> int | None:
-        """The step of a chain that the request belongs to, counted from 1; `None` outside of a chain."""
+        """The number, from 1, of the chain's step that made the request; `None` outside of a chain."""
         return self.step.step if self.step is not None else None
 
     @property
@@ -281,7 +289,7 @@ class Trajectory:
         return tuple([call for call in self.own_calls if call.stage == "setup"])
 
     def asked_in(self, stage: OwnCallStage) -> tuple[ServerAsked, ...]:
-        """Return the requests of servers in the suite's own calls before or after the run."""
+        """Return the requests that servers sent during the suite's own calls of a stage."""
         in_calls = [asked for round_ in self.rounds for call in round_.calls for asked in call.asked]
         own = [asked for asked in self.asked_by_servers if asked not in in_calls]
         return tuple([asked for asked in own if asked.call_id.startswith(f"{stage}-")])
@@ -360,7 +368,7 @@ class Trajectory:
 
     @property
     def final_answer(self) -> str:
-        """The text of the answer that ended the run; empty if the run ended in another way."""
+        """The text of the answer that ended the run; empty if something else ended the run."""
         # Even as the last answer of a chain, an answer counts only if it was neither cut off nor refused and has no
         # calls.
         if self.finish is None or self.finish.reason not in _ENDED_WITH_ANSWER or not self.rounds:
@@ -408,7 +416,10 @@ class Trajectory:
 
     @property
     def asked(self) -> list[Round]:
-        """All rounds that asked a model: superseded answers are included, replayed rounds are not."""
+        """All rounds that sent a request to a model.
+
+        Superseded answers are included, replayed rounds are not.
+        """
         answers = []
         for round_ in self.rounds:
             answers += [answer for answer in (round_, *round_.superseded) if not answer.replayed]
