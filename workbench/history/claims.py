@@ -80,7 +80,7 @@ def claim(file: Path, number: int) -> Claim:
 
 
 def claim_if_free(file: Path, number: int) -> Claim | None:
-    """Claim a batch of the history `file`; return `None` if the batch is already claimed.
+    """Claim a batch of the history `file`; return `None` if it is already claimed.
 
     Raises OSError if the file of claims cannot be opened."""
     return _taken(file, number, _CLAIM_TIMEOUT_S)

@@ -56,28 +56,28 @@ def path(value: Any) -> str:
 
 
 def integer(value: Any) -> int:
-    """Return a whole number."""
+    """Return a value that must be a whole number."""
     if type(value) is not int:
         raise ValueError("must be a whole number")
     return value
 
 
 def count(value: Any) -> int:
-    """Return a whole number, 0 or more."""
+    """Return a value that must be a whole number of 0 or more."""
     if integer(value) < 0:
         raise ValueError("must not be negative")
     return int(value)
 
 
 def number(value: Any) -> float:
-    """Return a finite number whose magnitude is at most 1e15."""
+    """Return a value that must be a finite number of at most 1e15 in magnitude."""
     if type(value) not in (int, float) or not math.isfinite(value) or abs(value) > _MAX_NUMBER:
         raise ValueError("must be a number")
     return value  # type: ignore[no-any-return]
 
 
 def metrics(value: Any) -> tuple[tuple[str, float], ...]:
-    """Return metrics as pairs of a name and a value from 0 to 1."""
+    """Return metrics as pairs of a name and a value from 0 to 1, read from JSON."""
     found = parsed_json(text(value))
     if not isinstance(found, dict):
         raise ValueError("must be values of metrics")
@@ -88,7 +88,7 @@ def metrics(value: Any) -> tuple[tuple[str, float], ...]:
 
 
 def kinds(value: Any) -> tuple[str, ...]:
-    """Return the kinds of an endpoint's repaired deviations."""
+    """Return the kinds of an endpoint's repaired deviations, read from a JSON list."""
     found = parsed_json(text(value))
     if not isinstance(found, list):
         raise ValueError("must be a list of kinds of deviations")
@@ -96,7 +96,7 @@ def kinds(value: Any) -> tuple[str, ...]:
 
 
 def user_figures(value: Any) -> UserFigures:
-    """Return the figures of the model that played a user."""
+    """Return the token count and the cost of a model that played a user, read from JSON."""
     found = parsed_json(text(value))
     if not isinstance(found, dict) or found.keys() != set(UserFigures._fields):
         raise ValueError("must be the figures of a user")
@@ -104,7 +104,7 @@ def user_figures(value: Any) -> UserFigures:
 
 
 def tool_arguments(value: Any) -> tuple[ToolArguments, ...]:
-    """Return the number of calls of each tool with valid, checked and unknown arguments."""
+    """Return each tool's numbers of calls with valid, checked and unknown arguments, read from JSON."""
     found = parsed_json(text(value))
     if not isinstance(found, dict):
         raise ValueError("must be counts of calls by tool")
@@ -124,7 +124,7 @@ def score(value: Any) -> float:
 
 
 def moment_ms(value: Any) -> float:
-    """Return a time in milliseconds since 1970."""
+    """Return a value that must be a time in milliseconds since 1970."""
     if not 0 <= number(value) <= _LAST_MS:
         raise ValueError("must be a time")
     return value  # type: ignore[no-any-return]
@@ -171,7 +171,7 @@ def read(columns: Mapping[str, Reader], row: Sequence[Any]) -> list[Any]:
 
 
 def readable(columns: Mapping[str, Reader], row: Sequence[Any]) -> dict[str, Any]:
-    """Return the valid values of a row, keyed by column name."""
+    """Return the valid values of a row, keyed by column name. Invalid values are left out."""
     found: dict[str, Any] = {}
     for (name, column), value in zip(columns.items(), row, strict=True):
         with suppress(ValueError):

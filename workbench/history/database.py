@@ -315,7 +315,10 @@ def yielding_step() -> Iterator[None]:
 
 @contextmanager
 def as_history_errors(file: Path) -> Iterator[None]:
-    """Convert errors of SQLite and of the system to HistoryError, with advice, or to DamagedError."""
+    """Convert errors of SQLite and of the operating system to HistoryError, with advice.
+
+    Errors that show damage become DamagedError.
+    """
     try:
         yield
     except sqlite3.Error as error:

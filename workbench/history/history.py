@@ -150,7 +150,10 @@ class StoredBatches(RowReader):
             before = page[-1].number if page else 0
 
     def count_batches(self, suites: Collection[int] | None = None) -> tuple[int, int]:
-        """Return the number of batches, and of the forks and reruns among them; `suites` as in `each_batch`."""
+        """Return the number of all batches, and the number of forks and reruns among them.
+
+        `suites` selects batches as in `each_batch`.
+        """
         statement = f"SELECT count(*), coalesce(sum({_ASIDE}), 0) FROM batches"
         values: tuple[str, ...] = ()
         if suites is not None:
@@ -163,8 +166,8 @@ class StoredBatches(RowReader):
     def batch(self, which: str, *, damaged: bool = False) -> BatchRow:
         """Return a batch by its name or its number (`#7` or `7`).
 
-        Raises HistoryError if there is no such batch. Raises DamagedError for a damaged batch unless `damaged` is
-        set."""
+        Raises HistoryError if there is no such batch. Raises DamagedError for a damaged batch unless `damaged` is set.
+        """
         number = which.removeprefix("#")
         found = self._batches("WHERE name = ?", (which,))
         # SQLite's integers have 63 bits. A number of 18 digits is the longest that always fits.
@@ -194,7 +197,7 @@ class StoredBatches(RowReader):
         return names
 
     def counted_again(self, batch: BatchRow, grading: Regrade) -> tuple[BatchPart, ...]:
-        """Return the parts of a batch with the statuses and valid calls of a regrade."""
+        """Return the parts of a batch, counted by the statuses and valid calls of a regrade."""
         wanted = {
             "suite": columns.integer,
             "model": columns.text,
@@ -638,8 +641,9 @@ class History(StoredBatches):
     def recording(self, run: RunRow, grading: Regrade | None = None) -> Recording:
         """Return a run with its events in the form of a recording file.
 
-        With `grading`, the run has the result of that regrade. If the regrade's case differs only in its expectations,
-        the run has that case too. Raises HistoryError for a run that never finished."""
+        With `grading`, the run has the result of that regrade. If the case has changed only in its expectations, the
+        recording has the regraded case. Raises HistoryError for a run that never finished.
+        """
         return self.recording_and_outcome(run, grading)[0]
 
     def recording_and_outcome(self, run: RunRow, grading: Regrade | None = None) -> tuple[Recording, Outcome]:
@@ -695,7 +699,10 @@ class History(StoredBatches):
         return Recording(run.suite.file, header, events, trajectory, result), outcome
 
     def facts(self, runs: Sequence[RunRow]) -> Iterator[RunFacts | None]:
-        """Yield the facts of each run by its original grading; `None` if they must be read from the run."""
+        """Yield the stored facts of each run in its original grading.
+
+        `None` means that the facts must be computed from the run.
+        """
         blocks: dict[int, list[RunFacts | None]] = {}
         for first in range(0, len(runs), RUNS_IN_BLOCK):
             ids = [run.id for run in runs[first : first + RUNS_IN_BLOCK]]
@@ -760,7 +767,7 @@ class History(StoredBatches):
 class CaseContents:
     """The texts that determine the runs of a case. Two stored runs with equal texts had the same case.
 
-    A text includes the case, and its suite without the other cases. It also includes what only a run shows: the
+    A text includes the case, and its suite without the other cases. It also includes facts that only a run shows: the
     instructions of servers and the images. Each suite is read once. For a suite with servers, one run per batch is read
     too."""
 

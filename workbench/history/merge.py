@@ -58,8 +58,8 @@ class StoredShard:
 def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
     """Return the shards and merged batches of a history from the oldest to the newest.
 
-    `only` is the number of the single batch to return. Raises HistoryError for a missing history and a damaged
-    batch."""
+    `only` is the number of the single batch to return. Raises HistoryError for a missing history and a damaged batch.
+    """
     with as_history_errors(file):
         if not file.exists():
             raise HistoryError(f"there is no history {file}")
@@ -125,7 +125,7 @@ def reading(file: Path) -> Iterator[sqlite3.Connection]:
     with as_history_errors(file):
         connection = open_for_reading(file)
     if connection is None:
-        raise HistoryError(f"{file} has no batch any more")
+        raise HistoryError(f"{file} no longer has any batch")
     with closing(connection):
         # Without a transaction, each statement would see what other programs wrote since the previous one.
         connection.execute("BEGIN")
@@ -163,7 +163,7 @@ _LACKS = "count(*) FILTER (WHERE status IS NULL OR status = 'stopped')"
 class MergeResult:
     """The result of a merge.
 
-    `number` is the merged batch, and `new_results` the number of results that are new in it. `second_results` counts
+    `number` is the merged batch, and `new_results` the number of results that this merge added. `second_results` counts
     runs that already had a different result; `named` lists some of these runs. `unfinished` lists the shards with
     missing runs. `kept` lists the shards that stay in the history next to the merged batch. `damaged` lists the parts
     that were left out. `is_running` means that a shard is still running. If all shards were merged at once,
@@ -256,7 +256,7 @@ class _ShardMerge:
         shard = self._shard
         row = next(self._read(f"SELECT {wanted} {PLANNED} AND id = ?", shard.number), None)
         if row is None:
-            raise ValueError("the batch is not there any more")
+            raise ValueError("the batch no longer exists")
         started_at, program, settings, name = map(columns.text, (*row[:3], row[3] or ""))
         outline = unpacked(row[5])
         of_source = _ids(row[4])
@@ -297,7 +297,8 @@ class _ShardMerge:
     def _read(self, statement: str, *values: int) -> Iterator[tuple[Any, ...]]:
         """Yield rows of the shard's history.
 
-        Raises ValueError for a damaged file, as for a damaged value. The merge then leaves out the damaged part."""
+        Raises ValueError for a damaged file, as for a damaged value. The merge then leaves out the damaged part.
+        """
         try:
             with as_history_errors(self._shard.file):
                 yield from self._source.execute(statement, values)
@@ -362,7 +363,7 @@ class _ShardMerge:
                 "INSERT INTO parts (batch, suite, model, planned, cases) VALUES (?, ?, ?, ?, ?)",
                 (number, suites[suite], columns.stored(model), planned, cases[suite, model]),
             )
-        # A placeholder that is unique in the batch. The id of the result replaces it later.
+        # The run id is a placeholder that is unique in the batch. The id of the result replaces it later.
         self._target.executemany(
             "INSERT INTO runs (batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by,"
             " is_fork, run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)",
@@ -444,7 +445,7 @@ class _ShardMerge:
         self._merged.new_results += 1
 
     def _second(self, found: Mapping[str, Any], there: Mapping[str, Any]) -> None:
-        """Count and name a run whose second result has another verdict than its first result."""
+        """Record that a run has a second result with another verdict than its first result."""
         if all(found[name] == there[name] for name in _VERDICT):
             return
         self._merged.second_results += 1

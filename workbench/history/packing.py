@@ -42,8 +42,8 @@ _ABSENT = Grading(repeat_rule="last", invalid_arguments="ignore")
 class TextCompressor:
     """Compresses a text that arrives in pieces. The text is never completely in memory.
 
-    `sample` is zlib's preset dictionary, a text that resembles the compressed one. Decompression needs the same
-    sample."""
+    `sample` is zlib's preset dictionary, a text that resembles the compressed one. Decompression needs the same sample.
+    """
 
     def __init__(self, sample: bytes = b"") -> None:
         self._zlib = zlib.compressobj(_LEVEL, zdict=sample) if sample else zlib.compressobj(_LEVEL)
@@ -151,7 +151,7 @@ def events_in(text: str, tools: str | None = None) -> list[Event]:
         # JSON escapes line breaks within strings, so every line break separates two events.
         lines = _parsed(f"[{text.replace(_NEW_LINE, ',')}]")
         if len(lines) != text.count(_NEW_LINE) + 1:
-            raise ValueError("the lines of its events are not one event each")
+            raise ValueError("a line of its events does not hold exactly one event")
     events = list(map(event_from_json, lines))
     if tools is not None:
         started = events[0].payload
@@ -249,7 +249,7 @@ class RunRedaction(Protocol):
     """The redaction of the runs of a batch before they are stored."""
 
     def search(self, run: FinishedRun) -> Search | None:
-        """Return a search for secrets in a run's JSON texts; `None` if the run must be redacted in any case.
+        """Return a search for secrets in a run's JSON texts; `None` if every such run must be redacted.
 
         A run may be stored unchanged if the search finds nothing."""
 

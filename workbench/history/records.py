@@ -75,7 +75,7 @@ ResumedBy = Literal["run", "compare"]
 
 
 def resumed_by(settings: Mapping[str, JsonValue]) -> ResumedBy:
-    """Return the command that resumes a batch with these settings."""
+    """Return the name of the command that resumes a batch with these settings."""
     if settings.get("compares") is True:
         return "compare"
     return "run"
@@ -172,9 +172,9 @@ def _float_of(value: JsonValue) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class ShardRef:
-    """Shard `index`, from 1, of the `of` shards of a plan.
+    """One shard of a plan: shard `index`, from 1, of `of` shards.
 
-    `planned` is the number of runs in the whole plan. `plan_id` tells apart several batches of the same plan."""
+    `planned` is the number of runs in the whole plan. `plan_id` distinguishes batches of the same plan."""
 
     index: int
     of: int
@@ -204,7 +204,7 @@ class ShardRef:
 class MergedShards:
     """The shards of a plan that were merged into a batch, as pairs of index and number of shards.
 
-    `plan_id` tells apart several batches of the same plan."""
+    `plan_id` distinguishes batches of the same plan."""
 
     plan_id: str | None
     shards: tuple[tuple[int, int], ...]
@@ -389,7 +389,7 @@ class BatchRow:
 
     @property
     def named_after(self) -> int | None:
-        """The number of the batch that lost its name to this batch."""
+        """The number of the batch that had this batch's name before; `None` if there was none."""
         return self._number(NAMED_AFTER)
 
     @property
@@ -487,7 +487,7 @@ class RunRow:
 
 
 class ModelUse(NamedTuple):
-    """A model that runs of a suite use in a batch. `is_named_by_suite` means that the suite names the model."""
+    """A model in the runs of one suite in a batch. `is_named_by_suite` means that the suite names the model."""
 
     suite: SuiteRef
     model: str
@@ -495,7 +495,7 @@ class ModelUse(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """The number of runs with one model and status. `cost_usd` is their total cost in US dollars, `None` if unknown."""
+    """The number of runs that share a model and a status. `cost_usd` is their cost in US dollars, `None` if unknown."""
 
     model: str
     status: Status
@@ -521,8 +521,8 @@ class CaseName(NamedTuple):
 class CaseOutline(NamedTuple):
     """A case of a batch, with the places of its first and last run in the plan.
 
-    `ended` has the model and the status of each run, in the order of the plan. An unfinished run has the status
-    `None`."""
+    `ended` has the model and the status of each run, in the order of the plan. An unfinished run has the status `None`.
+    """
 
     suite: SuiteRef
     case_id: str
@@ -554,8 +554,7 @@ def same_suites(earlier: Iterable[SuiteRef], later: Iterable[SuiteRef]) -> SameS
     """Map the suites of an earlier batch to the same suites of a later batch, by `SuiteRef.key`.
 
     Suites are the same if their paths in the project are equal, because the project folder differs between checkouts
-    and machines. A path of several suites in one batch is left out. Suites with such a path are the same only if their
-    keys are equal."""
+    and machines. If several suites of one batch share a path, they are the same only if their keys are equal."""
     before, after = _alone(earlier), _alone(later)
     same = {}
     for path, key in before.items():
@@ -689,7 +688,7 @@ class Outline:
     def uid(self, settings: Mapping[str, JsonValue], plan_id: str | None) -> str:
         """Return the id of a batch of this plan. It is equal on every machine that runs a shard of the plan.
 
-        `settings` are the settings that influence runs. `plan_id` tells apart several batches of the same plan."""
+        `settings` are the settings that influence runs. `plan_id` distinguishes batches of the same plan."""
         what = compact_json({"plan": self.text, "settings": settings, "id": plan_id})
         return hashlib.sha256(what.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

@@ -52,7 +52,10 @@ class NewSuite:
 
     @cached_property
     def row(self) -> tuple[Any, ...]:
-        """The columns of the suite's row, from the path on. Computing them takes seconds for a large suite."""
+        """The columns of the suite's row from `path` on, computed once.
+
+        Computing them takes seconds for a large suite.
+        """
         file = self._file
         assert file.suite is not None
         positions = None
@@ -177,7 +180,7 @@ def reopen_batch(connection: sqlite3.Connection, number: int) -> str:
 
 
 def is_batch(connection: sqlite3.Connection, number: int, started_at: str) -> bool:
-    """Return whether the batch with this number began at `started_at`."""
+    """Return whether the history has a batch with this number that began at `started_at`."""
     found = connection.execute("SELECT 1 FROM batches WHERE id = ? AND started_at = ?", (number, started_at)).fetchone()
     return found is not None
 
@@ -356,9 +359,7 @@ class RowReader:
     def _each_run(
         self, statement: str, values: Sequence[Any], damaged: ReportProblem | None = None
     ) -> Iterator[RunRow]:
-        """Yield the runs that a statement selects, in their state at one moment.
-
-        Damaged runs are reported to `damaged`, or raise DamagedError without it."""
+        """Yield the runs that a statement selects, all read at one moment."""
         with self._at_one_moment(), as_history_errors(self.file):
             for row in self._cursor(statement, values):
                 try:
@@ -398,7 +399,7 @@ class RowReader:
         if id_ not in self._suites and id_ not in self._damaged_suites:
             self._take_suites(self._stored(f"{_SUITE} WHERE id = ?", (id_,)))
         if id_ not in self._suites:
-            raise ValueError(self._damaged_suites.get(id_, f"its suite {id_} is not there"))
+            raise ValueError(self._damaged_suites.get(id_, f"its suite {id_} is missing"))
         return self._suites[id_]
 
     def _versions(self, key: str) -> list[int]:

@@ -182,7 +182,7 @@ class OpenHistory:
             case EndBatch(ended_at=ended_at):
                 end_batch(connection, _number(handle), ended_at)
             case BeginBatch():
-                raise TypeError("a batch begins in a transaction of its own")
+                raise TypeError("a batch must begin in its own transaction")
 
     def _begin(self, connection: sqlite3.Connection, handle: BatchHandle, batch: NewBatch) -> None:
         """Write the plan of a batch in steps, between which other programs can write.
@@ -242,7 +242,10 @@ class OpenHistory:
 
 @contextmanager
 def _as_value_error() -> Iterator[None]:
-    """Convert the error for a value that SQLite can never store to ValueError, because the file is not at fault."""
+    """Convert SQLite's errors about a value to ValueError.
+
+    Such a value can never be stored; the file is not at fault.
+    """
     try:
         yield
     except (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError) as error:
@@ -259,7 +262,7 @@ def _identity(file: Path) -> tuple[int, int] | None:
 
 def _number(handle: BatchHandle) -> int:
     if handle.number is None:
-        raise LookupError("its batch is not in it")
+        raise LookupError("the batch of this run is not in the history")
     return handle.number
 
 
@@ -381,7 +384,7 @@ class HistoryWriter:
         self._enqueue(EndBatch(handle, ended_at))
 
     def missing(self, handle: BatchHandle) -> int:
-        """Return the number of a batch's recorded runs that are not known to be stored."""
+        """Return how many runs of a batch were recorded but are not known to be stored."""
         return self._runs_given[handle] - self._runs_written[handle] + self._open.lost[handle]
 
     def wait_until_written(self, timeout_s: float) -> bool:
@@ -451,7 +454,7 @@ class HistoryWriter:
         return given is not None
 
     def _release_waiting(self) -> None:
-        """Release the callers that wait for runs. The runs are written, or cannot be written at present."""
+        """Release the callers that wait for runs, which are either written or cannot be written at present."""
         while self._runs_waiting:
             self._runs_waiting.pop().set_result(None)
 
