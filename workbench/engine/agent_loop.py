@@ -77,11 +77,11 @@ from workbench.trajectory.trajectory import Round, Trajectory
 async def ask(
     model: Model, request: ModelRequest, recorder: Recorder, retries: RetryPolicy, limit: TimeLimit
 ) -> Round | ExternalRun:
-    """Send a request, with retries as the policy allows, and return the complete answer.
+    """Send a request, retry it as the policy allows, and return the complete answer.
 
-    An agent that has its own loop answers with a whole run. In this case, only the request is emitted here.
+    An agent with its own loop returns a whole run. Then only the request is emitted here.
 
-    Raises ModelError when no permitted attempt succeeds, and AnswerTooLargeError when an answer exceeds a limit.
+    Raises ModelError if every permitted attempt fails, and AnswerTooLargeError if an answer exceeds a limit.
     """
     attempt = 1
     while True:
@@ -188,7 +188,7 @@ class AgentLoop:
         self._calls = 0
 
     async def run(self) -> RunFinished:
-        """Run the conversation to its end, and return the reason for the end.
+        """Run the conversation to its end, and return its final event.
 
         Raises ModelError, ToolsError, TrajectoryError and StepNotJudgedError.
         """
@@ -201,8 +201,8 @@ class AgentLoop:
                 return RunFinished(turn)
             if turn.asks_user:
                 assert self._user is not None
-                # The time limit of the run excludes the simulated user and the judges of conditions, which have time
-                # limits of their own.
+                # The run's time limit excludes the simulated user and the judges of conditions. They have their own
+                # time limits.
                 async with self._limit.suspended():
                     review = partial(self._checkpoint.before_message, self._rounds + 1)
                     said = await self._user.next_message(review)
@@ -215,7 +215,8 @@ class AgentLoop:
     async def _resume(self, fork: Fork) -> RunFinished | None:
         """Replay the start of the forked run, and continue from there.
 
-        Returns the reason if the run ends with the replayed part."""
+        Returns the run's final event if the run ends with the replayed part.
+        """
         if (refusal := fork_refusal(fork, self._turns)) is not None:
             return RunFinished("error", f"the run cannot be forked there: {refusal}")
         recorder = self._recorder
@@ -251,10 +252,13 @@ class AgentLoop:
     async def _finish_turn(
         self, turn: Turn, answer: Round | ExternalRun, answered: int = 0, *, to_result: bool = False
     ) -> RunFinished | None:
-        """Answer the calls of a round, and return the reason if the run ends with them.
+        """Answer the calls of a round.
+
+        Returns the run's final event if the run ends here.
 
         The first `answered` calls already have results. With `to_result`, the run is held again after the last of these
-        results. A person may have the answer regenerated any number of times."""
+        results. A person may have the answer regenerated any number of times.
+        """
         while True:
             if isinstance(answer, ExternalRun):
                 return await self._add_run(turn, answer)
@@ -273,8 +277,9 @@ class AgentLoop:
     async def _add_run(self, turn: Turn, run: ExternalRun) -> RunFinished | None:
         """Add the rounds of an agent that has its own loop.
 
-        Returns the reason if the run ends with these rounds. In a chain, they belong to the steps before the next user
-        message."""
+        Returns the run's final event if the run ends with these rounds. In a chain, the rounds belong to the steps
+        before the next user message.
+        """
         from workbench.engine.external_run import external_payloads  # on use: models need none of it
 
         rounds, steps = run.rounds, range(0)
@@ -310,10 +315,11 @@ class AgentLoop:
         return RunFinished("steps done" if self._case.steps else "answered")
 
     async def _stopped_by(self, done: Round | None) -> RunFinished | None:
-        """Return the reason if a conversation or a chain stops after the round `done`.
+        """Return the run's final event if a conversation or a chain stops after the round `done`.
 
         A conversation stops when its `stop` condition holds. A chain with `stop_on_failure` stops when its latest step
-        failed."""
+        failed.
+        """
         if self._user is not None:
             async with self._limit.suspended():
                 return await self._user.stop_result()
@@ -329,9 +335,10 @@ class AgentLoop:
         return await ask(self._model, request, self._recorder, self._retries, self._limit)
 
     async def _pending_request(self, turn: Turn) -> HttpRequest | None:
-        """Return the next request as it would be sent now, without further messages.
+        """Return the HTTP request that would be sent now, without further messages.
 
-        Raises ModelError."""
+        Raises ModelError.
+        """
         messages = self._messages + messages_before(turn.user, self._checkpoint.added)
         return await http_request_of(self._model, self._request(turn, messages))
 
@@ -372,7 +379,10 @@ class AgentLoop:
         return True
 
     def _replay_round(self, done: Round, is_whole: bool) -> None:
-        """Continue after a round of the forked run. `is_whole` is false if some of the round's calls are unanswered."""
+        """Restore the loop's state after a replayed round.
+
+        `is_whole` is false if some calls of the round are unanswered.
+        """
         step_mock = self._step_mock(done.step_number)
         # Regenerated answers have also advanced the counts of the mocks.
         for answer in (*done.superseded, done):
@@ -405,12 +415,12 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RunRequest:
-    """One run to make: a case with its settings, on a model.
+    """One run to make: a case with its settings and a model.
 
     With `fork`, the run starts from a point of another run. `images` are the images of the case, with their content.
-    `clock` is the time that the model sees. Messages name the run's time limit by `time_limit`, its key in the suite.
-    `agent_output` is set if an agent runs the case, and returns the end of the agent's standard error. Each call of an
-    agent is a round of its own, and the agent cannot be asked again."""
+    `clock` is the time that the model sees. `time_limit` is the suite's key for the time limit, which messages quote.
+    `agent_output` is set if an agent runs the case. It returns the end of the agent's standard error.
+    """
 
     case: Case
     settings: CaseSettings
@@ -449,8 +459,9 @@ async def run_case(
     change it. `step_failed` grades the steps of a chain that stops on failure. `own_calls` are the calls of the suite
     before and after the run. `user` is the user of a conversation.
 
-    Cancelling the task stops the run, which then ends with the reason `stopped`. Infrastructure errors end the run
-    with `error` or `timed out`; they are not raised."""
+    Cancelling the task stops the run, which then ends with the reason `stopped`. Infrastructure errors end the run with
+    `error` or `timed out`; they are not raised.
+    """
     limits = request.settings.limits
     definitions = tuple([tool for tool in tools.definitions if _is_offered(tool, model, tools)])
     notices = (*model.notices, *tools.notices, *_not_offered(model, tools))
@@ -533,9 +544,10 @@ def emit_start(
     notices: tuple[str, ...] = (),
     definitions: tuple[ToolDefinition, ...] = (),
 ) -> RunStarted:
-    """Emit and return `RunStarted`, which holds the opening of the conversation.
+    """Emit and return `RunStarted`, the first event of a run.
 
-    `tools` is `None` if the run cannot continue. `definitions` are the tools offered to the model."""
+    `tools` is `None` if the run cannot continue. `definitions` are the tools offered to the model.
+    """
     system, messages = _opening(request)
     server_outputs: tuple[ServerOutput, ...] = ()
     instructions: tuple[ServerInstructions, ...] = ()
@@ -575,9 +587,7 @@ def _opening(request: RunRequest) -> tuple[str | None, tuple[Message, ...]]:
 
 
 def record_failed_start(request: RunRequest, finish: RunFinished, recorder: Recorder) -> Trajectory:
-    """Record a run that could not start: without tools or a model, or stopped before its turn.
-
-    Returns its trajectory."""
+    """Record a run that ended before its first request, and return its trajectory."""
     emit_start(request, None, recorder)
     recorder.emit(finish)
     return recorder.trajectory

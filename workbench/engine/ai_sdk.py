@@ -26,9 +26,12 @@ _USAGE = {
 
 
 def native_call(value: object) -> object:
-    """Convert a call of the SDK to a call of a run document. A list becomes the calls of one answer.
+    """Convert a call of the AI SDK to a call of a run document.
 
-    Example: `{"toolName": "a", "input": {"x": 1}}` becomes `{"tool": "a", "arguments": {"x": 1}}`."""
+    A list becomes the calls of one answer.
+
+    Example: `{"toolName": "a", "input": {"x": 1}}` becomes `{"tool": "a", "arguments": {"x": 1}}`.
+    """
     if isinstance(value, list):
         return [native_call(each) for each in value]
     if not isinstance(value, dict) or not isinstance(value.get("toolName"), str) or "tool" in value:
@@ -44,9 +47,11 @@ def native_call(value: object) -> object:
 
 
 def native_run(value: object) -> object:
-    """Convert a run of the SDK to a run document: a result, with or without steps, or a list of messages.
+    """Convert a run of the AI SDK to a run document.
 
-    Calls in a native run may have the form of the SDK."""
+    The run is a result, with or without steps, or a list of messages. Calls in a document that is already native may
+    still have the form of the SDK.
+    """
     if is_messages(value):
         return _of_messages(value)
     if not isinstance(value, dict):
@@ -142,9 +147,10 @@ def _answer(run: Document, text: str) -> None:
 
 
 def _add_parts(calls: list[list[Document]], parts: object) -> str:
-    """Add the calls in an answer's parts, add each result to its call, and return the text of the last answer.
+    """Add the calls and results in the parts of an answer to `calls`, and return the text of the last answer.
 
-    A UI message holds several answers. A part `step-start` precedes each of them."""
+    A UI message holds several answers. A part `step-start` precedes each of them.
+    """
     group: list[Document] = []
     texts: list[str] = []
     for part in filter(_is_table, parts if isinstance(parts, list) else []):
@@ -176,7 +182,7 @@ _RESULTS = ("output", "result", "error", "errorText")
 
 
 def _add_result(call: Document, part: Mapping[str, Any]) -> None:
-    """Add the result in a part to its call. The SDK may wrap an output as `{type, value}`."""
+    """Add the result in a part to its call. The SDK may wrap the output as `{type, value}`."""
     kind = str(part.get("type", ""))
     for key in _RESULTS:
         if part.get(key) is not None:

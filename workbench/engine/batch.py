@@ -22,7 +22,10 @@ _logger = logging.getLogger(__name__)
 
 @dataclass
 class ModelQueue:
-    """The waiting runs of one model at one endpoint. At most `concurrency` of its runs are in progress at a time."""
+    """The waiting runs of one model at one endpoint.
+
+    `concurrency` limits how many of its runs are in progress at a time.
+    """
 
     concurrency: int
     waiting: deque[PlannedRun] = field(default_factory=deque)
@@ -30,7 +33,10 @@ class ModelQueue:
 
 @dataclass(frozen=True)
 class QueueKey:
-    """The queue of a run: `key` is the model with its endpoint, `concurrency` the limit of its runs in progress."""
+    """Identifies the queue of a run.
+
+    `key` is the model with its endpoint, `concurrency` the limit of concurrent runs.
+    """
 
     key: str
     concurrency: int
@@ -58,7 +64,8 @@ class SkipRule(Protocol):
     async def skip_reason(self, planned: PlannedRun) -> str | None:
         """Return the reason why a run is skipped, or `None` to start it now.
 
-        This may wait for other runs to end."""
+        The call may wait until other runs have ended.
+        """
         ...
 
 
@@ -73,7 +80,9 @@ class _Running:
 class Batch:
     """Runs that are started together.
 
-    `run_one` makes each run, here or in another process. Each rule in `skip_rules`, in order, may skip a run."""
+    `run_one` makes each run, in this process or another. The rules in `skip_rules` are asked in order whether a run is
+    skipped.
+    """
 
     def __init__(
         self,
@@ -93,7 +102,8 @@ class Batch:
     async def run(self) -> None:
         """Make all runs.
 
-        Each run ends with exactly one `RunDone`, even if it is stopped or fails unexpectedly."""
+        Each run ends with exactly one `RunDone` event, even if the run is stopped or fails unexpectedly.
+        """
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await asyncio.gather(self._context.servers.begin_batch(), self._context.ready())
@@ -132,7 +142,8 @@ class Batch:
     async def run_one(self, planned: PlannedRun) -> None:
         """Make one run in the current task.
 
-        The run ends with exactly one `RunDone`, even if it is stopped or fails unexpectedly."""
+        The run ends with exactly one `RunDone` event, even if it is stopped or fails unexpectedly.
+        """
         task = asyncio.current_task()
         assert task is not None
         running = self._running[planned.run_id] = _Running(task)

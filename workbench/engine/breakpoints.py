@@ -41,7 +41,7 @@ class Breakpoint:
     enabled: bool = True
 
     def holds_same_places(self, other: Breakpoint) -> bool:
-        """Return whether both breakpoints hold runs at the same places, whether or not they are enabled."""
+        """Return whether both breakpoints hold runs at the same places. `enabled` is ignored."""
         return (self.on, self.tool, self.when or None, self.round) == (
             other.on,
             other.tool,
@@ -110,9 +110,12 @@ def breakpoint_of(line: str) -> Breakpoint:
 
 
 def breakpoint_line(point: Breakpoint) -> str:
-    """Return a breakpoint in its notation, whether it is enabled or not.
+    """Return a breakpoint as a line in its notation.
 
-    Raises ValueError for a value that TOML cannot express."""
+    `enabled` is ignored.
+
+    Raises ValueError for a value that TOML cannot express.
+    """
     if point.round is not None:
         return f"{point.on} {point.round}"
     if point.tool is None:
@@ -234,9 +237,11 @@ class ConditionError(Exception):
 async def break_reason(
     breakpoints: Iterable[Breakpoint], point: HoldPoint, holds: EvaluateCondition, failing: FindFailedCheck
 ) -> str | None:
-    """Return the reason why a run is held at a point, from the first matching breakpoint; `None` if none matches.
+    """Return why a run is held at a point; `None` if no breakpoint matches.
 
-    A condition that cannot be evaluated also holds the run, with the error as the reason."""
+    The reason comes from the first matching breakpoint. A condition that cannot be evaluated also holds the run, with
+    the error as the reason.
+    """
     possible = [each for each in breakpoints if _may_match(each, point)]
     # A condition may ask a judge, so breakpoints without a condition are tried first.
     for each in sorted(possible, key=_cost):
@@ -250,7 +255,7 @@ async def break_reason(
 
 
 def _may_match(each: Breakpoint, point: HoldPoint) -> bool:
-    """Return whether an enabled breakpoint can hold a run at a point. Its condition is not evaluated."""
+    """Return whether an enabled breakpoint can match a point, without evaluating its condition."""
     if not each.enabled or point.at != _AT.get(each.on, "call"):
         return False
     if each.on == "round":
@@ -290,10 +295,11 @@ async def _why(each: Breakpoint, point: HoldPoint, holds: EvaluateCondition, fai
 
 
 def breakpoint_warning(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | None:
-    """Return the reason why a breakpoint may never hold a run; `None` if there is none.
+    """Return why a breakpoint may never hold a run; `None` if it may.
 
-    Reasons are an unknown tool, an unknown argument or a misspelt check. `tools` are the tools of the open suites.
-    Without any, every name is accepted."""
+    Reasons are an unknown tool, an unknown argument or a misspelt check. `tools` are the tools of the open suites. If
+    there are none, every name is accepted.
+    """
     if point.tool is None:
         return None
     known = tuple(tools)
@@ -323,7 +329,10 @@ def _other_names(name: str, arguments: Iterable[Mapping[str, JsonValue] | None])
 
 
 def _arguments(tool: ToolDefinition) -> Mapping[str, JsonValue] | None:
-    """Return the schemas of a tool's arguments by name; `None` if other arguments are allowed or none is described."""
+    """Return the schemas of a tool's arguments by name.
+
+    Returns `None` if the tool accepts other arguments too, or describes none.
+    """
     schema = tool.parameters
     properties = schema.get("properties")
     open_to_others = schema.get("additionalProperties") not in (None, False)
@@ -334,7 +343,10 @@ def _arguments(tool: ToolDefinition) -> Mapping[str, JsonValue] | None:
 
 
 def _is_object(schema: JsonValue) -> bool:
-    """Return whether an argument may be an object. A condition's table is then compared with the object."""
+    """Return whether an argument may be an object.
+
+    Then a table in a condition is compared with the object.
+    """
     return isinstance(schema, Mapping) and "object" in (type_names(schema) or ())
 
 

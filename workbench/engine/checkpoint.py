@@ -68,19 +68,19 @@ class HoldPoint:
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """Let the run continue."""
+    """A command at any hold: let the run continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditArguments:
-    """Before a call: change the arguments with which the call is sent."""
+    """A command before a call: change the arguments that are sent."""
 
     arguments: Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerCall:
-    """Before a call: answer it in place of the tool."""
+    """A command before a call: answer it in place of the tool."""
 
     content: str
     is_error: bool = False
@@ -88,14 +88,15 @@ class AnswerCall:
 
 @dataclass(frozen=True, slots=True)
 class SkipCall:
-    """Before a call: skip the call.
+    """A command before a call: skip the call.
 
-    The model reads `SKIPPED` as the result."""
+    The model reads `SKIPPED` as the result.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerQuestion:
-    """At a request of a server: reply in place of the case."""
+    """A command at a request of a server: reply in place of the case."""
 
     action: ReplyAction
     content: Mapping[str, JsonValue] | None = None
@@ -104,7 +105,7 @@ class AnswerQuestion:
 
 @dataclass(frozen=True, slots=True)
 class EditResult:
-    """After a result: change the result that the model reads."""
+    """A command after a result: change the result that the model reads."""
 
     content: str
     is_error: bool = False
@@ -112,30 +113,31 @@ class EditResult:
 
 @dataclass(frozen=True, slots=True)
 class EditMessage:
-    """Before a message of the user: change its text."""
+    """A command before a message of the user: change its text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class SayMessage:
-    """Before a message of the user: send another message in its place, and continue."""
+    """A command before a message of the user: send another message in its place, and continue."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class AddMessage:
-    """Anywhere: add a user message to the next request."""
+    """A command at any hold: add a user message to the next request."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Regenerate:
-    """Before a call or after a result: discard the answer of this round and repeat its request.
+    """A command before a call or after a result: discard the answer of this round and repeat its request.
 
-    Before a message of a played user: ask the player for another message."""
+    Before a message of a played user, the command asks the player for another message.
+    """
 
 
 UserMessageEdit = EditMessage | SayMessage
@@ -174,7 +176,7 @@ _WHERE: Mapping[HoldPlace, str] = {
 
 
 def refusal(command: Command, point: HoldPoint) -> str | None:
-    """Return the reason why a command is not allowed at a hold; `None` if it is allowed."""
+    """Return why a command is not allowed at a hold; `None` if it is allowed."""
     question = point.question
     if point.of_agent and isinstance(command, Regenerate) and point.at != "user":
         return AGENT_NOT_REPEATABLE
@@ -200,16 +202,19 @@ class RunControl(Protocol):
     """Decides where a run is held, and supplies the commands to the held run."""
 
     async def hold_reason(self, point: HoldPoint) -> str | None:
-        """Return a short reason to hold the run at this point; `None` to let it continue."""
+        """Return a short reason to hold the run at this point, or `None` to let the run continue."""
         ...
 
     async def next_command(self, point: HoldPoint) -> Command:
-        """Wait for the next command to the held run. `refusal` must allow the command at this point."""
+        """Wait for the next command to the held run, and return it.
+
+        `refusal` must allow the command at this point.
+        """
         ...
 
 
 def question_event(call: ToolCall, question: ServerQuestion, reply: ServerReply) -> ServerAsked:
-    """Return the event of a server's request and the reply to it."""
+    """Return the event that records a server's request and the reply."""
     return ServerAsked(
         *(call.id, call.tool, question.server, question.kind, question.message, question.request),
         *(reply.action, reply.source, reply.content, reply.text, reply.problem, question.undeclared),
@@ -217,7 +222,7 @@ def question_event(call: ToolCall, question: ServerQuestion, reply: ServerReply)
 
 
 def edited_by_person(said: UserSaid, text: str) -> UserSaid:
-    """Return a user message whose text is replaced by a person's text."""
+    """Replace the text of a user message by a person's text."""
     return replace(said, text=text, by="person", original=said.original or said.text)
 
 
@@ -229,7 +234,7 @@ AfterHold = Literal["continue", "answered", "regenerate"]
 
 
 class Checkpoint:
-    """Holds one run at the points that its `control` selects, and records the changes made during the hold.
+    """Holds one run at the points that `control` selects, and records a person's changes.
 
     Without `control`, the run is never held. `added` holds a person's messages for the next request.
     """
@@ -257,11 +262,11 @@ class Checkpoint:
         tool: ToolDefinition | None = None,
         request: PendingRequest | None = None,
     ) -> tuple[AfterHold, CallRecord | None]:
-        """Reach a checkpoint, and wait as long as the run is held there.
+        """Hold the run at this checkpoint if `control` selects it, and wait until it may continue.
 
         Returns how the run continues, and the call with a person's edits.
         """
-        # Most runs have no control, and pass every checkpoint at no cost.
+        # Most runs have no control, so this returns at once.
         control = self._control
         if control is None:
             return "continue", call
@@ -305,7 +310,10 @@ class Checkpoint:
         question: ServerQuestion,
         reply: ServerReply,
     ) -> ServerReply:
-        """Reach the checkpoint of a server's request, and return the reply, which a person may have changed."""
+        """Hold the run at a server's request if `control` selects it.
+
+        Returns the reply, which a person may have changed.
+        """
         control = self._control
         if control is None:
             return reply
@@ -333,9 +341,10 @@ class Checkpoint:
                 self._recorder.emit(Resumed(self._recorder.ms_since(began)))
 
     async def before_message(self, round_number: int, said: UserSaid, may_differ: bool) -> UserSaid | None:
-        """Reach the checkpoint before a user message, and return the message to send.
+        """Hold the run before a user message if `control` selects this point, and return the message to send.
 
-        Returns `None` if a person wants the player to be asked again."""
+        Returns `None` if the player must be asked for another message.
+        """
         control = self._control
         if control is None:
             return said

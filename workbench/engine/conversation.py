@@ -21,12 +21,12 @@ FINISH_REASONS: dict[UserEnd, FinishReason] = {"done": "user done", "gave up": "
 
 
 class ConditionEvaluator(Protocol):
-    """Evaluates the conditions of a conversation, as `RunGrading` evaluates checks."""
+    """Evaluates the conditions of a conversation. `RunGrading` is such an evaluator."""
 
     async def result_or_reason(
         self, grade: Callable[[CheckContext], _Decided], trajectory: Trajectory
     ) -> _Decided | str:
-        """Return the result of `grade`, or the reason why a check cannot be evaluated."""
+        """Return the result of `grade`, or a text with the reason why a check cannot be evaluated."""
         ...
 
 
@@ -35,12 +35,15 @@ class UserError(Exception):
 
 
 class ConversationUser(Protocol):
-    """A user other than a script. With `can_retry`, another attempt may give another message."""
+    """A user that is not scripted. With `can_retry`, another attempt may give another message."""
 
     can_retry: bool
 
     async def reply(self, trajectory: Trajectory, turn: int, /) -> UserSaid | UserEnded:
-        """Return the user's message or departure in a turn, counted from 1. Raises UserError."""
+        """Return the user's message or departure in a turn, which counts from 1.
+
+        Raises UserError.
+        """
         ...
 
 
@@ -68,9 +71,10 @@ class Conversation:
         self._may_differ = user is not None and user.can_retry
 
     async def next_message(self, review: ReviewMessage) -> UserSaid | RunFinished:
-        """Emit and return the next message of the user, or return the end of the run.
+        """Emit and return the user's next message, or return the run's final event.
 
-        If `review` returns `None` for a message, the user is asked for another message."""
+        If `review` returns `None` for a message, the user is asked for another one.
+        """
         trajectory = self._recorder.trajectory
         said = user_messages(trajectory)
         if said and (not trajectory.rounds or trajectory.rounds[-1].turn != said[-1].turn):
@@ -99,7 +103,7 @@ class Conversation:
         return sent
 
     async def stop_result(self) -> RunFinished | None:
-        """Return the end of the run if the conversation's `stop` condition holds now."""
+        """Return the run's final event if the conversation's `stop` condition holds now."""
         if self._table.stop is None:
             return None
         trajectory = self._recorder.trajectory
@@ -126,10 +130,11 @@ class Conversation:
 
 
 class RecordedUser:
-    """The user of a recorded conversation, who repeats each recorded turn without a model.
+    """A user that repeats the turns of a recorded conversation without a model.
 
-    `origin` is the recorded run. A played user's refused attempts are repeated too, so that a replay equals its
-    origin."""
+    `origin` is the recorded run. Refused attempts of a played user are repeated too, so that a replay equals its
+    origin.
+    """
 
     can_retry = False
 
@@ -157,7 +162,7 @@ class RecordedUser:
 
 
 class UnavailableUser:
-    """A user who cannot speak; `why` is the reason."""
+    """A user that cannot send messages; `why` is the reason."""
 
     can_retry = False
 
@@ -175,9 +180,10 @@ class ConditionError(Exception):
 async def evaluate_condition(
     conditions: ConditionEvaluator, trajectory: Trajectory, decide: Callable[[CheckContext], _Decided]
 ) -> _Decided:
-    """Return a decision about a conversation.
+    """Return a decision about a conversation, made by `decide`.
 
-    Raises ConditionError if a check cannot be evaluated."""
+    Raises ConditionError if a check cannot be evaluated.
+    """
     found = await conditions.result_or_reason(decide, trajectory)
     if isinstance(found, str):
         raise ConditionError(f"a condition of the user cannot be checked: {found}")

@@ -36,15 +36,17 @@ class EngineThread:
         return self._thread.is_alive()
 
     def submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
-        """Run a coroutine on the engine's loop.
+        """Run a coroutine on the engine's loop, and return its future.
 
-        Returns a future. Every thread except the engine's can wait for it."""
+        Every thread except the engine's may wait for the future.
+        """
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self, timeout_s: float) -> None:
         """Cancel the running tasks, and end the loop and the thread.
 
-        This waits for at most about twice `timeout_s`."""
+        This takes at most about twice `timeout_s`.
+        """
         if not self.alive:
             return
         self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._finish(timeout_s)))

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 
 def steady_clock_ms() -> Callable[[], float]:
-    """Return a clock of milliseconds since 1970, suitable for measuring durations.
+    """Return a clock of milliseconds since 1970 that is suitable for measuring durations.
 
-    The clock starts at the system's time of day, and ignores later changes of the system's clock."""
+    The clock starts at the system's time and ignores later changes of that time.
+    """
     began_ms = time.time() * 1000 - _running_ms()
     return lambda: began_ms + _running_ms()
 
@@ -55,11 +56,11 @@ class RunEvent:
 
 @dataclass(frozen=True, slots=True)
 class StartUp:
-    """A server or a model starts up.
+    """A server or a model begins or ends to start up.
 
-    Runs that need it wait for it, so the time counts for no run. An event with `took_ms` and the same `number` reports
-    the end of the start-up, whether it succeeded or failed. With `downloads`, a further event comes between the two,
-    after the download."""
+    Runs that need it wait, and this time counts for no run. An event with `took_ms` and the same `number` reports the
+    end, after success or failure. With `downloads`, a further event between the two reports the end of the download.
+    """
 
     number: int
     what: str
@@ -68,7 +69,7 @@ class StartUp:
 
     @property
     def words(self) -> str:
-        """A description of the step, such as `starting server weather`."""
+        """A description of the start-up, such as `starting server weather`."""
         doing = "starting"
         if self.downloads:
             doing = "downloading"
@@ -90,7 +91,8 @@ class ToolsListed:
 class PermissionRequested:
     """A run waits for a person's permission to execute a call on its server.
 
-    `Runtime.allow` gives the answer; stopping the run ends the wait."""
+    `Runtime.allow` gives the answer. Stopping the run also ends the wait.
+    """
 
     question: PermissionQuestion
 
@@ -99,7 +101,8 @@ class PermissionRequested:
 class CostLimitReached:
     """No further run of a batch fits within its cost limit.
 
-    Runs that cost money wait until `Runtime.raise_cost_limit` raises the limit or they are stopped."""
+    Runs that cost money wait until they are stopped, or until `Runtime.raise_cost_limit` raises the limit.
+    """
 
     batch: str
     limit_usd: float
@@ -108,9 +111,10 @@ class CostLimitReached:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAsked:
-    """A judge is asked about `values` values of a run.
+    """A judge is asked about several values of a run.
 
-    With `retry`, the request about one value failed and is retried."""
+    `values` is their number. With `retry`, the request about one value failed and is retried.
+    """
 
     run_id: str
     judge: str
@@ -142,7 +146,7 @@ class RequestHeld:
 class RunDone:
     """A run has ended.
 
-    Its result is graded unless the run was stopped, was skipped or failed unexpectedly. `with_times` sets the run's
+    The result is graded unless the run was stopped, was skipped or failed unexpectedly. `with_times` sets the run's
     beginning and end, in milliseconds since 1970. `row` is the run's history row if another process has already packed
     it."""
 
@@ -161,9 +165,10 @@ class BatchDone:
 
 @dataclass(frozen=True, slots=True)
 class HistoryProblem:
-    """The history has a problem. It does not stop the runs.
+    """The history cannot be written as planned; the runs continue.
 
-    The history's own thread sends this event."""
+    The history's own thread sends this event.
+    """
 
     text: str
 
@@ -232,9 +237,10 @@ class StartUpReporter:
 
 
 def combined_listener(*listeners: BatchListener) -> BatchListener:
-    """Return a listener that passes each event to these listeners in order.
+    """Return a listener that passes each event to all of these listeners in order.
 
-    If a listener raises an error, the listeners after it do not receive the event."""
+    If one listener raises an error, the later ones do not receive the event.
+    """
 
     def tell(event: BatchEvent) -> None:
         for listener in listeners:
@@ -244,10 +250,11 @@ def combined_listener(*listeners: BatchListener) -> BatchListener:
 
 
 def with_times(listener: BatchListener, now_ms: Callable[[], float] | None = None) -> BatchListener:
-    """Return a listener that adds a run's begin and end times to the run's `RunDone`.
+    """Return a listener that adds begin and end times to each `RunDone`.
 
-    The begin is the time of the run's first event. Other events pass unchanged. `now_ms` returns milliseconds since
-    1970. Without it, each run has its own steady clock. A run timed in another process keeps its times."""
+    A run begins with its first event. Other events pass unchanged. `now_ms` returns milliseconds since 1970; without
+    it, each run has its own steady clock. A run that was timed in another process keeps its times.
+    """
     # Call this listener first, on the engine's thread. Otherwise a slow screen or disk would lengthen the run's time.
     began: dict[str, tuple[float, Callable[[], float]]] = {}
 

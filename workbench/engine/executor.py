@@ -36,8 +36,9 @@ MIN_INTERVAL_SECONDS = 0.1
 class ProgressReports:
     """Emits the progress notices of one call, at most one every `MIN_INTERVAL_SECONDS`.
 
-    Of the notices within an interval, only the latest is emitted. Use this object on the engine's loop. Close it before
-    you emit the result of the call."""
+    If several notices arrive within an interval, only the latest is emitted. Use this object on the engine's loop.
+    Close it before you emit the result of the call.
+    """
 
     def __init__(self, call_id: str, recorder: Recorder) -> None:
         self._call_id = call_id
@@ -99,15 +100,16 @@ class ExecutionRefusedError(ToolsError):
 class Permission:
     """Decides which tools of a run may be executed on their servers.
 
-    Read-only tools always may. With `all_tools`, or on `exempt` servers, every tool may. For other tools, `ask` asks a
-    person; without `ask`, they are refused."""
+    Read-only tools may always be executed. With `all_tools`, or on `exempt` servers, every tool may. For other tools,
+    `ask` asks a person; without `ask`, they are refused.
+    """
 
     all_tools: bool = False
     ask: AskPermission | None = None
     exempt: bool = False
 
     def reason_without_asking(self, tool: ToolDefinition) -> Allowed | None:
-        """Return the reason why the tool may be executed without asking; `None` if it may not."""
+        """Return why a tool may be executed without asking; `None` if a person must be asked."""
         if tool.annotations.get("readOnlyHint") is True:
             return "read-only"
         if self.exempt:
@@ -197,7 +199,7 @@ class Executor:
     async def _execute(
         self, call: ToolCall, planned: PlannedAnswer, server: str, ask: CallQuestions
     ) -> tuple[ToolAnswer, float]:
-        """Return the server's answer and its latency in milliseconds."""
+        """Execute a call on its server. Returns the answer and its latency in milliseconds."""
         allowed = await self._permit(call, self._definitions[call.tool])
         async with self._limit.before(planned.turn()):
             return await self._execute_in_turn(call, planned, server, allowed, ask)
@@ -235,7 +237,7 @@ class Executor:
         if self._permission.ask is None:
             raise ExecutionRefusedError(
                 f"{tool.name} of server {tool.server!r} is not marked read-only, so it is not executed: "
-                "mock it, or give --execute-all"
+                "mock it, or allow it with --execute-all"
             )
         self._recorder.emit(Paused(f"may {tool.name} be executed on server {tool.server!r}?", call.id))
         began = self._recorder.clock()

@@ -48,7 +48,10 @@ def external_run(
     cost_usd: float | None = None,
     error: str | None = None,
 ) -> ExternalRun:
-    """Return a run from its calls and its answer. Each inner list holds the calls of one model answer."""
+    """Return a run made elsewhere, from its calls and its answer.
+
+    Each inner list holds the calls of one model answer.
+    """
     # Usage, latency and cost are known only for the whole run, so the last round carries them.
     last = ExternalRound(answer or "", usage=usage, latency_ms=latency_ms or 0.0, cost_usd=cost_usd)
     rounds = []
@@ -69,7 +72,7 @@ def external_run_started(
     notices: tuple[str, ...] = (),
     scores: tuple[SourceScore, ...] = (),
 ) -> RunStarted:
-    """Return the `RunStarted` event of an externally made run of a case."""
+    """Return the first event of a run of a case that was made elsewhere."""
     settings = settings_of(suite, case)
     clock = None if settings.clock is None else fixed_clock(settings.clock)
     return RunStarted(
@@ -89,10 +92,11 @@ def external_run_started(
 def external_payloads(
     rounds: Iterable[ExternalRound], first: int = 1, taken: Iterable[str] = (), calls_before: int = 0
 ) -> Iterator[EventPayload]:
-    """Yield the events of externally made rounds, with call ids that are unique in the run.
+    """Yield the events of rounds that were made elsewhere, with call ids that are unique in the run.
 
-    `first` is the number of the first round. `taken` holds the ids of earlier calls, and `calls_before` is the number
-    of these calls."""
+    `first` is the number of the first round. `taken` holds the ids of earlier calls, and `calls_before` is their
+    number.
+    """
     rounds = tuple(rounds)
     calls: list[ToolCall] = []
     for each in rounds:
@@ -195,12 +199,12 @@ class RunDocument(Frozen):
 
     @property
     def external_run(self) -> ExternalRun:
-        """The run that the document describes."""
+        """The run that this document describes."""
         return external_run_of(self.calls, self)
 
 
 def external_run_of(calls: Sequence[CallDocument | tuple[CallDocument, ...]], run: RunDocument) -> ExternalRun:
-    """Return a run with these calls. Its answer, error, usage and latency come from `run`."""
+    """Return a run with these calls. The answer, error, usage and latency come from `run`."""
     lists = []
     named = []
     for each in calls:
@@ -237,9 +241,10 @@ def _text_of(result: JsonValue) -> str:
 
 
 def parse_run_document(value: object) -> RunDocument:
-    """Read the document of an agent's run from a JSON value, which may also be a run of the AI SDK.
+    """Read a run document from a JSON value, which may also be a run of the AI SDK.
 
-    Raises RunDocumentError, also for an empty document."""
+    Raises RunDocumentError for an invalid or an empty document.
+    """
     run = document(RunDocument, native_run(value))
     if not run.model_fields_set & {"calls", "answer", "error"}:
         raise RunDocumentError(
@@ -251,7 +256,8 @@ def parse_run_document(value: object) -> RunDocument:
 def document(model: type[_Document], value: object) -> _Document:
     """Convert a JSON value to an instance of a Pydantic model.
 
-    Raises RunDocumentError, which lists all errors."""
+    Raises RunDocumentError with a list of all mistakes.
+    """
     try:
         return model.model_validate(value)
     except ValidationError as error:

@@ -40,9 +40,10 @@ _ID = "call{:05}"
 
 
 def for_another_model(rounds: Iterable[Round], opening: Iterable[Message]) -> tuple[Round, ...]:
-    """Return rounds in a form that any other model accepts: with new call ids, and without provider state.
+    """Return rounds in a form that any other model accepts.
 
-    The new ids differ from all call ids in the `opening` of the conversation."""
+    Calls have new ids that do not occur in `opening`, and provider state is left out.
+    """
     taken = set()
     for message in opening:
         for call in message.tool_calls:
@@ -102,7 +103,7 @@ class Fork:
     """A run forked from a run that is finished, recorded or held.
 
     `system` replaces the system prompt after the fork point; an empty text removes it. `result` replaces the last
-    result before the point. `user` replaces the message of a conversation's user right before the first request. With
+    result before the point. `user` replaces the user's message right before the fork's first request. With
     `held_again_at`, the fork is held at the same kind of place as the original run, with the same messages for the next
     request."""
 
@@ -115,7 +116,7 @@ class Fork:
 
     @property
     def added(self) -> tuple[str, ...]:
-        """The messages that a person added in the original run just before the fork's first request."""
+        """The messages that a person added in the original run for the fork's first request."""
         if self.at.answered is not None:
             return self.origin.added if self.held_again_at is not None else ()
         # If the request was made, its messages are in its round; otherwise they are in the trajectory.
@@ -126,7 +127,7 @@ class Fork:
 
     @property
     def user_message(self) -> UserSaid | None:
-        """The message of a conversation's user just before the fork's first request."""
+        """The message of the user right before the fork's first request; `None` if there is none."""
         if self.at.answered is not None or self.held_again_at == "user":
             return None
         said = _user_message_before(self.origin, self.at.round)
@@ -139,7 +140,7 @@ class Fork:
 
 
 def _user_message_before(origin: Trajectory, round_number: int) -> UserSaid | None:
-    """Return the user message before a request. The request may not have been made yet."""
+    """Return the user message before a request, which may not have been sent yet."""
     if round_number <= len(origin.rounds):
         return origin.rounds[round_number - 1].said
     last = origin.user_turns[-1].said if origin.user_turns else None
@@ -162,7 +163,7 @@ class PastHold:
         return payload
 
     def fork(self, system: str | None = None) -> Fork:
-        """Return a fork that is held at the same place, with the run's state at that time."""
+        """Return a fork that is held at the same place, in the run's state of that time."""
         paused, origin = self.paused, fold(self.events[: self.index])
         assert paused.at != "permission"
         assert paused.round is not None
@@ -179,8 +180,9 @@ class PastHold:
 def past_holds(events: Sequence[Event]) -> tuple[PastHold, ...]:
     """Return the places where a run was held, including the present hold.
 
-    Waiting for a permission is not a hold, because nothing can be changed during the wait. A server's question is no
-    such place either, because the server cannot return to its earlier state."""
+    Waiting for a permission is not a hold, because nothing can be changed then. Holds at a server's request are left
+    out, because the server cannot return to its earlier state.
+    """
     holds = []
     for index, each in enumerate(events):
         if isinstance(each.payload, Paused) and each.payload.at not in ("permission", "question"):
@@ -189,10 +191,11 @@ def past_holds(events: Sequence[Event]) -> tuple[PastHold, ...]:
 
 
 def system_prompt(case: Case, settings: CaseSettings, step: int | None, fork: Fork | None) -> str | None:
-    """Return the system prompt of a request; `step` is its step in a chain, counted from 1.
+    """Return the system prompt of a request; `step` is its step in a chain, from 1.
 
-    The fork's own prompt takes precedence over the step's prompt. Next come the prompt at the start of the original
-    run, and the prompt of the settings."""
+    The fork's own prompt takes precedence, then the prompt of the step, then the prompt at the start of the original
+    run, then the prompt in the settings.
+    """
     if fork is not None and fork.system is not None:
         return fork.system or None
     if step is not None and (own := case.steps[step - 1].system) is not None:
@@ -214,9 +217,10 @@ _NOTHING_LEFT: dict[FinishReason, str] = {
 
 
 def fork_refusal(fork: Fork, turns: Turns) -> str | None:
-    """Return the reason why a run cannot be forked at a point; `None` if it can.
+    """Return why a run cannot be forked at a point; `None` if it can.
 
-    `turns` are the requests of the case in its present form."""
+    `turns` plans the requests of the case in its present form.
+    """
     rounds, at = fork.origin.rounds, fork.at
     if fork.origin.start is None:
         return "the run has not begun"
@@ -247,9 +251,10 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
 
 
 def _why_nothing_follows(whole_rounds: list[Round], turns: Turns, *, under_way: bool) -> str | None:
-    """Return the reason why no request follows these rounds; `None` if a request may follow.
+    """Return why no request would follow these rounds; `None` if one may follow.
 
-    With `under_way`, the last round still has unanswered calls, so no request need follow it."""
+    With `under_way`, the last round still has unanswered calls, so no further request is required.
+    """
     last: Round | None = None
     # `turns` is consulted for every round, because the case may have changed since the run.
     for number, round_ in enumerate(whole_rounds):
@@ -294,9 +299,10 @@ def replayed_events(fork: Fork, model: str) -> Iterator[EventPayload]:
 
 
 def _round(of: Round, answered: int) -> Iterator[EventPayload]:
-    """Yield the events of a round, including superseded answers, with the results of the first `answered` calls.
+    """Yield the events of a round, including its superseded answers.
 
-    The next call keeps a person's edit of its arguments."""
+    Only the first `answered` calls get their results. The next call keeps a person's edit of its arguments.
+    """
     if of.step is not None:
         yield of.step
     if of.said is not None:

@@ -71,7 +71,10 @@ class HistoryRecorder:
             writer.resume(resumed, redaction)
 
     def on_event(self, event: BatchEvent) -> None:
-        """Record an event of the batch. The events must come from `timed`, which adds their times."""
+        """Record an event of the batch.
+
+        Events need their times, which `with_times` adds.
+        """
         if isinstance(event, RunEvent):  # first, because most events are of runs
             happened = event.event
             self._events.setdefault(happened.run_id, []).append(happened)
@@ -87,7 +90,7 @@ class HistoryRecorder:
                 pass
 
     async def wait_until_stored(self) -> None:
-        """Wait while more runs are unwritten than fit into one commit, but at most one second."""
+        """Wait at most one second while more runs are unwritten than fit into one commit."""
         while self._given and self._given[0].done():
             self._given.popleft()
         if len(self._given) > MAX_RUNS_PER_COMMIT:
@@ -125,9 +128,9 @@ def settings_of_batch(
 ) -> dict[str, JsonValue]:
     """Return the settings of a batch as JSON: models, judges, tool execution and concurrency.
 
-    Keys and the names of their variables are left out. `compares` marks a comparison of models, and `until` is the rule
-    for early stopping. All shards store the settings of the whole plan: `min_score` is the gate over all their runs.
-    `cost_limit_usd` is the limit of the batch. `confirms` is the batch whose broken cases are rerun.
+    API keys and the names of their variables are left out. `compares` marks a comparison of models, and `until` is the
+    rule for early stopping. All shards store the settings of the whole plan: `min_score` is the gate over all their
+    runs. `cost_limit_usd` is the limit of the batch. `confirms` is the batch whose broken cases are rerun.
     """
     # All shards of a plan must store the same settings, because the plan's id is derived from them.
     runs = tuple(runs) if shard is None else shard.whole
@@ -163,7 +166,10 @@ def settings_of_batch(
 
 
 def images_of_suites(files: Iterable[SuiteFile]) -> dict[str, JsonValue]:
-    """Return the hash of each suite's images, by the hash of the suite's text. Suites without images are left out."""
+    """Return the hash of each suite's images, keyed by the hash of the suite's text.
+
+    Suites without images are left out.
+    """
     # A suite's text only names images, so the suite's hash does not change with them.
     found: dict[str, JsonValue] = {}
     for file in {file.path: file for file in files}.values():
@@ -173,10 +179,10 @@ def images_of_suites(files: Iterable[SuiteFile]) -> dict[str, JsonValue]:
 
 
 def judges_of(runs: Iterable[PlannedRun], specs: ModelSpecs) -> dict[str, JsonValue]:
-    """Return the settings of all judges that the runs may need, by the judge's name.
+    """Return the settings of all judges that the runs may need, keyed by the judge's name.
 
-    If a check has no usable judge, its entry describes the problem. The key is then the model that the check names, or
-    empty.
+    If a check has no usable judge, its entry describes the problem. The key of such an entry is the model that the
+    check names, or empty.
     """
     judges: dict[str, JsonValue] = {}
     for run in runs:
@@ -202,7 +208,7 @@ def external_model_settings(run: PlannedRun) -> dict[str, JsonValue]:
 
 
 def _agent_settings(subject: Subject) -> dict[str, JsonValue]:
-    """Return the settings of an agent, with the names of its variables; empty for other subjects."""
+    """Return the settings of an agent, with the names of its variables. They are empty for other subjects."""
     if not subject.is_agent:
         return {}
     known = KNOWN_AGENTS.get(subject.agent or "")

@@ -172,9 +172,10 @@ async def ask_judge(
     clock: Clock = time.monotonic,
     listener: EventListener = lambda _event: None,
 ) -> Ruling:
-    """Ask a model once whether a value meets the criteria. With `scale`, ask for a number on that scale.
+    """Ask a model once whether a value meets the criteria, or for a number on `scale`.
 
-    `value` is JSON text. Raises JudgeError."""
+    `value` is JSON text. Raises JudgeError.
+    """
     system, tool = _instructions(scale)
     written = _WrittenArguments(listener)
     recorder = Recorder("judging", clock, written.listen)
@@ -193,7 +194,7 @@ async def ask_judge(
 
 
 def prompt_of(criteria: str, value: str, scale: Scale | None = None) -> str:
-    """Return the question for the judge: the user message after the system prompt."""
+    """Return the user message that asks the judge about a value."""
     mark = mark_of(criteria, value)
     question = "Does the value meet the criteria?"
     if scale is not None:
@@ -216,7 +217,7 @@ def mark_of(criteria: str, value: str) -> str:
 
 
 class _WrittenArguments:
-    """The argument text of each call in the latest answer, as the judge wrote it."""
+    """The argument texts of the calls in the latest answer, as the judge wrote them."""
 
     # Parsed arguments keep only the last of two equal keys, so a contradictory verdict would pass.
     def __init__(self, listener: EventListener) -> None:
@@ -314,9 +315,10 @@ def _shortened(text: str, most: int) -> str:
 
 
 def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | float, str]:
-    """Return the verdict in a call's arguments or in a JSON object.
+    """Return the verdict in the arguments of a call or in a JSON object.
 
-    Raises ValueError, which describes the mistake."""
+    Raises ValueError with a description of the mistake.
+    """
     if not isinstance(found, Mapping):
         raise ValueError(f"a JSON object with `mark`, `rationale` and `{_finding_key(scale)}` is required")
     rationale = found.get("rationale")
@@ -360,9 +362,11 @@ def _number_in(found: Mapping[str, object], scale: Scale) -> float | None:
 
 
 def parse_json_alone(text: str) -> object:
-    """Return the JSON value that is a whole text, apart from a leading thought and an enclosing code fence.
+    """Return the JSON value that makes up a whole text.
 
-    JSON among other words does not count, because it may be a quotation from the value. Raises ValueError."""
+    A leading thought and an enclosing code fence are ignored. JSON among other words does not count, because it may be
+    a quotation from the value. Raises ValueError.
+    """
     bare = text
     if _THOUGHT.match(text):
         bare = _THOUGHT.sub("", text, count=1)
@@ -408,7 +412,7 @@ _TAIL_BYTES = 200
 
 
 class JudgementCache:
-    """A file of judgements by model, criteria, value and scale. No judgement is paid for twice.
+    """A file of judgements, found by model, criteria, value and scale, so that none is paid for twice.
 
     A model is identified by its address and parameters, because the user may reuse its name for another model. Each
     line of the file is a JSON object. The file may be deleted at any time.
@@ -427,7 +431,7 @@ class JudgementCache:
         self._lock = threading.Lock()
 
     def find(self, judge: ModelSpec, criteria: str, value: str, scale: Scale | None = None) -> Finding | None:
-        """Return the judgement of a value; `None` if it is unknown."""
+        """Return the stored judgement of a value; `None` if there is none."""
         key = self.key(judge, criteria, value, scale)
         with self._lock:
             if key not in self._known and self._reads:
@@ -470,7 +474,7 @@ class JudgementCache:
         return asked, criteria, value, scale
 
     def _read_new_lines(self) -> None:
-        """Read the complete lines added since the last reading."""
+        """Read the complete lines that were added to the file since the last reading."""
         try:
             size = self._file.stat().st_size
             if size == self._read_bytes:
@@ -498,9 +502,10 @@ class JudgementCache:
             _logger.warning("%d %s passed over in %s", unreadable, what, self._file)
 
     def _add_line(self, line: bytes) -> bool:
-        """Add the judgement in a line if it was made with the current prompt.
+        """Add the judgement in a line, unless it was made with an earlier prompt.
 
-        Returns whether the line is a judgement."""
+        Returns whether the line is a judgement.
+        """
         try:
             match parsed_json(line.decode("utf-8")):
                 case {
@@ -544,7 +549,7 @@ NOT_ASKED = "this value has not been judged, and no judge is asked here: give --
 
 @dataclass
 class PendingJudgement:
-    """A judge request in flight, shared by every caller that asked about the same value.
+    """A judge request in flight, shared by all callers that asked about the same value.
 
     `waiting_callers` is the number of callers. The cost of the answer counts for one of them."""
 
@@ -576,7 +581,7 @@ class RunJudge:
     """The judge of one run. It collects the run's judgements in `judgements` and their cost in `use`.
 
     `spec_of` returns the model that judges a check and raises ConfigError. `recorded` holds judgements of an earlier
-    grading; with `chosen`, only the chosen model's judgements count. Without `asking`, no model is asked."""
+    grading; with `chosen`, only the judgements of the chosen model count. Without `asking`, no model is asked."""
 
     def __init__(
         self,
@@ -610,8 +615,8 @@ class RunJudge:
     def known_judgement(self, check: Judged, value: JsonValue) -> CheckVerdict:
         """Return the known judgement of a value.
 
-        Raises JudgementNeededError if a judge can be asked, and CheckError otherwise. Any thread may call this
-        method."""
+        Raises JudgementNeededError if a judge can be asked, and CheckError otherwise. Any thread may call this method.
+        """
         key = _key_of(check, value)
         finding = self._findings.get(key) or self._recorded.of(check, key[2], self._chosen)
         try:
@@ -627,7 +632,10 @@ class RunJudge:
         raise unjudged_error(check, finding)
 
     async def ask(self, needed: Iterable[JudgementNeededError]) -> None:
-        """Have values judged, all at once. Then `known_judgement` returns each judgement, or raises CheckError."""
+        """Have all these values judged at the same time.
+
+        Then `known_judgement` returns each judgement, or raises CheckError.
+        """
         asking = self._asking
         assert asking is not None, "known() never raises JudgementNeededError without `asking`"
         checks = {_key_of(each.check, each.value): each.check for each in needed}
@@ -720,10 +728,11 @@ class RunJudge:
 
 
 async def grade_with_judge(attempt: Callable[[Judge], Awaitable[_Graded]], judge: RunJudge) -> _Graded:
-    """Return the result of grading, after asking the judge about every value that grading needs.
+    """Grade a run, and ask the judge about every value that the grading needs.
 
-    `attempt` grades the run with a judge, and is called until all values are judged. Raises the errors of the last
-    attempt."""
+    `attempt` grades the run with a judge. It is called again until all values are judged. Raises the errors of the last
+    attempt.
+    """
     # In each attempt, a value without a judgement counts as accepted, so grading continues and finds more values. Then
     # the judge is asked about all of them at once. The assumption may cause errors in an attempt, so these errors are
     # ignored.
@@ -741,7 +750,7 @@ async def grade_with_judge(attempt: Callable[[Judge], Awaitable[_Graded]], judge
 
 
 class _PendingJudge:
-    """Accepts values without a judgement during one attempt of grading, and lists them in `needed`."""
+    """A judge that accepts values without a judgement during one attempt of grading, and lists them in `needed`."""
 
     def __init__(self, known: Judge) -> None:
         self.needed: list[JudgementNeededError] = []
@@ -756,7 +765,10 @@ class _PendingJudge:
 
 
 def _key_of(check: Judged, value: JsonValue) -> _Key:
-    """Return the key of a judgement; raises CheckError for a value that JSON cannot express."""
+    """Return the key of a judgement.
+
+    Raises CheckError for a value that JSON cannot express.
+    """
     try:
         return check.model, check.judged, judged_value(value), check.scale, check.at_least
     except (ValueError, RecursionError) as error:

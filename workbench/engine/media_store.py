@@ -14,7 +14,7 @@ from workbench.trajectory.trajectory import Trajectory
 
 
 class MediaLostError(ToolsError):
-    """A message has an image or a sound without known content."""
+    """The content of an image or a sound in a message is not known."""
 
 
 class MediaStore:
@@ -27,14 +27,14 @@ class MediaStore:
         self.remember(of_case)
 
     def remember(self, media: Iterable[Media]) -> None:
-        """Keep the content of images and sounds that the events of this run need not store."""
+        """Keep the content of images and sounds, so that later events of this run need not store it."""
         for each in media:
             if each.data and each.sha256 not in self._data:
                 self._data[each.sha256] = each.data
                 self._held += each.size
 
     def remember_run(self, origin: Trajectory) -> None:
-        """Keep the content in the tool results of the run that is forked."""
+        """Keep the content in the tool results of the run from which this run is forked."""
         for round_ in origin.rounds:
             for answer in (*round_.superseded, round_):
                 for call in answer.calls:
@@ -44,8 +44,9 @@ class MediaStore:
     def stored_answer(self, answer: ToolAnswer) -> ToolAnswer:
         """Return a tool's answer in the form that its event stores.
 
-        Content is left out if an earlier event has it, or if it exceeds the storage limit. Content beyond the run's
-        limit is not sent; a placeholder reports this."""
+        Content is left out if an earlier event has it or if it exceeds the storage limit. Content beyond the run's
+        limit is replaced by a placeholder and not sent.
+        """
         if not answer.media:
             return answer
         content, media = answer.content, []

@@ -65,12 +65,13 @@ class _SettingsCache(Generic[_Key, _Value]):
         self.answers: dict[_Key, _Value | ConfigError] = {}
 
     def get(self, key: _Key, find: Callable[[], _Value] | None) -> _Value:
-        """Return the setting of a key, and call `find` for a new key.
+        """Return the cached setting of a key, or find it with `find`.
 
-        Raises ConfigError if `find` raises it, now or earlier, or if `find` is `None` for a new key."""
+        Raises ConfigError if `find` raised it, now or earlier, or if a new key has no `find`.
+        """
         if key not in self.answers:
             if find is None:
-                raise ConfigError("this was not approved: start again")
+                raise ConfigError("this setting was not approved: start the run again")
             try:
                 self.answers[key] = find()
             except ConfigError as error:
@@ -103,14 +104,15 @@ class ModelSpecs:
         self._users.answers |= other._users.answers
 
     def freeze(self) -> None:
-        """Read no further settings. From now on, a setting that was not read raises ConfigError."""
+        """Forbid reading further settings. From now on, a setting that was not read raises ConfigError."""
         # The user has approved the settings read so far, and a file may change between approval and run.
         self._sealed = True
 
     def load(self, runs: Iterable[PlannedRun]) -> None:
         """Read all settings that the runs need.
 
-        Errors are ignored here, because the runs report them."""
+        Errors are ignored here, because the runs report them.
+        """
         runs = tuple(runs)
         for run in {(run.file.path, run.model, run.model_of_suite): run for run in runs}.values():
             with suppress(ConfigError):
@@ -126,7 +128,7 @@ class ModelSpecs:
             self.load_judges(suite, of_suite)
 
     def passed_variables(self) -> tuple[str, ...]:
-        """Return the names of shell variables that every command of a trusted suite gets."""
+        """Return the names of the shell variables that every command of a trusted suite receives."""
         return passed_variables(self._environment.own)
 
     def load_judges(self, suite: Path, checks: Iterable[Judged]) -> None:
@@ -140,7 +142,10 @@ class ModelSpecs:
                 self.judge_of(suite, check)
 
     def environment_at(self, suite: Path) -> Mapping[str, str]:
-        """Return the environment variables for a suite; raises ConfigError when they cannot be read."""
+        """Return the environment variables for a suite.
+
+        Raises ConfigError if they cannot be read.
+        """
         # A copy, because a module imported into this process may change the environment.
         return self._environments.get(suite, self._unless_sealed(lambda: dict(self._environment.of(suite.parent))))
 
@@ -158,34 +163,41 @@ class ModelSpecs:
         return replace(spec, params={**spec.params, **variant.params})
 
     def of_model(self, name: str, suite: Path, *, by_suite: bool) -> ModelSpec | None:
-        """Return the settings of a model for a suite, without the changes of a variant; `of` includes them.
+        """Return the settings of a model for a suite, without the changes of a variant.
 
-        `by_suite` means that the suite names the model, not the person who runs it."""
+        `by_suite` means that the suite names the model, not the person who runs it. `of` includes the changes of a
+        variant.
+        """
         name = model_of(name)
         if is_built_in(name) or agent_named(name) is not None:
             return None
         return self._resolved(suite, name, by_suite)
 
     def found_for(self, suite: Path) -> Iterator[tuple[ModelSpec, bool]]:
-        """Yield the models and judges found for a suite. Each comes with whether the suite's own files name it."""
+        """Yield the models and judges found for a suite, each with whether the suite's own files name it."""
         for (_, path, by_suite, _), spec in self._specs.answers.items():
             if path == suite and isinstance(spec, ModelSpec):
                 yield spec, by_suite
 
     def of_project(self, suite: Path) -> tuple[ModelSpec, ...]:
-        """Return the models of the `workbench.toml` beside a suite; raises ConfigError for mistakes in it."""
+        """Return the models in the project's `workbench.toml`.
+
+        Raises ConfigError for mistakes in it.
+        """
         return self._models.of_project(suite.parent)
 
     def judge_of(self, suite: Path, check: Judged) -> ModelSpec:
-        """Return the settings of the model that judges a check: the model that the check names, or the chosen judge.
+        """Return the settings of the judge of a check: the model that the check names, or else the chosen judge.
 
-        Raises ConfigError when there is no judge, when the model cannot judge, or when its settings are missing."""
+        Raises ConfigError when there is no judge, when the model cannot judge, or when its settings are missing.
+        """
         return judge_of(check, partial(self._judge_at, suite), partial(self._resolved, suite, judges=True))
 
     def user_of(self, suite: Path, case: Case) -> ModelSpec | None:
-        """Return the settings of the model that plays the user of a case; `None` if the case needs no such model.
+        """Return the settings of the model that plays the user of a case; `None` if the case needs none.
 
-        Raises ConfigError when no model is chosen, when the model cannot play, or when its settings are missing."""
+        Raises ConfigError when no model is chosen, when the model cannot play, or when its settings are missing.
+        """
 
         def find() -> ModelSpec | None:
             table = case.conversation
@@ -203,7 +215,7 @@ class ModelSpecs:
         return self._users.get((suite, case.id), self._unless_sealed(find))
 
     def lacks_player(self, case: Case) -> bool:
-        """Return whether a case needs a model that plays its user, and none is chosen."""
+        """Return whether a case needs a model that plays its user although none is chosen."""
         table, options = case.conversation, self._models.options
         if table is None or not table.is_played or options.users is not None:
             return False
@@ -249,7 +261,7 @@ NO_JUDGE = (
 def judge_of(
     check: Judged, choose: Callable[[], JudgeChoice | None], resolve: Callable[[str, bool], ModelSpec]
 ) -> ModelSpec:
-    """Return the model that judges a check: the model that the check names, or the chosen judge.
+    """Return the judge of a check: the model that the check names, or else the chosen judge.
 
     `resolve` returns the settings of a model, given its name and whether the suite's files name it. Raises ConfigError
     like `ModelSpecs.judge_of`."""

@@ -20,7 +20,7 @@ from workbench.trajectory.events import JsonValue, OwnCallAnswered, OwnCallStage
 
 
 def unseen_change_notices(fork: Fork | None, tools: Toolbox) -> tuple[str, ...]:
-    """Return a notice if a fork replays changes that its fresh tools have not seen. Other runs get no notice."""
+    """Return a notice if a fork replays changes that its new tools have not seen; otherwise nothing."""
     if fork is None or not tools.owns_state:
         return ()
     readers = ReadOnlyTools((), tools.definitions)
@@ -38,7 +38,7 @@ def unseen_change_notices(fork: Fork | None, tools: Toolbox) -> tuple[str, ...]:
 
 
 class OwnCalls:
-    """The calls that a case makes itself with the tools of one run.
+    """The calls that a case itself makes, apart from its model, with the tools of one run.
 
     The user approved these calls with the suite, so no permission is requested. Executions are in the audit log.
     `timeout_s` limits each call."""
@@ -66,10 +66,11 @@ class OwnCalls:
         await self._make_all("setup", "setup", self._case.setup)
 
     async def run_final(self) -> None:
-        """Make the calls of `final.state`, unless the run replays changes that never reached its tools.
+        """Make the calls of `final.state` after the run.
 
-        A tool error is a valid answer. Raises ToolsError, naming the call, if a call fails in another way or gets only
-        a default answer."""
+        They are left out if the run replays changes that never reached its tools. A tool error is a valid answer.
+        Raises ToolsError, naming the call, if a call fails in another way or gets only a default answer.
+        """
         if not replays_changes(self._case, self._recorder.trajectory):
             await self._make_all("final", "final.state", self._case.final_states)
 

@@ -89,7 +89,7 @@ class PlannedRun:
 
     @property
     def is_out_of_reach(self) -> bool:
-        """Whether a subject makes the whole run by itself. Such a run cannot be stepped, held or forked."""
+        """Whether a subject makes the whole run by itself, so that the run cannot be held or forked."""
         return self.subject is not None and not self.subject.is_agent
 
     @property
@@ -109,7 +109,7 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Selection:
-    """A selection of cases by id and by tag. An empty set selects every id, or every tag."""
+    """A selection of cases by id and tag. An empty set of ids selects every id; the same holds for tags."""
 
     case_ids: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
@@ -263,9 +263,11 @@ def plan_runs(
 
 
 def _variants_of_case(case: Case, variants: Variants) -> Variants:
-    """Return the variants that run a case. A case that is limited to certain variants runs the selected ones of these.
+    """Return the variants in which a case is run.
 
-    If the plan selects no variant, such a case runs all of its variants."""
+    A case may be limited to certain variants. Then it runs those that the plan selects, or all of them if the plan
+    selects none.
+    """
     if not case.runs_only_in_variants:
         return variants
     own = frozenset(each.name for each in case.variants)
@@ -277,8 +279,9 @@ def _variants_of_case(case: Case, variants: Variants) -> Variants:
 def model_and_variant_names(suite: Suite, models: Iterable[str], variants: Variants) -> tuple[str, ...]:
     """Return the distinct names of the models and variants that run the cases of a suite.
 
-    Each model runs the suite with each selected variant and, if the plan includes it, the suite as written. A variant
-    with its own model runs only on that model."""
+    Each model runs the suite with each selected variant. If the plan includes the suite as written, each model runs
+    that too. A variant with its own model runs only on that model.
+    """
     selected: list[Variant | None] = [variant for variant in suite.variants if variants.takes(variant)]
     if variants.plain:
         selected.insert(0, None)
@@ -298,7 +301,10 @@ _ASKED_BY_CASE = ("each", "user", "messages", "setup", "tools", "offer", "mocks"
 
 
 def sends_same_requests(run: PlannedRun, suite: Suite, case: Case) -> bool:
-    """Return whether a new run of the case would send the same requests: texts, tools, mocks and limits."""
+    """Return whether a new run of the case would send the same requests.
+
+    Texts, tools, mocks and limits are compared.
+    """
     if run.case is case and run.suite is suite:
         return True
     try:
@@ -341,7 +347,7 @@ def _asked_by_variant(variant: Variant | None) -> object:
 
 
 def same_value(left: object, right: object) -> bool:
-    """Return whether two values of a suite are the same. Unlike in Python's `==`, 1, 1.0 and true differ."""
+    """Return whether two values of a suite are the same. Unlike in Python, 1, 1.0 and true differ."""
     return left is right or (left == right and repr(left) == repr(right))
 
 
@@ -370,7 +376,10 @@ class PlannedShard:
 
 
 def run_id_at(run_id: str, place: int) -> str:
-    """Return a run's id with its place in the plan, unless the id already follows from the place."""
+    """Return an id for a run that is unique among all shards of a plan.
+
+    The place is appended, unless the id already follows from it.
+    """
     # Every program numbers its runs from 1, but merged shards must not share ids.
     if run_id == f"run-{place + 1}":
         return run_id
@@ -378,14 +387,15 @@ def run_id_at(run_id: str, place: int) -> str:
 
 
 def places_in_turn(planned: int, index: int, of: int) -> tuple[int, ...]:
-    """Return the places of shard `index`, counted from 1. The shard takes every `of`-th run of a plan.
+    """Return the places in the plan of shard `index`, from 1: every `of`-th run.
 
-    Neighbouring runs have different models, so each shard gets runs of all models."""
+    Neighbouring runs have different models, so each shard gets runs of all models.
+    """
     return tuple(range(index - 1, planned, of))
 
 
 def places_by_cost(costs: Sequence[float], index: int, of: int) -> tuple[int, ...]:
-    """Return the places of shard `index`, counted from 1, of `of` shards with about equal cost.
+    """Return the places in the plan of shard `index`, from 1; all `of` shards have about equal cost.
 
     The runs are assigned from the most to the least expensive, each to the shard with the least cost so far. This is
     the greedy "longest processing time" rule of R. L. Graham, 1969. Equal costs give equal shards."""

@@ -177,7 +177,10 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
 
 
 def _clock_of(planned: PlannedRun, context: RunContext) -> Clock | None:
-    """Return the clock of a run, which shows one fixed time. A fork keeps the clock of the original run."""
+    """Return the clock of a run, which shows a fixed time.
+
+    A fork keeps the clock of the original run.
+    """
     if planned.fork is not None and planned.fork.origin.start is not None:
         told = planned.fork.origin.start.clock
         return None if told is None else fixed_clock(told)
@@ -264,9 +267,10 @@ def _user_of(planned: PlannedRun, context: RunContext, recorder: Recorder, gradi
 
 
 def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> SubjectRun:
-    """Return the request to run a subject.
+    """Return the request with which a subject is run.
 
-    Raises ToolsError if the subject may not be started."""
+    Raises ToolsError if the subject may not be started.
+    """
     from workbench.engine.subject import SubjectRun  # on use: few suites have one
 
     # A fork cannot replay another run to a subject, which keeps its own conversation.
@@ -293,9 +297,10 @@ def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> 
 def _subject_environment(
     planned: PlannedRun, subject: Subject, context: RunContext
 ) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """Return the environment for a subject, and the names of variables passed without its request.
+    """Return the environment of a subject, and the names of variables that it receives without having named them.
 
-    Raises ToolsError if the subject may not be started."""
+    Raises ToolsError if the subject may not be started.
+    """
     path = planned.file.path
     # The user who chooses an agent by name has approved its command. The suite does not define that command.
     if subject is not planned.written_suite.subject and not planned.model_of_suite:
@@ -314,7 +319,8 @@ def _subject_environment(
 def _agent(planned: PlannedRun, subject: Subject, context: RunContext, request: RunRequest) -> AgentModel:
     """Return the agent of a run, not yet started.
 
-    Raises ToolsError if the agent may not be started, or does not support what the case needs."""
+    Raises ToolsError if the agent may not be started, or if it does not support a need of the case.
+    """
     from workbench.engine.agents.agent_model import AgentModel  # on use, as above
 
     if planned.fork is not None:
@@ -360,9 +366,10 @@ _AGENT_ROUNDS = 100
 async def _python_subject(
     planned: PlannedRun, subject: Subject, context: RunContext, request: RunRequest
 ) -> tuple[Model, RunRequest]:
-    """Return a Python subject as a model, and the request with the subject's time limit.
+    """Return a Python subject as a model, and the request with its time limit.
 
-    Raises ToolsError if the subject cannot be used."""
+    Raises ToolsError if the subject cannot be used.
+    """
     from workbench.engine.python_subject import open_python_subject  # on use, as above
 
     if planned.fork is not None:
@@ -431,7 +438,10 @@ _Graded = TypeVar("_Graded")
 
 
 class RunGrading:
-    """Grades one run, during the run and after it. Each check is evaluated only once for the same value."""
+    """Grades one run, during the run and after it.
+
+    A check is evaluated only once for each value.
+    """
 
     def __init__(
         self,
@@ -518,7 +528,7 @@ class RunGrading:
             return tuple([Grade(by, None, Status.ERROR, why, status=Status.ERROR) for by in GRADERS if by != deciding])
 
     async def result_or_reason(self, grade: Callable[[CheckContext], _Graded], trajectory: Trajectory) -> _Graded | str:
-        """Return the result of `grade`, or the reason why the run cannot be graded."""
+        """Return the result of `grade`, or a text with the reason why the run cannot be graded."""
 
         async def in_time(ask: Judge | None) -> _Graded:
             context = CheckContext(self.call_python, ask, self._verdicts, self._search_time)
@@ -563,7 +573,7 @@ def result_of(
     error: str | None = None,
     graded: GradedRun = _NOTHING_GRADED,
 ) -> RunResult:
-    """Return the result of a planned run; `graded` holds its steps, its metrics and the validity of its arguments."""
+    """Return the result of a planned run. `graded` holds its steps, its metrics and the validity of its arguments."""
     return RunResult(
         run_id=planned.run_id,
         suite=str(planned.file.path),

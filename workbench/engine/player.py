@@ -86,7 +86,7 @@ LEAVE_TOOL = ToolDefinition(
 
 @dataclass(frozen=True, slots=True)
 class PlayerAnswer:
-    """The parsed answer of the player: a message, a departure (`text` is `None`), or an invalid answer (`fault`)."""
+    """A parsed answer of the player: a message, a departure (`text` is `None`), or a `fault`."""
 
     text: str | None = None
     end: str | None = None
@@ -114,7 +114,7 @@ class PlayerModel:
 
 
 class Player:
-    """The played user of one run. `repeat` distinguishes the repeats of a case."""
+    """A model that plays the user of one run. `repeat` distinguishes the repeats of a case."""
 
     can_retry = True
 
@@ -206,7 +206,7 @@ async def _ask(model: PlayerModel, system: str, question: str) -> tuple[PlayerAn
 
 
 def answer_in(answer: Round) -> PlayerAnswer:
-    """Return the message or the departure in the player's answer."""
+    """Return the message or the departure that the player's answer contains."""
     for record in answer.calls:
         given = record.arguments
         if record.call.problem is None and record.tool == SAY_TOOL.name:
@@ -238,7 +238,7 @@ def _read(text: object, left: object, given: Mapping[str, object]) -> PlayerAnsw
 def player_prompt(
     table: UserTable, released: Mapping[str, str], trajectory: Trajectory, refused: Sequence[UserRefused]
 ) -> str:
-    """Return the prompt of the player. It has the goal, style, facts, conversation and refused messages."""
+    """Return the player's prompt: the goal, style, facts, conversation and refused messages."""
     parts = [f"Your goal:\n{(table.goal or '').strip()}"]
     if table.style is not None:
         parts.append(f"How you speak: {table.style}")
@@ -281,7 +281,9 @@ _ORDINALS_AND_COMMAS = late_pattern(r"(?<=\d),(?=\d{3})|(?<=\d)(st|nd|rd|th)\b")
 
 
 def plain_text(text: str) -> str:
-    """Normalize a text so that amounts and dates compare: lower case, no thousands separators, no ordinals.
+    """Normalize a text for the comparison of amounts and dates.
+
+    The result is in lower case, without thousands separators and ordinals.
 
     >>> plain_text("$1,200 on May 20th")
     '$1200 on may 20'
@@ -292,7 +294,10 @@ def plain_text(text: str) -> str:
 def find_fault(
     answer: PlayerAnswer, table: UserTable, released: Mapping[str, str], trajectory: Trajectory
 ) -> tuple[UserFault | None, str]:
-    """Return the rule that a message breaks, with the offending text; `None` for a message that may be sent."""
+    """Return the rule that the player's message breaks, and the offending text.
+
+    The rule is `None` for a message that may be sent.
+    """
     text = answer.text
     if text is None:
         return None, ""
@@ -332,7 +337,7 @@ _TIMES = {1: "once", 2: "twice", 3: "three times"}
 
 
 def broken_rules(refused: Sequence[UserRefused]) -> str:
-    """Return the error of a run whose user broke the rules in every attempt of a turn."""
+    """Return the error message for a user that broke its rules in every attempt of a turn."""
     last = refused[-1]
     times = _TIMES.get(len(refused), f"{len(refused)} times")
     detail = f' "{last.detail}"' if last.detail else ""

@@ -21,7 +21,7 @@ StoredAnswer = Mapping[str, str | None]
 
 
 class PlayerCache:
-    """Answers by model, parameters, prompt, facts, heard conversation and repeat.
+    """Answers of players, found by model, parameters, prompt, facts, conversation and repeat.
 
     Each line of the file is a JSON object with a digest of these values. The file may be deleted at any time. Answers
     to questions that contain a secret are kept only in memory."""
@@ -33,7 +33,10 @@ class PlayerCache:
         self._lock = threading.Lock()
 
     def key(self, spec: ModelSpec, version: int, system: str, question: str, repeat: int | None) -> str:
-        """Return the digest of all that determines an answer; `repeat` is `None` for a user that never varies."""
+        """Return a digest of everything that determines an answer.
+
+        `repeat` is `None` for a user that never varies.
+        """
         # The user may give another model the same name, so the key includes the address and the parameters.
         model = [spec.provider, spec.model, spec.endpoint, dict(sorted(spec.params.items()))]
         asked = json_text([model, version, system, question, repeat])
@@ -47,7 +50,7 @@ class PlayerCache:
             return self._known.get(key)
 
     def store(self, key: str, answer: StoredAnswer, question: str) -> None:
-        """Store an answer; `question` is the text that was asked."""
+        """Store an answer. `question` is the prompt that the player received."""
         with self._lock:
             assert self._known is not None, "an answer is looked up before it is asked for"
             self._known[key] = answer

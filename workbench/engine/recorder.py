@@ -43,17 +43,17 @@ class TimeLimit:
         return self._suspension
 
     def before(self, context: AbstractAsyncContextManager[object]) -> Unlimited:
-        """Return a context that enters another one, with no limit for the time until it is entered."""
+        """Return a context that enters another one. The wait until it is entered does not count."""
         return Unlimited(self._suspension, context)
 
     def suspend(self) -> None:
-        """Stop the time, until as many calls of `resume`."""
+        """Stop the time. It continues after an equal number of calls of `resume`."""
         self._suspensions += 1
         if self._suspensions == 1:
             self._suspended_s = self._loop.time()
 
     def resume(self) -> None:
-        """Let the time go on."""
+        """Let the time continue after `suspend`."""
         self._suspensions -= 1
         if self._suspensions == 0:
             self._deadline_s += self._loop.time() - self._suspended_s
@@ -61,7 +61,7 @@ class TimeLimit:
                 self._look()
 
     def _look(self) -> None:
-        """Expire if the time is over, and otherwise look again at the deadline."""
+        """Expire if the deadline has passed; otherwise check again at the deadline."""
         # The timer stays while the time is suspended, as most suspensions end long before the deadline.
         self._timer = None
         if self._suspensions == 0:
@@ -108,9 +108,11 @@ EventListener = Callable[[Event], None]
 
 
 class Recorder:
-    """Makes the events of a run. Each event gets a number and a time, joins the trajectory, and is forwarded.
+    """Makes the events of a run.
 
-    The trajectory is the fold of exactly these events, so the shown events are also the graded events."""
+    Each event gets a number and a time, is added to the trajectory, and is passed to the listener. The trajectory is
+    the fold of exactly these events, so the events that are shown are also graded.
+    """
 
     def __init__(self, run_id: str, clock: Clock, listener: EventListener) -> None:
         self.clock = clock
@@ -136,12 +138,12 @@ class Recorder:
 
     @property
     def last(self) -> int:
-        """The sequence number of the last event; -1 before the first."""
+        """The sequence number of the last event, or -1 before the first."""
         return self._sequence - 1
 
     @property
     def last_round(self) -> Round:
-        """The latest round of the trajectory, which must have one."""
+        """The latest round of the trajectory. The run must have begun a round."""
         return self._fold.last_round
 
     @property

@@ -88,7 +88,7 @@ class RecordingLines:
         self._parts = SuiteParts(secrets)
 
     def parse_suites(self, runs: Iterable[PlannedRun]) -> None:
-        """Parse the suites of runs in advance, so that the first run need not wait."""
+        """Parse the suites of runs in advance, so that no run waits for this."""
         for run in {run.file.path: run for run in runs}.values():
             self._excerpts.of(run.file, run.case.id)
 
@@ -111,7 +111,7 @@ class RecordingLines:
         return self._secrets.redacted(texts)
 
     def redaction(self) -> EventRedaction:
-        """Return the redaction for the events of one run. Apply it before `event_to_line`."""
+        """Return the redaction of one run's events. Apply it before `event_to_line`."""
         return EventRedaction(self._parts)
 
     def result(self, planned: PlannedRun, result: RunResult) -> str:
@@ -119,7 +119,10 @@ class RecordingLines:
         return _result_line(redacted_result(result, self._parts, planned.case))
 
     def all_lines(self, planned: PlannedRun, events: Iterable[Event], result: RunResult | None) -> Iterator[str]:
-        """Yield all lines of a run. Without `result`, the run has not ended, and the last line is missing."""
+        """Yield all lines of a run's recording.
+
+        Without `result`, the run has not ended, and the last line is missing.
+        """
         yield self.header(planned)
         if result is None:
             yield from map(event_to_line, self.redaction().redact_all(events))
@@ -220,7 +223,7 @@ class Recordings:
 
 
 def recording_lines(secrets: Secrets) -> RecordingLines:
-    """Return the lines of runs that begin at the system's time."""
+    """Return the renderer of recordings of runs that begin now."""
     return RecordingLines(secrets, lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
 
 
@@ -288,7 +291,7 @@ def _new_file(folder: Path, stem: str, first: int, lines: Iterable[str]) -> Path
 class _RunFile:
     """The new file of one run, readable by its owner only.
 
-    `finish` gives the file its final name. The name includes `number`, the first free number from `first` on.
+    `finish` gives the file its final name. The name includes `number`, which is the first free number from `first` on.
     `flushed_s` is the time of the last flush, in seconds of the caller's clock. All methods raise OSError."""
 
     def __init__(self, folder: Path, stem: str, first: int) -> None:
@@ -340,7 +343,7 @@ def _stem(*parts: str) -> str:
 
 
 def _safe(text: str, length: int) -> str:
-    """Return a text as part of a file's name: letters, digits, `_` and `-`, at most `length` bytes."""
+    """Shorten a text to a part of a file's name: letters, digits, `_` and `-`, at most `length` bytes."""
     # The cut may split the last character; its remaining bytes are ignored.
     return re.sub(r"[^\w-]+", "-", text).encode()[:length].decode(errors="ignore").strip("-") or "run"
 
@@ -358,7 +361,7 @@ _MAX_NAMED_CASES = 5
 def suite_of_recording(recording: Recording) -> SuiteFile:
     """Return the suite in a recording, with its problems. Its path is the path of the recording.
 
-    The suite usually has only the recorded case, with the grader of the run. Raises RecordingError if this version
+    The suite usually has only the recorded case, with the run's deciding grader. Raises RecordingError if this version
     lacks that grader."""
     header = recording.header
     file = parse_suite(header.suite.text, recording.path)
@@ -381,7 +384,7 @@ def _recorded_case(recording: Recording, file: SuiteFile) -> Case | None:
 
 
 def case_of_recording(recording: Recording, file: SuiteFile) -> Case:
-    """Return the case of a recording in a valid suite.
+    """Return the case in a valid suite that a recording is a run of.
 
     Raises RecordingError when the suite lacks a case with its id, or the variant of the run."""
     case, wanted = _recorded_case(recording, file), recording.header.case

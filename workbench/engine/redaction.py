@@ -66,10 +66,10 @@ def redacted_places(
 
 
 def regrade_refusal(result: RunResult, case: Case, *, as_stored: bool) -> str | None:
-    """Return the reason why a stored run cannot be regraded by a case; `None` if it can.
+    """Return why a stored run cannot be regraded by a case; `None` if it can.
 
-    The reason is a check that needs a redacted place. `as_stored` is whether the case is the one stored with the
-    run."""
+    The reason is a check that needs a redacted place. `as_stored` means that the case is the one stored with the run.
+    """
     for place in result.redacted:
         if place.what == "case":
             if as_stored:
@@ -155,9 +155,10 @@ _Delta = TextDelta | ReasoningDelta | CallArgumentsDelta
 
 
 class SuiteParts:
-    """Redacts shared parts of suites, such as tools and cases, only once for all runs.
+    """Redacts parts that many runs share, such as tools and cases, only once.
 
-    When another secret becomes known, the parts are redacted again."""
+    When another secret becomes known, the parts are redacted again.
+    """
 
     def __init__(self, secrets: Secrets) -> None:
         self.secrets = secrets
@@ -219,7 +220,7 @@ class RunRedaction:
         self._cases = cases
 
     def search(self, run: FinishedRun) -> Search | None:
-        """Return a search for secrets in the JSON of a run; `None` if the run must be redacted in any case.
+        """Return a search for secrets in the JSON of a run; `None` if every such run must be redacted.
 
         A run in which the search finds nothing may be stored unchanged."""
         finder = self._parts.secrets.finder
@@ -242,7 +243,10 @@ class RunRedaction:
 
 
 def _texts_in_pieces(events: Iterable[Event]) -> str:
-    """Return all streamed texts, joined from their pieces, because a secret may span several pieces."""
+    """Return all streamed texts of a run, each joined from its pieces.
+
+    A secret may span several pieces.
+    """
     texts: dict[object, list[str]] = {}
     for event in events:
         what = event.payload
@@ -264,7 +268,7 @@ def _texts_in_pieces(events: Iterable[Event]) -> str:
 
 
 def redacted_suite_text(text: str, secrets: Secrets) -> str:
-    """Return the text of a suite without secrets. The result is still valid TOML."""
+    """Redact the secrets in the text of a suite. The result is still valid TOML."""
     shown = secrets.redact(text)
     if shown is text or _is_toml(shown):
         return shown
@@ -293,7 +297,7 @@ def _is_toml(text: str) -> bool:
 
 
 def shown_result(result: RunResult, secrets: Secrets) -> RunResult:
-    """Return a result for a report without secrets."""
+    """Return a result for a report, with secrets redacted."""
     # The suite, the case id and the model stay unchanged, because reports find and group runs by them.
     shown = secrets.redacted(result)
     if shown is result:
@@ -304,9 +308,10 @@ def shown_result(result: RunResult, secrets: Secrets) -> RunResult:
 class EventRedaction:
     """Redacts the events of one run. Each event keeps its sequence number and time.
 
-    A secret may arrive in several pieces of a text. An event is held back if its text may end with the beginning of a
-    secret. All later events are held back too, until further pieces decide. The replacement goes into the piece in
-    which the secret begins."""
+    A secret may arrive in several pieces. An event is held back if its text may end with the beginning of a secret. All
+    later events are held back too, until further pieces decide. The replacement goes into the piece in which the secret
+    begins.
+    """
 
     def __init__(self, parts: SuiteParts) -> None:
         self._parts = parts
@@ -314,7 +319,7 @@ class EventRedaction:
         self._texts: dict[tuple[type[_Delta], str], _TextTail] = {}
 
     def add(self, event: Event) -> list[Event]:
-        """Add the next event, and return the redacted events that are decided now."""
+        """Add the next event. Returns the redacted events that are now decided, in order."""
         finder = self._parts.secrets.finder
         what = event.payload
         if not self._waiting and isinstance(what, _Delta) and self._passes_unchanged(what, finder):
@@ -344,7 +349,7 @@ class EventRedaction:
         yield from self.flush()
 
     def _passes_unchanged(self, what: _Delta, finder: Finder) -> bool:
-        """Return whether a piece can pass unchanged, because no secret may end or begin in it. Most pieces can."""
+        """Return whether a piece can pass unchanged because no secret begins or ends in it."""
         if isinstance(what, CallArgumentsDelta):
             text, piece = self._text(what, what.call_id), what.fragment
             if self._parts.secrets.redact(what.call_id) is not what.call_id:
@@ -394,14 +399,14 @@ class EventRedaction:
 
 @dataclass(slots=True)
 class _HeldEvent:
-    """An event that is held back. `shown` is the redacted event once it is decided."""
+    """An event that is held back. `shown` is its redacted form, once that is decided."""
 
     event: Event
     shown: Event | None = None
     text: str = ""
 
     def decide(self, secrets: Secrets) -> None:
-        """Set `shown`. All text of the piece must be decided."""
+        """Set `shown`. The whole text of the piece must be decided already."""
         what = self.event.payload
         if isinstance(what, CallArgumentsDelta):
             call_id = secrets.redact(what.call_id)
@@ -432,7 +437,7 @@ class _TextTail:
         self._decide(finder, over=False)
 
     def try_pass(self, piece: str, finder: Finder) -> bool:
-        """Return whether a piece can be sent unchanged, and add such a piece to the text."""
+        """Add a piece that can be sent unchanged, and return whether it can."""
         text = self.before + piece
         if self.pieces or finder.undecided_from(text) < len(text) or finder.may_contain(text):
             return False

@@ -113,9 +113,10 @@ def resumable(
 ) -> Resumption:
     """Return the missing runs of a batch, ready to be run.
 
-    The function blocks while it reads the history, suites and settings. The user names the models `named` again, and
-    the caller supplies `own_models` again. Raises HistoryError when no run is missing, or when a missing run cannot be
-    made as planned."""
+    The function blocks while it reads the history, suites and settings. `named` are the models that the user names
+    again. The caller must also supply `own_models` again. Raises HistoryError when no run is missing, or when a missing
+    run cannot be made as planned.
+    """
     if batch.kind == "reruns":
         why = f"batch {batch.number} has reruns of cases that broke in batch {batch.confirms}"
         raise HistoryError(f"{why}, which cannot be resumed: 'workbench run --baseline' makes new reruns")
@@ -231,7 +232,7 @@ def _check_path(batch: BatchRow, suite: SuiteRef, others: Collection[SuiteRef]) 
 
 
 def register_model_secrets(program: Program, file: SuiteFile, models: Sequence[ModelUse], specs: ModelSpecs) -> None:
-    """Register the secrets of a stored suite's runs on some models."""
+    """Register the secrets in a stored suite, and those of the models that run it."""
     if file.suite is None:
         return
     runs = []

@@ -18,7 +18,7 @@ _MAX_QUOTED = 80
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """The user leaves without a message."""
+    """A user's departure without a message."""
 
     is_done: bool
     why: str | None = None
@@ -29,7 +29,7 @@ def user_messages(trajectory: Trajectory) -> tuple[UserSaid, ...]:
 
 
 def is_text_answer(answer: Round) -> bool:
-    """Return whether the user reads an answer. Text beside a call is not read."""
+    """Return whether the user reads an answer. Text beside a call is not shown to the user."""
     return answer.stop_reason is not None and not answer.calls_to_answer
 
 
@@ -41,10 +41,11 @@ def heard_answers(trajectory: Trajectory) -> tuple[str, ...]:
 def turn_condition_holds(
     condition: TurnCondition, answer: str | None, called: Iterable[str], context: CheckContext
 ) -> bool:
-    """Return whether a condition holds.
+    """Return whether a condition of a conversation holds.
 
     `answer` is the model's latest text answer, `None` before the first one. `called` holds the names of the tools
-    called so far. Raises CheckError."""
+    called so far. Raises CheckError.
+    """
     made = tuple(called)
     for tool in condition.called:
         if not any(same_tool(tool, each) for each in made):
@@ -55,9 +56,11 @@ def turn_condition_holds(
 
 
 def next_scripted_message(user: UserTable, trajectory: Trajectory, context: CheckContext) -> UserSaid | Departure:
-    """Return the next message of a script: the first unsaid one whose condition holds, in the order of the file.
+    """Return the next message of a script.
 
-    Raises CheckError."""
+    This is the first message, in the order of the file, that was not sent yet and whose condition holds. Raises
+    CheckError.
+    """
     said = user_messages(trajectory)
     left = _unsaid(user, said)
     turn = len(said) + 1
@@ -88,9 +91,10 @@ def _unsaid(user: UserTable, said: Iterable[UserSaid]) -> list[ScriptedMessage]:
 
 
 def released_facts(user: UserTable, trajectory: Trajectory, context: CheckContext) -> dict[str, str]:
-    """Return the facts that a played user may tell. A fact is released once its condition holds after an answer.
+    """Return the facts that a played user may disclose.
 
-    Raises CheckError."""
+    A fact is released once its condition holds after an answer. Raises CheckError.
+    """
     released = {name: fact.value for name, fact in user.withheld.items() if fact.when == TurnCondition()}
     called: list[str] = []
     for each in trajectory.rounds:

@@ -43,10 +43,12 @@ async def execute_by_hand(
     on_progress: OnProgress | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> ToolExecution:
-    """Call a tool of a suite's server once. The server is started if necessary, as far as the grant allows.
+    """Call a tool of a suite's server once, by a person's request.
 
-    Raises UntrustedError when the grant does not cover the server. Raises ServerError when the server cannot be
-    started, dies or does not answer. Raises AuditError, without calling, when the call cannot be logged first.
+    The server is started if necessary and if the grant allows it.
+
+    Raises UntrustedError if the grant does not cover the server. Raises ServerError if the server cannot be started,
+    dies or does not answer. Raises AuditError, without calling the tool, if the call cannot be logged first.
     """
     call = ToolCall(CALL_ID, tool, arguments)
     caller = _caller(suite_file)
@@ -93,7 +95,7 @@ class ServerControl:
         self._program = program
 
     def status(self, servers: Sequence[SuiteServer]) -> Future[tuple[ServerStatus, ...]]:
-        """Return the current status of servers."""
+        """Return the current status of these servers."""
 
         async def look() -> tuple[ServerStatus, ...]:
             return tuple(self._pool.status(*server) for server in servers)
@@ -125,9 +127,11 @@ class ServerControl:
     def list_once(
         self, servers: Sequence[SuiteServer], grant: Grant, program: Program
     ) -> Future[tuple[tuple[ToolDefinition, ...], ...]]:
-        """Start servers in a program's environment, list each server's tools, redacted, and close the servers.
+        """Start servers only to list their tools, and close them again.
 
-        The servers of runs are not affected. The future raises ServerError and UntrustedError."""
+        The servers run in the environment of `program`, and the tools are redacted. The servers of runs are not
+        affected. The future raises ServerError and UntrustedError.
+        """
 
         async def listed() -> tuple[tuple[ToolDefinition, ...], ...]:
             pool = ServerPool(program)
@@ -145,9 +149,10 @@ class ServerControl:
     def call(
         self, server: SuiteServer, grant: Grant, tool: str, arguments: Mapping[str, JsonValue]
     ) -> Future[ToolExecution]:
-        """Execute a tool once, starting its server if necessary, and record the execution in the audit log.
+        """Execute a tool once, and record the execution in the audit log.
 
-        The future raises the errors of `execute_by_hand`."""
+        The server is started if necessary. The future raises the errors of `execute_by_hand`.
+        """
 
         async def call() -> ToolExecution:
             await self._stop_if_down(server)

@@ -19,12 +19,15 @@ reply."""
 
 
 async def as_answered(question: ServerQuestion, reply: ServerReply) -> ServerReply:
-    """Return every reply unchanged."""
+    """Return the reply unchanged: the review of a run that no person controls."""
     return reply
 
 
 class CallQuestions:
-    """Replies to a server's requests during one call, and records them. An instance is an `AskRun`."""
+    """Replies to a server's requests during one call, and records them.
+
+    An instance can be passed as an `AskRun`.
+    """
 
     def __init__(
         self,
@@ -60,7 +63,7 @@ class CallQuestions:
         return reply
 
     def check(self) -> None:
-        """Raise ToolsError if an answer of the suite did not fit a request."""
+        """Raise ToolsError if an answer in the suite did not fit a request of the server."""
         # Otherwise the run would continue as if its user had declined, contrary to the suite.
         if self._problem is not None:
             raise ToolsError(self._problem)

@@ -45,7 +45,8 @@ async def no_breakpoint(point: HoldPoint) -> str | None:
 class Stepper:
     """Lets a person step through one run, on the engine's loop.
 
-    `until` is the first point up to which the run continues. `break_reason` evaluates the breakpoints."""
+    `until` is the first point at which the run is held. `break_reason` evaluates the breakpoints.
+    """
 
     def __init__(
         self, until: StepTarget = "end", why_break: BreakReason = no_breakpoint, on_held: OnHeld = ignore_hold
@@ -58,7 +59,7 @@ class Stepper:
         self._commands: asyncio.Queue[Command] = asyncio.Queue()
 
     async def hold_reason(self, point: HoldPoint) -> str | None:
-        """Return the reason to hold the run, which is a breakpoint or the end of a step; `None` to let it continue."""
+        """Return why the run is held at a point: a breakpoint, or the end of a step. `None` lets it continue."""
         why = await self._why_break(point)
         if why is None and (self._until == "stop" or (self._until == "round" and point.at == "request")):
             why = "step by step"
@@ -75,10 +76,10 @@ class Stepper:
             self.held = None
 
     def continue_until(self, until: StepTarget, hold: int | None) -> str | None:
-        """Let the run continue up to `until`, or return the reason why it cannot.
+        """Let the run continue up to `until`, or return why it cannot.
 
-        `hold` is the hold that the caller saw (`HoldPoint.hold`). A run that was not held has no hold (`None`); it gets
-        `until` as its next stop.
+        `hold` is the hold that the caller saw (`HoldPoint.hold`). It is `None` for a run that was not held; such a run
+        gets `until` as its next stop.
         """
         now = self._hold
         if hold != now:
@@ -92,9 +93,10 @@ class Stepper:
         return None
 
     def apply(self, command: Command, hold: int) -> str | None:
-        """Apply a command to the run, or return the reason why it cannot be applied.
+        """Apply a command to the held run, or return why it cannot be applied.
 
-        The run must still be at the hold that the caller saw."""
+        The run must still be at the hold that the caller saw.
+        """
         if self.held is None or self.held.hold != hold:
             return _elsewhere(self._hold)
         why_not = refusal(command, self.held)
@@ -120,9 +122,10 @@ _RUN_FINISHED = "the run has finished"
 
 
 class Steppers:
-    """The steppers and breakpoints of all runs of a runtime that can be held.
+    """The steppers and breakpoints of all runs that can be held.
 
-    Use this object on the engine's loop. Any thread may set `breakpoints`, which also apply to runs in progress."""
+    Use this object on the engine's loop. Any thread may set `breakpoints`, which also apply to runs in progress.
+    """
 
     def __init__(self, listener: BatchListener) -> None:
         self._listener = listener
@@ -132,7 +135,7 @@ class Steppers:
         self._of_runs: dict[str, Stepper] = {}
 
     def prepare(self, runs: Sequence[PlannedRun], until: StepTarget) -> None:
-        """Prepare for runs that will begin and then continue up to `until`."""
+        """Prepare steppers for runs that will begin and continue up to `until`."""
         self._waiting.update((run.run_id, until) for run in runs)
 
     def begin(self, planned: PlannedRun, grading: RunGrading) -> Stepper:
@@ -159,14 +162,14 @@ class Steppers:
         return stepper
 
     def on_event(self, event: BatchEvent) -> None:
-        """Remove the stepper of a run that has ended. This method is a listener of the batch."""
+        """Remove the stepper of a run that has ended."""
         if isinstance(event, RunDone):
             self._end(event.result.run_id)
         elif isinstance(event, RunEvent) and isinstance(event.event.payload, RunFinished):
             self._end(event.event.run_id)  # only grading follows, which cannot be held
 
     def continue_until(self, run_id: str, until: StepTarget, hold: int | None) -> str | None:
-        """Let a run continue up to `until` like `Stepper.continue_until`, or return the reason why it cannot."""
+        """Let a run continue up to `until`, as `Stepper.continue_until` does, or return why it cannot."""
         # The run has not begun yet. It will first continue up to this point.
         if run_id in self._waiting:
             self._waiting[run_id] = until
@@ -177,7 +180,7 @@ class Steppers:
         return stepper.continue_until(until, hold)
 
     def apply(self, run_id: str, command: Command, hold: int) -> str | None:
-        """Apply a command to a held run like `Stepper.do`, or return the reason why it cannot be applied."""
+        """Apply a command to a held run, as `Stepper.apply` does, or return why it cannot be applied."""
         stepper = self._of_runs.get(run_id)
         if stepper is None:
             return _RUN_FINISHED
@@ -218,9 +221,10 @@ class _BreakpointConditions:
             raise ConditionError(str(error)) from error
 
     async def failing(self, point: HoldPoint) -> str | None:
-        """Return the problem of the call at a point; `None` if there is none.
+        """Return a message about the failed check of the call at a point; `None` if none failed.
 
-        Raises ConditionError."""
+        Raises ConditionError.
+        """
         trajectory = point.current_trajectory()
         assert point.call is not None
         ids = [record.call.id for record in trajectory.calls]
@@ -236,7 +240,10 @@ class _BreakpointConditions:
         return found[0]
 
     def _python(self, reference: str, value: JsonValue) -> object:
-        """Call a Python function that the suite names. Any other function raises CheckError."""
+        """Call a Python function that the suite names.
+
+        Raises CheckError for any other function.
+        """
         if reference not in needs_trust(self._planned.suite, self._planned.file.path).python:
             name = self._planned.file.path.name
             raise CheckError(f"{reference} is not called: trust covers only the functions that {name} names")

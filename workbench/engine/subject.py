@@ -42,10 +42,11 @@ _POLL_S = 0.01
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """The end of a program: its exit code, its output and the end of its standard error.
+    """The result of a program: its exit code, its output and the end of its standard error.
 
     The exit code is negative for a signal. With `output_too_large`, the program was killed because its output exceeded
-    the limit."""
+    the limit.
+    """
 
     code: int
     output: bytes
@@ -60,7 +61,7 @@ class ProgramResult:
 
     @property
     def how(self) -> str:
-        """A phrase for messages, such as "ended with exit code 2"."""
+        """How the program ended, as a phrase for messages, such as "ended with exit code 2"."""
         if self.code < 0:
             return f"was ended by {signal.Signals(-self.code).name}"
         return f"ended with exit code {self.code}"
@@ -75,8 +76,9 @@ async def run_program(
 ) -> ProgramResult:
     """Run a command to its end, with `text` as its standard input.
 
-    When the command ends, writes too much or is cancelled, all processes that it started are killed. Raises OSError
-    when the command cannot be started."""
+    All processes that it started are killed when the command ends, writes too much or is cancelled. Raises OSError if
+    the command cannot be started.
+    """
     mark = new_mark()
     program = command[0]
     # `python` means this program's interpreter, which has the same packages. PATH may have none, or another one.
@@ -113,7 +115,7 @@ async def run_program(
 
 
 class _OutputCollector:
-    """Collects the first `most` bytes of a pipe or, with `keeps_end`, the last `most` bytes."""
+    """Collects the first `most` bytes of a pipe, or the last `most` bytes with `keeps_end`."""
 
     def __init__(self, most: int, *, keeps_end: bool = False) -> None:
         self.kept = bytearray()
@@ -159,7 +161,8 @@ class SubjectError(ToolsError):
 class SubjectRun:
     """A subject to run, with its suite, folder and environment variables.
 
-    `repeat` counts from 0. `passed` holds the names of variables that the subject gets without asking for them."""
+    `repeat` counts from 0. `passed` holds the names of variables that the subject receives without having named them.
+    """
 
     suite: Suite
     subject: Subject
@@ -263,7 +266,10 @@ def _read(ended: ProgramResult, who: str) -> ExternalRun:
 
 
 def request_document(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str) -> dict[str, Any]:
-    """Return the input of the subject as JSON; docs/your-agent.md describes its keys."""
+    """Return the JSON document that a subject reads from its standard input.
+
+    docs/your-agent.md describes its keys.
+    """
     case = request.case
     messages = opening_messages(case, request.images)
     steps = [{"user": step.user, "system": step.system} for step in case.steps]
@@ -310,5 +316,5 @@ def _mock(mock: Mock, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _offered(tools: Toolbox) -> tuple[ToolDefinition, ...]:
-    """Return the tools that a subject gets. Tools that model providers run are left out."""
+    """Return the tools that a subject receives. Tools that model providers run are left out."""
     return tuple([tool for tool in tools.definitions if tool.provider is None])

@@ -60,7 +60,7 @@ def register_secrets(program: Program, folder: Path, suite: Suite | None = None,
 
 
 def exempt_stored_suites(program: Program, history: History, batch: BatchRow) -> None:
-    """Exempt tokens in a batch's stored suites from redaction, because these suites are shown unchanged."""
+    """Stop redacting tokens that a batch's stored suites contain, because these suites are shown unchanged."""
     from workbench.history.records import HistoryError  # on use: most commands open no history
 
     for suite in batch.suites:
@@ -69,9 +69,10 @@ def exempt_stored_suites(program: Program, history: History, batch: BatchRow) ->
 
 
 def register_run_secrets(program: Program, runs: Iterable[PlannedRun], specs: ModelSpecs) -> None:
-    """Register the secrets of runs: those that `register_secrets` finds, and the keys of the models and judges.
+    """Register the secrets of runs: those that `register_secrets` finds, and the keys of models and judges.
 
-    Errors in settings are ignored here, because the runs report them."""
+    Errors in settings are ignored here, because the runs report them.
+    """
     runs = tuple(runs)
     for run in {run.file.path: run for run in runs}.values():
         with suppress(ConfigError):
@@ -92,9 +93,10 @@ def register_run_secrets(program: Program, runs: Iterable[PlannedRun], specs: Mo
 
 
 def literal_secrets(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
-    """Yield a message for each place of a suite with a secret instead of a variable.
+    """Yield a message for each place in a suite that holds a secret instead of a variable.
 
-    A place is a value, a line of a comment, or a line of a text that is not TOML. The messages omit the secrets."""
+    A place is a value, a line of a comment, or a line of a text that is not TOML. The messages omit the secrets.
+    """
     file = file.written or file
     text, found = file.text, False
     # An escaped secret appears only in the parsed values, not in the text.

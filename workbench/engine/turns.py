@@ -18,10 +18,12 @@ CONTINUE = "Continue the task to accomplish the original goal."
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One request of a run: its step in a chain, from 1, and whether the answer's calls are executed.
+    """One request of a run.
 
-    With `asks_user`, the user of a conversation speaks or leaves first. With `continues`, this is a further request of
-    the same step."""
+    `step` is its step in a chain, from 1. `executes_calls` is whether the calls of its answer are executed. With
+    `asks_user`, the user of a conversation speaks or leaves first. With `continues`, this is a further request of the
+    same step.
+    """
 
     step: int | None = None
     user: str | None = None
@@ -34,13 +36,19 @@ class Turns(Protocol):
     """The requests of one run, planned one at a time."""
 
     def next(self, rounds: int, last: Round | None) -> Turn | FinishReason:
-        """Return the next request after `rounds` rounds, or the reason why the run ends; `last` is the latest round."""
+        """Return the next request after `rounds` rounds, or the reason why the run ends.
+
+        `last` is the latest round.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RoundTurns:
-    """The requests of an ordinary case. They end when the model answers without calls, or after `max_rounds`."""
+    """The requests of an ordinary case.
+
+    They end when the model answers without calls, or after `max_rounds` rounds.
+    """
 
     max_rounds: int
     checks_answer: bool
@@ -60,7 +68,10 @@ class RoundTurns:
 
 @dataclass(frozen=True, slots=True)
 class StepTurns:
-    """The requests of a chain: one per step. If the case checks an answer that is missing, one more follows."""
+    """The requests of a chain, one for each step.
+
+    One more request follows if the case checks an answer and the last step ended with calls.
+    """
 
     case: Case
 
@@ -83,9 +94,11 @@ class StepTurns:
 
 @dataclass(frozen=True, slots=True)
 class AgentStepTurns:
-    """The requests of a chain that an agent runs. Each call is a request, and only an answer ends them.
+    """The requests of a chain that an agent runs.
 
-    If the next step has no message, a call begins that step. Otherwise it belongs to the step of the previous call."""
+    Each call is a request of its own, and an answer without calls ends them. A call begins the next step if that step
+    has no message. Otherwise the call belongs to the step of the previous call.
+    """
 
     case: Case
 
@@ -118,7 +131,7 @@ class ConversationTurns:
 
 
 def turns_of(case: Case, max_rounds: int, *, of_agent: bool = False) -> Turns:
-    """Return the requests of a case; `of_agent` is whether an agent runs it in place of a model."""
+    """Return the planner of a case's requests. `of_agent` means that an agent runs the case in place of a model."""
     if case.conversation is not None:
         return ConversationTurns(max_rounds)
     if case.steps:
@@ -127,7 +140,7 @@ def turns_of(case: Case, max_rounds: int, *, of_agent: bool = False) -> Turns:
 
 
 def steps_at(case: Case, step: int) -> range:
-    """Return the steps from `step` to the last one before the next user message, counted from 1."""
+    """Return the steps from `step`, counted from 1, up to the one before the next user message."""
     end = step + 1
     while end <= len(case.steps) and case.steps[end - 1].user is None:
         end += 1
@@ -135,9 +148,10 @@ def steps_at(case: Case, step: int) -> range:
 
 
 def assign_to_steps(rounds: Sequence[ExternalRound], steps: int) -> tuple[ExternalRound, ...]:
-    """Assign the rounds of an agent with its own loop to steps: one round to each of the first `steps` steps.
+    """Assign the rounds of an agent with its own loop to the first `steps` steps, one round to each.
 
-    Calls in later rounds join the last of these steps. A later answer without calls belongs to no step."""
+    Calls in later rounds join the last of these steps. A later answer without calls belongs to no step.
+    """
     done = [*rounds[:steps]]
     for later in rounds[steps:]:
         if later.calls:
@@ -148,9 +162,10 @@ def assign_to_steps(rounds: Sequence[ExternalRound], steps: int) -> tuple[Extern
 
 
 def opening_messages(case: Case, images: tuple[Media, ...] = ()) -> tuple[Message, ...]:
-    """Return the case's earlier messages, followed by its request or the request of a chain's first step.
+    """Return the messages before the first answer: the case's earlier messages and its request.
 
-    `images` come first in that request. The message holds the images without their content."""
+    In a chain, the request is that of the first step. The images come first in the request, without their content.
+    """
     history = tuple(_message(message) for message in case.messages)
     user = case.steps[0].user if case.steps else case.request
     if user is None:
@@ -162,7 +177,7 @@ def opening_messages(case: Case, images: tuple[Media, ...] = ()) -> tuple[Messag
 
 
 def conversation_after(messages: tuple[Message, ...], rounds: Iterable[Round]) -> tuple[Message, ...]:
-    """Return a conversation extended by these rounds."""
+    """Extend a conversation by these rounds."""
     conversation = list(messages)
     for done in rounds:
         conversation += messages_before(done.user_message, done.added)
@@ -184,7 +199,10 @@ def _message(message: PriorMessage) -> Message:
 
 
 def answer_message(answer: Round) -> Message:
-    """Return a finished answer as a message for the model, with a person's edits of its arguments."""
+    """Return a finished answer as a message to send back to the model.
+
+    Its calls have a person's edits of their arguments.
+    """
     calls = tuple(record.sent for record in answer.calls_to_answer)
     return Message("assistant", answer.text, calls, provider_state=answer.provider_state)
 

@@ -101,7 +101,7 @@ class AgentModel:
     """An agent that takes the place of a model in one run.
 
     A request with a user message becomes a prompt. A request with results answers the waiting calls. `folder` is the
-    suite's folder. `environment` is the user's environment; the agent gets only the variables that its preset and
+    suite's folder. `environment` is the user's environment; the agent receives only the variables that its preset and
     `passed` name."""
 
     seed = None
@@ -150,10 +150,10 @@ class AgentModel:
         self._usage = PromptUsage(subject.agent)
 
     async def start(self) -> None:
-        """Do nothing: `begin` starts the agent, together with its tools."""
+        """Do nothing. `begin` starts the agent together with its tools."""
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Let every request begin at once."""
+        """Return a context that lets every request begin at once."""
         return nullcontext()
 
     def takes_media(self, media: Media) -> bool:
@@ -345,7 +345,10 @@ class AgentModel:
         self._prompt = self._connection.sent_request("session/prompt", {"sessionId": self._session, "prompt": blocks})
 
     async def _next(self) -> IncomingMessage | ForwardedCall | None:
-        """Return the agent's next message or call; `None` once its prompt has ended and everything before was taken."""
+        """Return the agent's next message or call.
+
+        Returns `None` after the prompt has ended and all earlier messages were returned.
+        """
         if not self._queue.empty():
             return self._queue.get_nowait()
         assert self._prompt is not None
@@ -362,7 +365,7 @@ class AgentModel:
             getting.cancel()
 
     def _events_so_far(self, number: int) -> Iterator[ModelEvent]:
-        """Yield the events of everything read so far. Further calls keep their order."""
+        """Yield the events of all messages received so far. Calls that arrive later keep their order."""
         while not self._queue.empty():
             incoming = self._queue.get_nowait()
             if isinstance(incoming, ForwardedCall):
@@ -424,7 +427,10 @@ class AgentModel:
                 yield from self._once(number, f"an unknown update: {kind}")
 
     def _shown(self, number: int, *, at_end: bool) -> Iterator[ModelEvent]:
-        """Yield the calls of the agent's own tools. They are graded only if the suite allows these tools."""
+        """Yield the calls of the agent's own tools.
+
+        They are graded only if the suite allows these tools.
+        """
         for call in self._reported.own_calls(at_end=at_end):
             self._own_calls += 1
             call_id = f"own-{self._own_calls}"
@@ -435,7 +441,10 @@ class AgentModel:
                 yield ResultReceived(call_id, call.output, call.failed, "provider", 0.0)
 
     def _answer_permission_request(self, number: int, asked: IncomingRequest) -> Iterator[ModelEvent]:
-        """Answer a permission request. The suite's tools are allowed, and the agent's own tools as the suite says."""
+        """Answer a permission request of the agent.
+
+        The suite's tools are allowed. For the agent's own tools, the suite decides.
+        """
         call = self._reported.merge(_object(asked.params.get("toolCall")))
         offered = None if call is None else self._reported.offered_tool(call)
         allowed = offered is not None or self._subject.builtin == "allow"
@@ -465,7 +474,10 @@ class AgentModel:
         self._forwarded.clear()
 
     def _ended(self, prompt: asyncio.Future[Any]) -> StopReason:
-        """Return the reason why a prompt ended. Raises AgentError if it got no answer, or if the agent had no tools."""
+        """Return why a prompt ended.
+
+        Raises AgentError if the prompt got no answer, or if the agent had no tools.
+        """
         try:
             result = _object(prompt.result())
         except JsonRpcError as error:
@@ -505,7 +517,10 @@ class AgentModel:
             yield AgentNoted(number, "message", f"{MAX_AGENT_LINES} notes; further ones are left out")
 
     async def close(self) -> None:
-        """Cancel the prompt, end all processes of the agent, and remove its folders. Closing it twice is harmless."""
+        """Cancel the prompt, end all processes of the agent, and remove its folders.
+
+        Closing an agent twice is harmless.
+        """
         if self._closed:
             return
         self._closed = True
@@ -515,8 +530,8 @@ class AgentModel:
             self._connection.notify("session/cancel", {"sessionId": self._session})
         self._connection.ignore_messages()
         try:
-            # The agent may be waiting until its messages are read or a permission is granted. Nobody does either any
-            # more.
+            # The agent may be waiting for its messages to be read or for a permission, which nobody will do or grant
+            # any more.
             while not self._queue.empty():
                 incoming = self._queue.get_nowait()
                 if isinstance(incoming, IncomingRequest):
@@ -540,7 +555,7 @@ def _offered_servers(tools: Toolbox) -> tuple[OfferedServer, ...]:
     """Return the servers that the agent sees: the suite's servers, and one for the tools without a server."""
     by_server: dict[str, list[ToolDefinition]] = {}
     for tool in tools.definitions:
-        # Agents do not get the tools that model providers run.
+        # Agents do not receive the tools that model providers run.
         if tool.provider is None:
             name = _SUITE_SERVER if tool.server is None else server_name(tool.server)
             by_server.setdefault(name, []).append(tool)

@@ -93,7 +93,7 @@ IncomingMessage = Notification | IncomingRequest | MalformedLine | AgentLost
 class AgentConnection:
     """An agent's process and its connection.
 
-    `take` receives the agent's requests and notifications in order. The agent waits while `take` waits."""
+    `take` is called with the agent's requests and notifications in order. The agent waits until `take` returns."""
 
     def __init__(self, name: str, take: Callable[[IncomingMessage], Awaitable[None]], redacting: Secrets) -> None:
         self._name = name
@@ -166,12 +166,12 @@ class AgentConnection:
         return AgentError(self._secrets.redact(message), self.output)
 
     def lost_error(self) -> AgentError:
-        """Return the error of an agent that has ended."""
+        """Return an error which reports that the agent has ended, with its exit and its last output."""
         advice = "" if self.has_session else f"; it opened no session, so {self._how_to_look}"
         return self.error(f"the agent {self._name} {self._why_lost or 'has ended'}{self._said}{advice}")
 
     def slow_error(self, limit_s: float) -> AgentError:
-        """Return the error of an agent that opened no session within a time limit."""
+        """Return an error which reports that the agent opened no session within a time limit."""
         why = f"did not open a session within {limit_s:g} s"
         return self.error(f"the agent {self._name} {why}{self._said}; {self._how_to_look}")
 
@@ -268,11 +268,18 @@ class AgentConnection:
         return f"ended with exit code {process.returncode}"
 
     def ignore_messages(self) -> None:
-        """Pass on no more messages of the agent; they are still read, because a full pipe would block it."""
+        """Discard all further messages of the agent.
+
+        They are still read, because a full pipe would block the agent.
+        """
         self._ignores_messages = True
 
     async def end(self, cancelled: asyncio.Future[Any] | None = None) -> None:
-        """Ask the agent to end, after a `cancelled` prompt has been answered, and wait some seconds; see `kill`."""
+        """Ask the agent to end, and wait a few seconds until it has.
+
+        If a prompt was `cancelled`, the agent answers that prompt first. `kill` ends an agent that does not end by
+        itself.
+        """
         process = self._process
         if process is None:
             return

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# Agents start this file for each run and server. It imports only the standard library, so it starts in about 0.04 s of
-# CPU.
+# Agents start this file for each run and server. It imports only the standard library, so that it starts within about
+# 0.04 s of CPU.
 import os
 import socket
 import sys
@@ -16,7 +16,10 @@ _CHUNK_BYTES = 1 << 16
 
 
 def main() -> None:
-    """Connect to the socket (first argument) as a server (second argument), and relay all messages."""
+    """Relay all messages between standard input and output and a socket.
+
+    The first argument is the socket, the second the name of the server.
+    """
     path, server = sys.argv[1:3]
     workbench = socket.socket(socket.AF_UNIX)
     try:

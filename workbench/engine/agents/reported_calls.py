@@ -31,7 +31,10 @@ _PREFIX = re.compile(r"(?:Tool|MCP|mcp): ")
 
 @dataclass
 class ReportedCall:
-    """A call as the agent has reported it so far. Later messages add values to the call or replace its values."""
+    """A call in the form in which the agent has reported it so far.
+
+    Later messages add values or replace them.
+    """
 
     id: str
     fields: dict[str, Any] = field(default_factory=dict)
@@ -39,7 +42,7 @@ class ReportedCall:
     """Whether the agent was refused the permission for this call."""
 
     def merge(self, update: Mapping[str, Any]) -> None:
-        """Merge a further message about the call."""
+        """Merge another message of the agent about this call."""
         for key, value in update.items():
             # Many agents report empty arguments first, and later leave out what they have already reported.
             if value not in (None, {}, []):
@@ -52,7 +55,7 @@ class ReportedCall:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments as the agent reports them. Many agents report none."""
+        """The arguments as the agent reports them. They are often empty."""
         given = self.fields.get("rawInput")
         if not isinstance(given, dict):
             return {}
@@ -84,7 +87,7 @@ class ReportedCall:
         return "\n".join(texts)
 
     def names(self) -> Iterator[str]:
-        """Yield the texts that may name the tool."""
+        """Yield the texts in which the agent may have written the tool's name."""
         meta = self.fields.get("_meta")
         for place in (meta, *_values(meta)):
             if isinstance(place, dict):
@@ -142,9 +145,11 @@ class ReportedCalls:
         return None
 
     def own_calls(self, *, at_end: bool) -> Iterator[ReportedCall]:
-        """Yield each new call of the agent's own tools that has ended; at the end of a prompt, every new one.
+        """Yield each new call of the agent's own tools that has ended.
 
-        Calls whose permission was refused are left out, because a note names them."""
+        At the end of a prompt, calls that have not ended are included. Calls that were refused permission are left out,
+        because a note names them.
+        """
         for call in self._calls.values():
             if call.is_refused or call.id in self._shown:
                 continue
@@ -153,7 +158,7 @@ class ReportedCalls:
                 yield call
 
     def not_forwarded(self, forwarded: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[tuple[str, ReportedCall]]:
-        """Yield each reported call of an offered tool that was not forwarded, with the tool's name.
+        """Yield the reported calls of offered tools that were not forwarded, each with the tool's name.
 
         Calls are matched by tool and arguments first, then by tool alone, because agents may report fewer arguments
         than they send."""

@@ -47,9 +47,10 @@ class RunFolders:
 
 
 def create_folders(copied: Path | None) -> RunFolders:
-    """Create the folders of a run. The working folder is empty, or a copy of `copied`.
+    """Create the temporary folders of a run.
 
-    Raises OSError and shutil.Error."""
+    The working folder is empty, or a copy of `copied`. Raises OSError and shutil.Error.
+    """
     root = Path(tempfile.mkdtemp(prefix="wb-"))
     if len(str(root).encode()) + _SOCKET_BYTES > MAX_SOCKET_PATH_BYTES:
         root.rmdir()
@@ -69,7 +70,10 @@ def create_folders(copied: Path | None) -> RunFolders:
 
 @dataclass(frozen=True, slots=True)
 class SetupRequest:
-    """The needs of a run. `servers` are the names of the servers, and `folder` is the suite's folder."""
+    """The facts about a run from which an agent is set up.
+
+    `servers` are the names of the servers, and `folder` is the suite's folder.
+    """
 
     subject: Subject
     system: str | None
@@ -83,9 +87,10 @@ class SetupRequest:
 
 @dataclass
 class Setup:
-    """The command, the environment and the session's `_meta` with which an agent is started.
+    """The command, environment and session metadata (`_meta`) with which an agent is started.
 
-    `notes` name what could not be set up."""
+    `notes` name the parts that could not be set up.
+    """
 
     command: tuple[str, ...]
     environment: dict[str, str]
@@ -96,9 +101,10 @@ class Setup:
 def set_up(
     wanted: SetupRequest, home: Path, environment: Mapping[str, str], passed: Sequence[str], secrets: Secrets
 ) -> Setup:
-    """Write the files of an agent into its home, and return its setup.
+    """Write the configuration files of an agent into its home, and return its setup.
 
-    Raises AgentError if the agent does not support what the run needs, and OSError."""
+    Raises AgentError if the agent does not support a need of the run. Also raises OSError.
+    """
     subject = wanted.subject
     who = f"the agent {subject.called}"
     variables = inherited_variables(environment, passed, secrets)
@@ -127,7 +133,10 @@ def set_up(
 
 
 def _learn(variable: str, value: str, secrets: Secrets) -> None:
-    """Register the secrets in an agent's variable: a key, passwords in addresses, and keys in JSON settings."""
+    """Register the secrets in the value of an agent's variable.
+
+    These are a key, passwords in addresses, and keys in JSON settings.
+    """
     if names_a_secret(variable):
         secrets.add(variable, value)
     secrets.add_passwords(variable, value)
@@ -384,7 +393,7 @@ def not_installed(subject: Subject) -> str:
 
 
 def not_supported() -> str | None:
-    """Return the reason why this system cannot run agents; `None` if it can."""
+    """Return why this system cannot run agents; `None` if it can."""
     if sys.platform == "win32":
         return "agents are run on Linux and macOS alone: their tools pass through a Unix socket"
     return None

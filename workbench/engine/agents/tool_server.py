@@ -39,7 +39,7 @@ class OfferedServer:
 
 
 class ForwardedCall:
-    """A call that reached Workbench; the agent waits until it is answered."""
+    """A call that an agent sent to Workbench. The agent waits for its result."""
 
     def __init__(self, server: str, tool: str, arguments: JsonValue) -> None:
         self.server = server
@@ -65,7 +65,7 @@ class ForwardedCall:
 class ToolServer:
     """Listens on a private socket in `folder` for the relays of one run.
 
-    `forward` gets the calls in their order of arrival."""
+    `forward` is called with each call, in their order of arrival."""
 
     def __init__(
         self, servers: Sequence[OfferedServer], folder: Path, forward: Callable[[ForwardedCall], Awaitable[None]]
@@ -87,7 +87,7 @@ class ToolServer:
         self._listener = await asyncio.start_unix_server(self._accept, self._path, limit=MAX_MESSAGE_BYTES)
 
     def close(self) -> None:
-        """Stop listening, and cancel every waiting call."""
+        """Stop listening, and cancel all waiting calls."""
         if self._listener is not None:
             self._listener.close()
         for task in self._tasks:
@@ -95,7 +95,7 @@ class ToolServer:
 
     @property
     def unlisted_servers(self) -> tuple[str, ...]:
-        """The names of the servers whose tools the agent has not listed yet."""
+        """The names of the servers whose tools the agent has not requested yet."""
         return tuple([name for name in self._servers if name not in self._listed])
 
     def note_listing(self, name: str) -> None:
@@ -105,7 +105,7 @@ class ToolServer:
 
     @property
     def as_mcp_servers(self) -> list[JsonValue]:
-        """The servers in the form of `session/new`: commands that start relays."""
+        """The servers in the form of ACP's `session/new`: commands that start relays."""
         described: list[JsonValue] = []
         for name in self._servers:
             # `-I` and `-S` ignore the user's settings and packages, and halve the start time.
@@ -151,7 +151,7 @@ class _Session:
         self._waiting: dict[JsonValue, asyncio.Task[None]] = {}
 
     async def handle_line(self, line: bytes) -> None:
-        """Answer one message. Messages other than requests are ignored, as MCP demands for notifications."""
+        """Answer one message. Messages other than requests are ignored, because MCP notifications have no answer."""
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):

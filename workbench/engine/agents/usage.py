@@ -12,7 +12,7 @@ _USAGE_OF_LAST_REQUEST = ("opencode", "vibe")
 
 
 class PromptUsage:
-    """The usage of the prompts since the last `take`.
+    """The tokens and the cost of the prompts since the last `take`.
 
     Most agents report tokens in `usage` of the answer to a prompt, Gemini in `_meta`. Qwen reports the tokens of each
     model request with a piece of text. The cost in updates is the total of the session so far."""
