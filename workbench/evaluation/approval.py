@@ -49,10 +49,10 @@ _NOTHING_TYPED: TypedServers = {}
 
 @dataclass(frozen=True)
 class TypedPart:
-    """A request split into the servers that the user typed and all other needs.
+    """A request for approval in which the user typed some of the servers.
 
-    `before` holds the needs of the request and `all_before` the needs of the whole suite, both before the user typed
-    servers. `others` holds the needs of the request without the added servers.
+    `before` holds the needs of the request, and `all_before` those of the whole suite, both before the user typed
+    servers. `others` holds the needs of the request without the typed servers.
     """
 
     before: SuiteNeeds
@@ -62,12 +62,13 @@ class TypedPart:
 
 @dataclass(frozen=True)
 class ApprovalRequest:
-    """The needs of one suite.
+    """The needs of one suite that the user is asked to approve.
 
-    `needs` is the part of `all_needs` in question, or all of it. `asked` are the models that would be asked now. Unless
-    `must_ask` is set, the suite can be used without trust. `can_run_on_mocks` is true if the suite can run on mocks
-    alone. `from_history` is true if some needs come from the history instead of the suite's file. `typed` is set if the
-    user typed some servers."""
+    `needs` is the part of `all_needs` in question, or all of it. `asked` are the models that would be called now.
+    Unless `must_ask` is set, the suite can be used without trust. `can_run_on_mocks` means that mocks alone are enough
+    to run the suite. `from_history` means that some needs come from the history instead of the suite's file. `typed` is
+    set if the user typed some servers.
+    """
 
     file: SuiteFile
     needs: SuiteNeeds
@@ -81,7 +82,7 @@ class ApprovalRequest:
 
     @property
     def needs_to_ask(self) -> SuiteNeeds:
-        """The needs to ask about: all needs except those of servers that the user typed."""
+        """The needs that the user is asked about: all except those of servers that the user typed."""
         if self.typed is None:
             return self.needs
         return self.typed.others
@@ -89,20 +90,20 @@ class ApprovalRequest:
 
 @dataclass(frozen=True)
 class Approval:
-    """The approved access to models, and the grants of suites by path.
+    """The approved access to models, and the approved needs (`grants`) of suites by path.
 
-    A suite without a grant starts nothing, imports nothing, and asks only the user's own models.
+    A suite without a grant starts nothing, imports nothing, and calls only the user's own models.
     """
 
     specs: ModelSpecs = field(repr=False)
     grants: Mapping[Path, Grant]
 
     def grant(self, suite: Path) -> Grant | None:
-        """Return the grant of a suite; `None` if it is not trusted."""
+        """Return the approved needs of a suite; `None` if the suite is not trusted."""
         return self.grants.get(suite)
 
     def why_not_asked(self, suite: Path, spec: ModelSpec) -> str | None:
-        """Return the reason why a model may not be asked for a suite; `None` if it may be asked."""
+        """Return why a model may not be called for a suite; `None` if it may."""
         if not needs_asking(spec):
             return None
         grant = self.grant(suite)
@@ -115,7 +116,7 @@ class Approval:
 
 @dataclass(frozen=True)
 class Needs:
-    """The needs of runs, servers or gradings when they were read: one request for each suite."""
+    """Programs, code, models and variables that runs, servers or gradings need, as one request for each suite."""
 
     requests: tuple[ApprovalRequest, ...]
     specs: ModelSpecs = field(repr=False)
@@ -129,7 +130,7 @@ class Needs:
         *,
         typed: TypedServers = _NOTHING_TYPED,
     ) -> Needs:
-        """Read the needs of runs; models in `known` are not resolved again."""
+        """Read the needs of runs. Models in `known` are not resolved again."""
         runs = tuple(runs)
         specs = _specs(program, known)
         specs.load(runs)
@@ -177,9 +178,9 @@ class Needs:
 
     @classmethod
     def of_grading(cls, cases: Iterable[tuple[SuiteFile, Case]], program: Program, *, judges: bool = False) -> Needs:
-        """Read the needs of grading cases of valid suites; `judges` adds requests to judges.
+        """Read the needs of grading cases of valid suites.
 
-        Suites that need nothing for grading have no request.
+        `judges` adds the requests to judges. Suites that need nothing for grading get no request.
         """
         specs = _specs(program)
         by_suite: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
@@ -226,7 +227,7 @@ class ApprovalQuestion:
 
     @property
     def first(self) -> ApprovalRequest:
-        """The first request; the question shows only this request."""
+        """The first request, which is the only one that the question shows."""
         return self.requests[0]
 
     @property
@@ -235,10 +236,13 @@ class ApprovalQuestion:
 
 
 class PendingApproval:
-    """A pending decision about needs. A prompt, a dialog or an option answers its `questions`."""
+    """Questions to the user about needs, and their answers so far.
+
+    A prompt, a dialog or an option answers the `questions`.
+    """
 
     def __init__(self, needs: Needs, trust: Trust, *, together: bool = False) -> None:
-        """Prepare the questions; with `together`, suites with the same needs share one question."""
+        """Prepare the questions. With `together`, suites with the same needs share one question."""
         self.refused: tuple[Path, ...] = ()
         """The suites whose needs were refused."""
         self._needs = needs
@@ -258,9 +262,11 @@ class PendingApproval:
         self.questions = tuple(ApprovalQuestion(tuple(group), trust.lines(group[0])) for group in alike.values())
 
     def answer(self, question: ApprovalQuestion, answer: ApprovalAnswer) -> tuple[str, ...]:
-        """Apply an answer; return the reason if the answer cannot be remembered.
+        """Apply an answer to a question.
 
-        The request is granted until the program ends even if the answer cannot be remembered.
+        Returns messages if the answer cannot be stored.
+
+        Even then, the request is granted until the program ends.
         """
         problems = []
         for request in question.requests:
@@ -282,7 +288,7 @@ class PendingApproval:
 def needs(plan: Plan, typed: TypedServers = _NOTHING_TYPED) -> Needs:
     """Return the needs of a plan's runs: programs, imports, and endpoints with their keys.
 
-    Settings, environment and the code to import are read here. Runs do not read them again.
+    Settings, environment and the code to import are read here, and not again by the runs.
     """
     return Needs.of_runs(plan.runs, plan.program, plan.specs, typed=typed)
 
@@ -294,7 +300,7 @@ def all_typed(file: SuiteFile) -> TypedServers:
 
 
 class Trust:
-    """The granted requests, which need no further question to the user.
+    """The requests that the user has granted, which need no further question.
 
     With `all_of_them`, the user trusts every suite until the program ends.
     """
@@ -312,7 +318,7 @@ class Trust:
         return self._all_of_them or self._covers(request, request.all_needs)
 
     def covers_model(self, need: ModelNeed) -> bool:
-        """Return whether an answer that is valid until the program ends allows requests to a model."""
+        """Return whether the user has allowed requests to a model until the program ends."""
         return self._all_of_them or any(need in needs.models for _, needs in self._once)
 
     def _covers(self, request: ApprovalRequest, needs: SuiteNeeds) -> bool:
@@ -327,10 +333,10 @@ class Trust:
         return True
 
     def grant_typed(self, needs: Needs) -> tuple[str, ...]:
-        """Grant permanently the requests that lack only grants for typed servers; return the failures to store.
+        """Grant permanently the requests in which only servers typed by the user lack a grant.
 
-        A grant covers exactly the typed servers: it ends when a command, its folder, a variable or the imported code
-        differs.
+        Returns messages about grants that cannot be stored. A grant covers exactly the typed servers. It ends when a
+        command, its folder, a variable or the imported code changes.
         """
         problems = []
         for request in needs.requests:
@@ -348,8 +354,8 @@ class Trust:
             return None
         # The whole suite is tried first: its grant replaces the stored grant, which may include the suite's models.
         for needs, before in ((request.all_needs, typed.all_before), (request.needs, typed.before)):
-            # Before the first server was typed, the file's calls and answers had no effect. The user was never asked
-            # about them.
+            # Before the user typed the first server, the calls and answers in the file had no effect. The user was
+            # never asked about them.
             is_new = before.nothing and bool(before.calls or before.answers)
             if not is_new and self._covers(request, before):
                 # An undo may return to servers that were granted earlier.
@@ -358,7 +364,7 @@ class Trust:
         return None
 
     def lines(self, request: ApprovalRequest) -> tuple[str, ...]:
-        """Return the consequences of granting a request, one line each."""
+        """Return the consequences of granting a request, one line for each."""
         lines = tuple(request.needs_to_ask.lines(request.asked))
         if changed := self.store.changed_files(request.file.path, request.needs_to_ask):
             lines += (f"the code has changed since it was trusted: {', '.join(changed)}",)
@@ -367,8 +373,8 @@ class Trust:
     def grant(self, request: ApprovalRequest, *, always: bool) -> None:
         """Grant a request until the program ends, or permanently with `always`.
 
-        Raises TrustError if a permanent grant cannot be stored. The request is granted until the program ends in any
-        case.
+        Raises TrustError if a permanent grant cannot be stored. Even then, the request is granted until the program
+        ends.
         """
         self._once |= {(request.file.path, request.needs), (request.file.path, request.needs_to_ask)}
         if always:
@@ -409,7 +415,7 @@ def _typed_part(request: ApprovalRequest, typed: Collection[TypedServer]) -> Typ
             files = needs.files
             if part.code != needs.code:
                 files = hash_code(part.folder, part.code).files
-            # The grant holds the code as it was read earlier. If code has changed since, the user must answer.
+            # The grant holds the code as it was read earlier. If the code has changed since, the user must answer.
             if not set(files) <= set(needs.files):
                 return None
             parts.append(replace(part, files=files))
@@ -449,7 +455,7 @@ def needs_of(file: SuiteFile, specs: ModelSpecs) -> SuiteNeeds:
 
 
 def with_asked(needs: SuiteNeeds, asked: Collection[ModelNeed]) -> SuiteNeeds:
-    """Return the needs of a suite together with the models that its runs would ask.
+    """Add the models that a suite's runs would call to the needs of the suite.
 
     In a resumed batch, the history may name models that the suite does not name.
     """
@@ -459,9 +465,10 @@ def with_asked(needs: SuiteNeeds, asked: Collection[ModelNeed]) -> SuiteNeeds:
 
 
 def with_agents(needs: SuiteNeeds, runs: Iterable[PlannedRun]) -> SuiteNeeds:
-    """Return the needs of a suite together with the agents that its runs would start, except the user's choices.
+    """Add the agents that a suite's runs would start to the needs of the suite.
 
-    A history from elsewhere may name agents that the suite does not name."""
+    Agents that the user chose are left out. A history from elsewhere may name agents that the suite does not name.
+    """
     commands = {*needs.commands}
     for run in runs:
         if run.model_of_suite and run.subject is not None and run.subject.is_agent:
@@ -472,7 +479,7 @@ def with_agents(needs: SuiteNeeds, runs: Iterable[PlannedRun]) -> SuiteNeeds:
 
 
 def models_asked(runs: Iterable[PlannedRun], specs: ModelSpecs) -> frozenset[ModelNeed]:
-    """Return the models that some runs would ask and that need trust, including judges."""
+    """Return the models and judges that some runs would call and that need trust."""
     found: set[ModelNeed] = set()
     cases: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
     for run in runs:
@@ -516,7 +523,7 @@ def judges_asked(
 
 
 def players_asked(file: SuiteFile, cases: Iterable[Case], specs: ModelSpecs) -> frozenset[ModelNeed]:
-    """Return the models that need trust and would play the users of cases in a valid suite."""
+    """Return the models that would play the users of cases in a valid suite and that need trust."""
     found = set()
     for case in cases:
         try:
@@ -529,9 +536,9 @@ def players_asked(file: SuiteFile, cases: Iterable[Case], specs: ModelSpecs) -> 
 
 
 def can_run_on_mocks(file: SuiteFile, asked: Collection[ModelNeed], listings: StoredListings) -> bool:
-    """Return whether an untrusted suite can run without its servers because their tools are remembered.
+    """Return whether an untrusted suite can run without its servers, because their tools are stored.
 
-    `asked` holds the models that the runs would ask and that need trust.
+    `asked` holds the models that the runs would call and that need trust.
     """
     suite = file.suite
     if suite is None or not suite.servers or suite.subject is not None or asked:
@@ -541,7 +548,7 @@ def can_run_on_mocks(file: SuiteFile, asked: Collection[ModelNeed], listings: St
 
 
 def grading_needs(file: SuiteFile, cases: Iterable[Case], judges: Iterable[ModelNeed]) -> SuiteNeeds:
-    """Return the needs of grading cases of a valid suite: the functions of checks, and `judges`."""
+    """Return what the grading of cases of a valid suite needs: the functions of checks, and `judges`."""
     assert file.suite is not None
     needs = needs_trust(_graded_by(file.suite, tuple(cases)), file.path)
     return SuiteNeeds(needs.folder, python=needs.python, models=tuple(sorted(judges, key=str)))
@@ -553,7 +560,10 @@ def _graded_by(suite: Suite, cases: tuple[Case, ...]) -> Suite:
 
 
 def needs_asking(spec: ModelSpec) -> bool:
-    """Return whether a model's address comes from the suite or the project instead of the user."""
+    """Return whether the user must approve a model.
+
+    This holds if its address comes from the suite or the project instead of the user.
+    """
     return spec.origin in ("suite", "project")
 
 

@@ -49,7 +49,7 @@ _MAX_NAMED = 5
 def changed_suites(
     history: History, baseline: BatchRow, suites: Iterable[SuiteRef], same: SameSuites
 ) -> dict[SuiteRef, Suite | None]:
-    """Return the suites whose text differs from the baseline's text, each with its earlier version.
+    """Return the suites whose text differs from that in the baseline, each with its earlier version.
 
     The value is `None` if the earlier text cannot be read.
     """
@@ -65,9 +65,9 @@ def changed_suites(
 
 
 def lost_expectations(before: Suite | None, after: Suite) -> Iterator[str]:
-    """Yield the ids of the cases that lost all their expectations.
+    """Yield the ids of the cases that had expectations before and have none now.
 
-    If the earlier text cannot be read, yield every case without expectations.
+    If the earlier text cannot be read, every case without expectations counts.
     """
     expected = set()
     if before is not None:
@@ -124,7 +124,7 @@ OfferedTools = Callable[[CellKey], Sequence[ToolDefinition]]
 
 
 def notes_on_tools(diff: BatchDiff, before: OfferedTools, after: OfferedTools) -> Iterator[str]:
-    """Yield a sentence on the changed tool definitions in broken cases; nothing without a change."""
+    """Yield a sentence on each tool definition that changed in broken cases."""
     broke = compared_cases(diff)
     found: Counter[str] = Counter()
     cases = 0
@@ -143,7 +143,7 @@ def notes_on_tools(diff: BatchDiff, before: OfferedTools, after: OfferedTools) -
 
 
 def compared_cases(diff: BatchDiff) -> dict[CellKey, None]:
-    """Return the broken cases whose tools are compared, in order."""
+    """Return the broken cases whose tools are compared, in order, as keys of a dictionary."""
     compared: dict[CellKey, None] = {}
     for change in diff.of("broke")[:_MAX_COMPARED_CASES]:
         compared[change.suite, change.case_id, change.model] = None
@@ -151,7 +151,7 @@ def compared_cases(diff: BatchDiff) -> dict[CellKey, None]:
 
 
 def offered_tools(history: History, runs: RunTable, diff: BatchDiff, earlier: SameSuites | None = None) -> OfferedTools:
-    """Return a function that returns the offered tools of compared cases in a batch.
+    """Return a function that finds the tools which the cases of a batch were offered.
 
     For the earlier batch, `earlier` maps its suites to the suites of the later batch.
     """
@@ -201,7 +201,7 @@ _WORSE: tuple[ChangeKind, ...] = ("broke", "missing", "gone")
 
 @dataclass(frozen=True)
 class Baseline:
-    """A baseline with its runs of the selected cases.
+    """The runs of an earlier batch with which a batch is compared.
 
     `suites` are the current suites by path, as the history would store them. `planned` are the cases that will run.
     """
@@ -224,7 +224,7 @@ class Baseline:
 
     @property
     def why_no_test(self) -> str | None:
-        """The reason why a paired test against this baseline is impossible or invalid; `None` if the test is valid."""
+        """Why a paired test against this baseline is impossible or invalid; `None` if it is valid."""
         number = self.batch.number
         if Until.of(self.batch.settings) is not None:
             return f"batch {number} could stop early (--until), so a test against it would be invalid"
@@ -236,7 +236,7 @@ class Baseline:
         return f"batch {number} has no case that is selected now: there is nothing to compare"
 
     def compare(self, results: Sequence[RunResult]) -> AgainstBaseline:
-        """Return the changes from this baseline to the results of the batch."""
+        """Compare the results of the batch with this baseline."""
         suites = {suite.key: suite for suite in self.suites.values()}
         with History(self.file) as history:
             changed = changed_suites(history, self.batch, self.suites.values(), self.same)
@@ -323,9 +323,9 @@ def _worse_cases(diff: BatchDiff, suite: str) -> set[str]:
 
 
 def baseline_of(which: str, file: Path, plan: Plan, fail_on: FailOn | None = None) -> tuple[Baseline, list[str]]:
-    """Return a batch of the history with its latest grading as the baseline of a plan, and notices about it.
+    """Return a batch of the history as the baseline of a plan, with its latest grades, and notices about it.
 
-    Raises HistoryError if there is no such batch or it has no run of the planned cases.
+    Raises HistoryError if there is no such batch, or if it has no run of the planned cases.
     """
     home = plan.program.environment.home
     suites = {str(each.path): _as_stored(each, home) for each in plan.files}
@@ -350,7 +350,7 @@ def baseline_of_batch(
     suites: Mapping[str, Suite],
     fail_on: FailOn | None = None,
 ) -> tuple[Baseline, list[str]]:
-    """Return a batch of a history as the baseline of another batch; see `baseline_of`.
+    """Return a batch of a history as the baseline of another batch, and notices about it, like `baseline_of`.
 
     `suites` are the suites of the later batch at that time, by path.
     """
@@ -407,8 +407,8 @@ def _selected(
 ) -> Iterable[RunRow]:
     """Yield the runs of a baseline that can be compared with the planned runs.
 
-    `planned` has the ids of cases by suite. In a suite in `whole`, all cases are planned. All its runs are yielded,
-    because a missing case counts as gone.
+    `planned` has the ids of cases by suite. `whole` names the suites of which all cases are planned. All runs of these
+    suites are yielded, because a case that is missing now counts as removed.
     """
     for run in runs:
         key = same.get(run.suite.key, run.suite.key)

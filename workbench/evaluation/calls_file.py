@@ -51,7 +51,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
 
 
 def repeated_keys(text: str, first_line: int = 1) -> Iterator[str]:
-    """Yield a message with both places for each duplicate key in an object of a valid JSON text.
+    """Yield a message for each key that occurs twice in an object of a valid JSON text, with both places.
 
     Parsers silently use the last value. `first_line` is the number of the text's first line.
     """
@@ -92,16 +92,17 @@ AGENT = "given calls"
 
 
 class GivenRunDocument(RunDocument):
-    """A run of a file of calls.
+    """A run in a file of calls.
 
     `started_at` is the start of the run, with an offset. If a `clock` has no time, relative dates count from
-    `started_at`."""
+    `started_at`.
+    """
 
     started_at: Annotated[str, AfterValidator(_time_with_offset)] = ""
 
     @property
     def external_run(self) -> ExternalRun:
-        """The run that the document describes."""
+        """The run that this document describes, with its start."""
         return replace(super().external_run, started_at=self.started_at)
 
 
@@ -132,9 +133,9 @@ CaseRuns = Annotated[
 
 
 class CallsDocument(Frozen):
-    """A file of calls: an agent's runs by case id.
+    """A file of calls: the runs of an agent, keyed by case id.
 
-    `null` marks a case that was omitted.
+    `null` marks a case that was not run.
     """
 
     schema_: str | None = Field(default=None, alias="$schema")
@@ -153,7 +154,9 @@ class RecordDocument(GivenRunDocument):
 
 @dataclass(frozen=True)
 class GivenCalls:
-    """The runs in a file of calls by case id; an omitted case has no runs.
+    """The runs in a file of calls, keyed by case id.
+
+    A case that was not run has no runs.
 
     `places` are the places of the cases in the file, for messages.
     """
@@ -164,7 +167,10 @@ class GivenCalls:
 
 
 def read_calls(path: Path) -> GivenCalls:
-    """Return the runs in a file of calls (JSON or JSON lines); raise RecordingError if it cannot be read."""
+    """Return the runs in a file of calls, which is JSON or JSON lines.
+
+    Raises RecordingError if the file cannot be read.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -184,7 +190,7 @@ _Lines = list[tuple[int, Any]]
 
 
 def _parsed(text: str, of_lines: bool) -> object:
-    """Return the value of a JSON text, or the numbers and values of its lines."""
+    """Parse a JSON text, or each line of JSON lines together with its number."""
     if not text.strip():
         raise RunDocumentError('the file is empty: write {"cases": {"ID": [{"tool": "…", "arguments": {…}}]}}')
     if not of_lines:
@@ -212,7 +218,10 @@ def _parsed(text: str, of_lines: bool) -> object:
 
 
 def _refuse_repeated_keys(text: str, first_line: int = 1) -> None:
-    """Raise RunDocumentError for duplicate keys, such as case ids or arguments; JSON would use only the last value."""
+    """Raise RunDocumentError for keys that occur twice, such as case ids or arguments.
+
+    JSON parsers would silently use the last value.
+    """
     if found := "; ".join(islice(repeated_keys(text, first_line), _MAX_REPEATED)):
         raise RunDocumentError(found)
 
@@ -222,7 +231,7 @@ _MAX_REPEATED = 20
 
 
 def calls_of(value: object) -> GivenCalls:
-    """Return the runs of a JSON value: an object with `cases`, or a list of records with `case`.
+    """Return the runs in a parsed file of calls: an object with `cases`, or a list of records with `case`.
 
     Raises RunDocumentError.
     """
@@ -249,7 +258,7 @@ def _native(value: object) -> object:
 def _of_records(records: Iterable[tuple[str, str, object]]) -> GivenCalls:
     """Group records by case.
 
-    A record is its place for messages, the root of the paths in it, and its value.
+    Each record has three parts: its place for messages, the root of the paths in messages, and its value.
     """
     runs: dict[str, list[ExternalRun]] = {}
     places: dict[str, str] = {}
@@ -283,7 +292,7 @@ def _runs_in(value: Any) -> Iterator[ExternalRun]:
 
 @dataclass(frozen=True)
 class GivenRun:
-    """A run of a file of calls: recording, ungraded result, and the case that grades it."""
+    """A run in a file of calls, as a recording, an ungraded result, and the case that grades it."""
 
     recording: Recording
     recorded: RunResult
@@ -297,9 +306,9 @@ def runs_given(
     by: GraderName | None = None,
     repeat_rule: RepeatRule | None = None,
 ) -> tuple[list[GivenRun], list[str]]:
-    """Return the runs of a file of calls at `path` for a valid suite, and problems.
+    """Return the runs in a file of calls at `path`, and messages about problems.
 
-    Problems are unknown cases, and cases of the suite without calls.
+    `file` is the valid suite. Problems are unknown cases, and cases of the suite without calls.
     """
     assert file.suite is not None
     cases = cases_by_id(file.suite)
@@ -344,7 +353,7 @@ def _unknown(case: str, place: str, cases: Mapping[str, Case], file: SuiteFile) 
 def run_given(
     run: ExternalRun, file: SuiteFile, case: Case, path: Path, agent: str = AGENT, repeat: int = 0
 ) -> GivenRun:
-    """Return a run that happened elsewhere as an ungraded recording."""
+    """Convert a run that was made elsewhere to an ungraded recording."""
     planned = PlannedRun(next_run_id(), file, case, agent, repeat)
     events: list[Event] = []
     for payload in payloads_given(run, planned):
@@ -370,7 +379,7 @@ def run_given(
 
 
 def payloads_given(run: ExternalRun, planned: PlannedRun) -> Iterator[EventPayload]:
-    """Yield the events of a run that happened elsewhere."""
+    """Yield the events of a run that was made elsewhere."""
     suite, case = planned.suite, planned.case
     yield external_run_started(suite, case, planned.model, planned.file.hash, definitions_for(suite, case))
     yield from external_payloads(run.rounds)

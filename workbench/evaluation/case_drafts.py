@@ -106,8 +106,8 @@ _SUBMIT_SCHEMA: dict[str, JsonValue] = {
 class Draft:
     """A case that a model drafted when asked about a tool.
 
-    `tool` is the tool that must be called, or `None` if no tool fits. `free` are the arguments that may have any value.
-    `unchecked` is the reason why the check of the draft is incomplete.
+    `tool` is the tool that must be called, or `None` if no tool fits. `free` are the names of arguments that may have
+    any value. `unchecked` is the reason why the check of the draft is incomplete.
     """
 
     about: str
@@ -148,7 +148,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class RejectedDraft:
-    """A rejected draft with the reason; `user` is empty if a whole answer was rejected."""
+    """A draft that was rejected, with the reason. `user` is empty if a whole answer was rejected."""
 
     about: str
     user: str
@@ -162,7 +162,10 @@ class RejectedDraft:
 
 @dataclass(frozen=True)
 class Drafts:
-    """The drafts in a model's answers; `failed` are the questions without a usable answer."""
+    """The usable drafts in a model's answers, and the rejected ones.
+
+    `failed` are the questions without a usable answer.
+    """
 
     kept: tuple[Draft, ...] = ()
     rejected: tuple[RejectedDraft, ...] = ()
@@ -171,7 +174,7 @@ class Drafts:
 
 @dataclass(frozen=True)
 class DraftOptions:
-    """The drafting model, the model that runs the drafts, and the number of runs of each draft."""
+    """The model that drafts cases, the model that checks the drafts, and the number of runs of each draft."""
 
     model: str
     checks: str
@@ -179,7 +182,7 @@ class DraftOptions:
 
 
 def plan_of_asking(file: SuiteFile, options: DraftOptions, program: Program) -> Plan:
-    """Return the plan for an asking suite.
+    """Return the plan of the runs that ask a model for drafts.
 
     Raises PlanError.
     """
@@ -187,7 +190,7 @@ def plan_of_asking(file: SuiteFile, options: DraftOptions, program: Program) -> 
 
 
 def plan_of_checking(file: SuiteFile, options: DraftOptions, program: Program) -> Plan:
-    """Return the plan for a checking suite.
+    """Return the plan of the runs that check drafts.
 
     Raises PlanError.
     """
@@ -195,7 +198,10 @@ def plan_of_checking(file: SuiteFile, options: DraftOptions, program: Program) -
 
 
 def expected_use(asking: Plan, tools: Mapping[str, ToolDefinition], options: DraftOptions) -> Estimate:
-    """Return the highest expected use of drafting: all questions, and all runs of all drafts."""
+    """Return an upper estimate of the tokens and cost of drafting.
+
+    It counts all questions, and all runs of all possible drafts.
+    """
     # Each check is one request with the definitions of all tools.
     definitions = 0
     for tool in tools.values():
@@ -220,7 +226,7 @@ def expected_use(asking: Plan, tools: Mapping[str, ToolDefinition], options: Dra
 
 
 def use_text(options: DraftOptions, questions: int, use: Estimate) -> str:
-    """Return a sentence on the expected use of drafting."""
+    """Return a sentence on the expected tokens and cost of drafting."""
     checks = ""
     if options.checks != options.model:
         checks = f" by {options.checks}"
@@ -231,7 +237,7 @@ def use_text(options: DraftOptions, questions: int, use: Estimate) -> str:
 
 
 def draftable(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
-    """Return the tools that a suite can contain, by name."""
+    """Return the tools that can be written into a suite, by name."""
     named = {}
     for tool in tools:
         if tool.name not in ("", ANY_TOOL):
@@ -256,9 +262,9 @@ def _written(tool: ToolDefinition) -> Table:
 def asking_suite(
     about: Sequence[str], tools: Mapping[str, ToolDefinition], path: Path, *, system: str | None = None
 ) -> SuiteFile:
-    """Return a suite with one case for each tool in `about`; the run of a case asks for drafts.
+    """Return a suite whose runs ask a model for drafts, with one case for each tool in `about`.
 
-    `path` is the path of the suite that gets the drafts, `system` the instructions of that suite.
+    `path` is the path of the suite that receives the drafts, `system` the instructions of that suite.
     """
     submit = {"name": _SUBMIT, "description": "Submit the requests.", "parameters": json_text(_SUBMIT_SCHEMA)}
     cases = []
@@ -277,9 +283,9 @@ def asking_suite(
 def checking_suite(
     drafts: Sequence[Draft], tools: Mapping[str, ToolDefinition], path: Path, like: Suite | None, by: GraderName | None
 ) -> SuiteFile:
-    """Return a suite with one case for each draft; the model decides once in each case.
+    """Return a suite that checks drafts, with one case for each; the model decides once in each case.
 
-    `like` is the suite that gets the drafts, `by` the deciding grader.
+    `like` is the suite that receives the drafts, `by` the deciding grader.
     """
     cases = []
     for number, draft in enumerate(drafts, 1):
@@ -304,7 +310,7 @@ def drafts_in(
 ) -> Drafts:
     """Return the drafts in the answers to an asking suite.
 
-    `before` are the requests of existing cases.
+    `before` holds the requests of existing cases, so that similar drafts are rejected.
     """
     kept: list[Draft] = []
     dropped: list[RejectedDraft] = []
@@ -339,9 +345,9 @@ def drafts_in(
 
 
 def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int) -> Drafts:
-    """Return the drafts whose runs in a checking suite all passed.
+    """Return the drafts whose checking runs all passed.
 
-    A draft with missing runs stays as unchecked because no run contradicts it.
+    A draft with missing runs stays, but as unchecked, because no run contradicts it.
     """
     kept: list[Draft] = []
     dropped: list[RejectedDraft] = []
@@ -422,9 +428,12 @@ def _question(tool: ToolDefinition, tools: Mapping[str, ToolDefinition], system:
 
 
 def _requests_in(result: RunResult | None) -> Sequence[object]:
-    """Return the requests of an answer; raise ValueError with the reason if there are none."""
+    """Return the requests in a model's answer.
+
+    Raises ValueError with the reason if there are none.
+    """
     if result is None:
-        raise ValueError("it was not asked")
+        raise ValueError("the model was not asked")
     if result.status in (Status.ERROR, Status.STOPPED):
         raise ValueError(result.error or "it was not asked")
     trajectory = result.trajectory
@@ -468,17 +477,20 @@ def _draft_of(
     known: Sequence[str],
     secrets: Secrets | None,
 ) -> Draft:
-    """Return the draft in one item of an answer; raise ValueError with the reason for a rejection."""
+    """Return the draft in one item of an answer.
+
+    Raises ValueError with the reason if the draft is rejected.
+    """
     if not isinstance(item, Mapping):
-        raise ValueError("not an object")
+        raise ValueError("the draft is not an object")
     user, tool = item.get("user"), item.get("tool")
     if not isinstance(user, str) or not user.strip():
-        raise ValueError("there is no request in it")
+        raise ValueError("the draft has no request")
     user = user.strip()
     if len(user) > MAX_DRAFT_CHARS:
         raise ValueError(f"the request has {count_text(len(user))} characters, more than {count_text(MAX_DRAFT_CHARS)}")
     if secrets is not None and secrets.redacted(dict(item)) != dict(item):
-        raise ValueError("it holds a secret")
+        raise ValueError("the draft holds a secret")
     if (why := _unlike_its_kind(item.get("kind"), about, tool)) is not None:
         raise ValueError(why)
     arguments = item.get("arguments")
@@ -505,7 +517,10 @@ def _draft_of(
 
 
 def _checked_tool(tool: object, arguments: Mapping[str, JsonValue], tools: Mapping[str, ToolDefinition]) -> str | None:
-    """Return the tool of a draft's call; raise ValueError for a call that the tool's schema refuses."""
+    """Return the tool of a draft's call.
+
+    Raises ValueError if there is no such tool or if its schema refuses the arguments.
+    """
     if tool is None:
         if arguments:
             raise ValueError("it has arguments, but no tool")
@@ -525,7 +540,7 @@ def _checked_tool(tool: object, arguments: Mapping[str, JsonValue], tools: Mappi
 
 
 def _unlike_its_kind(kind: object, about: str, tool: object) -> str | None:
-    """Describe how a draft contradicts its own `kind`; `None` without a contradiction or without a kind."""
+    """Describe how a draft contradicts its own `kind`; `None` if it does not, or has no kind."""
     if kind == "needs" and tool != about:
         return f"it was drafted to need {about}, but expects {tool or 'no tool'}"
     if kind == "near" and (tool is None or tool == about):

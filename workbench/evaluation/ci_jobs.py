@@ -38,11 +38,11 @@ _SKIPPED = "# Exit code 4: no case has a request yet. Remove `|| …` with the f
 
 @dataclass(frozen=True)
 class CiJob:
-    """A job that installs Workbench and runs a suite.
+    """A CI job that installs Workbench and runs a suite.
 
-    `suite` is the path from the root of the repository, `model` a name for `--model`. The job passes `variables` on
-    from the repository's secrets. `programs` holds the first words of the servers' commands, `installs` the
-    requirements of servers in Python files. With `all_skipped`, a suite without a request passes.
+    `suite` is the path from the root of the repository, `model` a name for `--model`. The job receives `variables` from
+    the repository's secrets. `programs` holds the first words of the servers' commands, `installs` the requirements of
+    servers in Python files. `all_skipped` means that no case has a request yet; such a suite passes.
     """
 
     suite: str
@@ -53,7 +53,10 @@ class CiJob:
     all_skipped: bool = False
 
     def text(self, system: CiSystem, requirement: str | None) -> str:
-        """Return the content of the job's file; without a `requirement`, the job reads it from `$WORKBENCH`."""
+        """Return the content of the job's file.
+
+        Without a `requirement`, the job reads it from the variable `$WORKBENCH`.
+        """
         if system == "gitlab":
             return "".join(f"{line}\n" for line in self._gitlab(requirement))
         return "".join(f"{line}\n" for line in self._github(requirement))
@@ -121,7 +124,10 @@ class CiJob:
 def job_of(
     suite: str, root: Path, servers: Iterable[Table], model: str, variables: Iterable[str], *, all_skipped: bool
 ) -> CiJob:
-    """Return the job of a suite in the repository at `root`; `servers` are tables as a suite writes them."""
+    """Return the CI job of a suite in the repository at `root`.
+
+    `servers` are tables in the form in which a suite writes them.
+    """
     programs: list[str] = []
     in_python = False
     for server in servers:
@@ -140,7 +146,7 @@ def job_of(
 
 
 def only_here(servers: Iterable[Table], model_url: str) -> Iterator[str]:
-    """Yield the programs, folders and addresses that only this machine can reach."""
+    """Yield the programs, folders and addresses that only this machine can reach, so that a CI job cannot."""
     for server in servers:
         match server:
             case {"command": [str() as program, *_]} if Path(program).is_absolute():

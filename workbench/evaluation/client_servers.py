@@ -38,7 +38,10 @@ _OF_SERVERS = re.compile(r"^(mcp[-_])?(server[-_])?|[-_](mcp|server)(?=$|[-_])")
 
 
 def server_at(url: str) -> Table:
-    """Return the MCP server at an address; raise ValueError if it is not an address."""
+    """Return the table of the MCP server at an address.
+
+    Raises ValueError for a text that is not an address.
+    """
     try:
         host = urlsplit(url).hostname
     except ValueError:
@@ -51,7 +54,10 @@ def server_at(url: str) -> Table:
 
 
 def words_of(command: str) -> list[str]:
-    """Return the words of a command, split as by a shell; raise ValueError if there are none."""
+    """Split a command into words, as a shell does.
+
+    Raises ValueError if there are no words.
+    """
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -102,15 +108,15 @@ _NO_SECRETS = ("accept", "content-type", "user-agent")
 
 
 class _Variable(str):
-    """The name of a variable as one part of a text."""
+    """A variable's name, as one part of a text."""
 
     __slots__ = ()
 
 
 class ClientConfigError(ValueError):
-    """A configuration cannot be used.
+    """A configuration of an MCP client cannot be used.
 
-    The message has the place and the reason. It never quotes a value because a value may be a secret.
+    The message has the place and the reason. It never quotes a value, because a value may be a secret.
     """
 
 
@@ -128,7 +134,7 @@ class FoundServers:
 
 
 def server_of_text(text: str, env: Sequence[str] = (), cwd: str | None = None) -> FoundServers:
-    """Return the server of a text that is a command or a URL.
+    """Return the server in a text that is a command or a URL.
 
     Raises ClientConfigError.
     """
@@ -140,16 +146,19 @@ def server_of_text(text: str, env: Sequence[str] = (), cwd: str | None = None) -
 def typed_server(
     command: str | Sequence[str] | None, url: str | None, env: Sequence[str] = (), cwd: str | None = None
 ) -> FoundServers:
-    """Return the server of a URL or a command; a command is a shell line or its words, with `NAME=value` before it.
+    """Return the server that a command starts or that a URL names.
 
-    `env` holds further `NAME=value`, or `NAME` for a variable of the shell. `cwd` is the folder of the command, as
-    suites write it. Values that may be secret become variables. Raises ClientConfigError if the text is neither a
-    command nor a URL, or if a URL comes with settings of a command.
+    A command is a shell line or its words, with `NAME=value` before it. `env` holds further `NAME=value`, or `NAME` for
+    a variable of the shell. `cwd` is the folder of the command, as suites write it. Values that may be secret become
+    variables. Raises ClientConfigError if the text is neither a command nor a URL, or if a URL comes with settings of a
+    command.
     """
     try:
         if url is not None:
             if env or cwd is not None:
-                raise ClientConfigError("variables and a folder are for a server that a command starts: omit them")
+                raise ClientConfigError(
+                    "only a server that a command starts can have variables and a folder: omit them"
+                )
             server = {"url": url}
             name = str(server_at(url)["name"])
             if urlsplit(url).path.rstrip("/").endswith("/sse"):
@@ -170,18 +179,21 @@ def typed_server(
 
 
 def _typed_variable(text: str) -> tuple[str, str]:
-    """Return the name and the value of `NAME=value`; for `NAME` alone, the value refers to the shell's variable."""
+    """Return the name and the value in `NAME=value`.
+
+    For `NAME` alone, the value refers to the shell's variable.
+    """
     if (match := _ASSIGNMENT.fullmatch(text)) is not None:
         return match[1], match[2]
     if _NAME.fullmatch(text):
         return text, f"${text}"
     # The message does not quote the text because the text may hold a secret.
-    raise ClientConfigError("a variable is written NAME, for the one of your shell, or NAME=value")
+    raise ClientConfigError("write a variable as NAME=value, or as NAME for a variable of your shell")
 
 
 @dataclass
 class Reading:
-    """The variables and notes collected while servers are read.
+    """The variables and notes collected while the servers of a client are read.
 
     `where` begins messages, `root` is the workspace folder of the client, `folder` the folder of the suite. With
     `typed`, values of `env` stay literal unless they may be secret.
@@ -195,7 +207,7 @@ class Reading:
     typed: bool = False
 
     def variable(self, server: str, name: str, value: str | None) -> _Variable:
-        """Return the variable for a value.
+        """Return the variable that replaces a value in a suite.
 
         If another value already has the name, the server's name is put before it.
         """
@@ -215,7 +227,7 @@ class Reading:
 
 
 def read_servers(servers: Mapping[str, object], reading: Reading) -> FoundServers:
-    """Return the servers of a client's table by name.
+    """Convert the servers of a client's configuration, given by name, to tables of a suite.
 
     Raises ClientConfigError.
     """
@@ -289,7 +301,7 @@ class _Server:
         return table
 
     def _login(self, login: Mapping[str, object]) -> Table:
-        """Return the keys of a login; its secret is omitted because suites accept it only with an issuer."""
+        """Convert a client's login settings. The secret is left out, because suites accept it only with an issuer."""
         keys: Table = {"auth": "oauth"}
         client = login.get("clientId", login.get("CLIENT_ID"))
         if client is not None:
@@ -415,9 +427,9 @@ class _Server:
         return f"{self._name}_{name}".upper()
 
     def _references(self, text: str, place: str) -> list[str]:
-        """Return a text as its literal parts and its variables.
+        """Split a text into its literal parts and its variables.
 
-        Raises ClientConfigError for a reference without an equivalent in suites.
+        Raises ClientConfigError for a reference that suites cannot express.
         """
         parts: list[str] = []
         end = 0
@@ -474,7 +486,10 @@ class _Server:
 
 
 def _as_cwd(parts: Sequence[str]) -> str | None:
-    """Return a folder as suites write it; `None` if it is missing or has a variable other than a leading HOME."""
+    """Return a folder in the form in which suites write it.
+
+    Returns `None` for a missing folder, and for one with a variable other than a leading HOME.
+    """
     if not parts:
         return None
     first, rest = parts[0], "".join(parts[1:])
@@ -488,7 +503,7 @@ def _as_cwd(parts: Sequence[str]) -> str | None:
 
 
 def _may_be_secret(name: str, value: str) -> bool:
-    """Return whether a typed value of `env` may be a secret; a reference to a variable is not a secret."""
+    """Return whether a typed value of `env` may be a secret. References to variables are no secrets."""
     if environment_names(value):
         return any(passwords_in(value))
     path = value.startswith(("/", "~", "."))
@@ -540,7 +555,7 @@ def _holds_secret(parts: Sequence[str], *, telling: bool = False) -> bool:
 
 
 def _with_references(parts: Sequence[str]) -> str:
-    """Return parts as a value of a suite.
+    """Join literal parts and variables to a value of a suite.
 
     A variable gets braces if the following text would extend its name. Literal dollar signs are doubled.
     """
@@ -602,7 +617,7 @@ _OF_USERS = (
 
 @dataclass(frozen=True)
 class ConfiguredServer:
-    """A server in the configuration of a client on this machine."""
+    """An MCP server that a client on this machine is configured to use."""
 
     client: str
     file: Path
@@ -611,9 +626,9 @@ class ConfiguredServer:
 
 
 def servers_of_client(file: Path, folder: Path, wanted: Sequence[str] = ()) -> FoundServers:
-    """Return the servers of a client's configuration, or only the `wanted` servers, for a suite in `folder`.
+    """Return the servers in a client's configuration, for a suite in `folder`.
 
-    Raises ClientConfigError.
+    With `wanted`, only the servers with these names are returned. Raises ClientConfigError.
     """
     place, servers, root = _servers_in(_document(file), file, folder.absolute(), wanted)
     if unknown := [name for name in wanted if name not in servers]:
@@ -624,14 +639,14 @@ def servers_of_client(file: Path, folder: Path, wanted: Sequence[str] = ()) -> F
         chosen = {name: entry for name, entry in servers.items() if name in wanted}
     found = read_servers(chosen, Reading(f"{file}: {place}", root, folder))
     if not found.tables:
-        raise ClientConfigError(f"{file}: has no server that is in use: each of {place} is disabled")
+        raise ClientConfigError(f"{file}: every server in {place} is disabled")
     return found
 
 
 def servers_on_machine(folder: Path, home: Path | None) -> Iterator[ConfiguredServer]:
-    """Yield each server that clients use, in a folder or everywhere, the nearest first.
+    """Yield each server that clients on this machine use in a folder or everywhere, the nearest first.
 
-    Servers that cannot be read or written into a suite are skipped; `servers_of_client` reports the reason.
+    Servers that cannot be read, or not be written into a suite, are skipped. `servers_of_client` reports why.
     """
     seen: list[object] = []
     for client, file in _files(folder.absolute(), home):
@@ -701,7 +716,7 @@ def _servers_in(
         if not isinstance(inner, dict):
             raise ClientConfigError(f"{file}: {where} must be an object of servers by name")
         if not inner:
-            raise ClientConfigError(f"{file}: {where} is empty: there is no server to ask")
+            raise ClientConfigError(f"{file}: {where} is empty: it names no server")
         if place == ("mcp_servers",):
             inner = {name: _of_codex(entry) for name, entry in inner.items()}
         # Claude Code prefers a project's server to a global server of the same name.
@@ -719,7 +734,7 @@ def _of_project(
 ) -> tuple[Path | None, dict[str, object]]:
     """Return the folder of the Claude Code project around `folder`, and the project's servers.
 
-    If this project lacks `wanted` servers, return the only project with all of them.
+    If this project lacks some of the `wanted` servers, the only project with all of them is used.
     """
     tables: dict[Path, Mapping[str, object]] = {}
     for path, settings in _table(_table(document).get("projects")).items():
@@ -783,7 +798,7 @@ def _table(value: object) -> Mapping[str, object]:
 
 
 def _plain_json(text: str) -> str:
-    """Return JSON without comments and trailing commas; every line keeps its number."""
+    """Remove comments and trailing commas from JSON. Every line keeps its number."""
 
     def blank(match: re.Match[str]) -> str:
         return match[1] or re.sub(r"[^\n]", " ", match[0])

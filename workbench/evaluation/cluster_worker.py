@@ -74,7 +74,7 @@ later node."""
 
 
 async def prepare(setup: bytes) -> tuple[str, ...]:
-    """Prepare for the runs of a setup; return the reasons if this is impossible."""
+    """Prepare this worker for the runs of a setup. Returns the reasons why it cannot execute them, if any."""
     try:
         unpickled: WorkerSetup = pickle.loads(setup)
         if unpickled.is_own_process:
@@ -85,9 +85,9 @@ async def prepare(setup: bytes) -> tuple[str, ...]:
 
 
 async def exchange(token: str, seen: int, sent: bytes) -> bytes | None:
-    """Handle some messages; return the numbered messages after `seen` as soon as there are any.
+    """Handle messages from the program, and return this worker's numbered messages after `seen`.
 
-    Returns `None` if this worker no longer works for the batch.
+    The call waits until there are any. It returns `None` if this worker no longer works for the batch.
     """
     node = _NODES.get(token)
     if node is None or not node.requests.record_request():
@@ -120,16 +120,16 @@ def run_portion(token: str, portion: bytes) -> bool:
 
 
 async def dismiss(token: str) -> None:
-    """Stop working for a batch."""
+    """Stop this worker's work for a batch."""
     node = _NODES.pop(token, None)
     if node is not None:
         await asyncio.to_thread(node.close)
 
 
 def _set_up_own_process() -> None:
-    """Set up a process that was started for one batch.
+    """Set up a worker process that was started for one batch.
 
-    The process leaves Ctrl+C to the program and keeps standard output free for reports.
+    The process ignores Ctrl+C, which the program handles, and keeps standard output free for reports.
     """
     if threading.current_thread() is threading.main_thread():
         for number in PROGRAM_SIGNALS:
@@ -155,9 +155,9 @@ def _prepared(setup: WorkerSetup) -> tuple[str, ...]:
 
 
 class RequestWatch:
-    """Records whether the program still sends requests.
+    """Records whether the program still sends requests to this worker.
 
-    A silence above the limit is final: other workers have the leases by then, and a process that was frozen must not
+    A silence above the limit is final: by then, other workers have the leases, and a process that was frozen must not
     act on old messages. `clock` returns seconds.
     """
 
@@ -167,11 +167,11 @@ class RequestWatch:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the silence has exceeded the limit."""
+        """Whether the program has been silent for longer than the limit."""
         return self._clock() > self._until_s
 
     def record_request(self) -> bool:
-        """Record a request; return whether it is in time."""
+        """Record a request from the program. Returns whether it came within the limit."""
         now_s = self._clock()
         if in_time := now_s <= self._until_s:
             self._until_s = now_s + SILENCE_TIMEOUT_S
@@ -179,7 +179,7 @@ class RequestWatch:
 
 
 class Node:
-    """Executes runs of one batch on a worker."""
+    """Executes runs of one batch on a worker of a cluster."""
 
     def __init__(self, setup: WorkerSetup) -> None:
         self._setup = setup
@@ -236,7 +236,7 @@ class Node:
         return refused or list(dict.fromkeys(problems))
 
     def begin(self) -> None:
-        """Prepare for portions; stop once the program no longer sends requests."""
+        """Prepare for portions, and stop when the program no longer sends requests."""
         setup = self._setup
 
         def on_endpoint_pause(url: str, model: str, seconds: float) -> None:
@@ -267,7 +267,10 @@ class Node:
                 self._runtime.run_on_engine(self._give_back(number))
 
     async def messages_after(self, seen: int) -> bytes | None:
-        """Return the messages after `seen` and drop confirmed messages; `None` if the request came too late."""
+        """Return the messages after `seen`, and delete earlier messages.
+
+        Returns `None` if the request came too late.
+        """
         with self._saying:
             while self._outbox and self._outbox[0][0] <= seen:
                 self._outbox.popleft()
@@ -281,7 +284,7 @@ class Node:
             return fast_pickle(tuple(islice(self._outbox, MAX_MESSAGES)))
 
     def run_portion(self, portion: Portion) -> None:
-        """Execute the runs of a portion; block until all of them are reported."""
+        """Execute the runs of a portion. Blocks until all of them are reported."""
         self._runtime.run_on_engine(self._run_portion(portion)).result()
 
     async def _run_portion(self, portion: Portion) -> None:
@@ -310,7 +313,7 @@ class Node:
             self._send(LeasesReturned(number, await self._leases.return_leases(number, leases)))
 
     def close(self) -> None:
-        """Stop the remaining runs, and close servers and connections; blocks for some seconds."""
+        """Stop the remaining runs, and close servers and connections. Blocks for some seconds."""
         if not self._closed:
             self._closed = True
             for batch in tuple(self._batches.values()):
@@ -362,7 +365,7 @@ class _PackingRedaction:
 
 
 class _RedactingSender(RunSender):
-    """Sends redacted events of runs to another machine without revealing which secrets exist."""
+    """Sends redacted events of runs to another machine, without the secrets themselves."""
 
     def __init__(
         self, send: Callable[..., object], secrets: Secrets, redaction: _PackingRedaction, setup: WorkerSetup

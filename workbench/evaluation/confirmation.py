@@ -42,7 +42,7 @@ MAX_EARLIER_RUNS = 200
 
 @dataclass(frozen=True)
 class CaseConfirmation:
-    """The cases that broke: the cases decided without reruns, and the plan of reruns for the others, if any."""
+    """The decisions on cases that broke: those made without reruns, and the plan of reruns for the other cases."""
 
     against: AgainstBaseline
     decided: tuple[ConfirmedCase, ...]
@@ -52,7 +52,7 @@ class CaseConfirmation:
 
     @property
     def announcement(self) -> str | None:
-        """A sentence on the number of cases to rerun and the highest number of reruns; `None` without reruns."""
+        """A sentence on the cases to rerun and the highest number of reruns; `None` without reruns."""
         if self.plan is None or self.plan.reruns is None:
             return None
         verb, they = "are", "they"
@@ -64,7 +64,10 @@ class CaseConfirmation:
     def with_verdicts(
         self, results: Iterable[RunResult] = (), *, batch: int | None = None, interrupted: bool = False
     ) -> AgainstBaseline:
-        """Return the comparison with a verdict on each broken case, after reruns recorded as `batch`."""
+        """Return the comparison with a verdict on each broken case.
+
+        `results` are the reruns, recorded as `batch`.
+        """
         cases, errors, made = [*self.decided], 0, 0
         if self.plan is not None and self.plan.reruns is not None:
             course, in_error = self.plan.reruns.evidence(), Counter[int]()
@@ -113,8 +116,8 @@ def confirmation_of(
 ) -> CaseConfirmation | None:
     """Return the cases that broke and how to confirm them; `None` if no confirmation is needed.
 
-    No confirmation is needed if it was not requested, or if the test over all cases has decided. `results` are the
-    results of the batch run by `plan` and recorded as `batch`. Without a plan, nothing can be rerun.
+    None is needed if it was not requested, or if the test over all cases has already decided. `results` are the results
+    of the batch run by `plan` and recorded as `batch`. Without a plan, nothing can be rerun.
     """
     changes = against.deciding("broke")
     if against.confirm == "none" or against.is_worse or not changes:
@@ -196,10 +199,10 @@ def _runs_of(
 
 
 def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun | None:
-    """Return a planned run of the case, its first run if possible.
+    """Return a planned run of a case, if possible its first one.
 
     The plan of a resumed batch lacks cases whose runs finished earlier. Such a case is planned like another case of its
-    suite and model, because the approval covers the needs of that case.
+    suite and model, because the approval covers that case's needs.
     """
     alike = None
     for run in plan.runs:
@@ -216,9 +219,10 @@ def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun |
 
 
 def _why_sure(baseline: Baseline, change: CaseChange, runs: Sequence[RunResult]) -> str | None:
-    """Return the reason why a broken case needs no rerun; `None` if it needs one.
+    """Return why a broken case needs no rerun; `None` if it needs one.
 
-    A case needs no rerun if its model always gives the same answer."""
+    No rerun is needed if the model always gives the same answer.
+    """
     model = model_of(change.model)
     if not is_built_in(model):
         return None
@@ -243,7 +247,7 @@ def _before(baseline: Baseline, change: CaseChange) -> Iterator[Trajectory]:
 
 
 def _response_of(trajectory: Trajectory) -> str:
-    """Return a hashable description of a run's calls and answer."""
+    """Return a text that is equal for runs with equal calls and answers."""
     # Dictionaries are not hashable, so `repr` represents the arguments.
     calls = [(call.tool, dict(call.arguments)) for call in trajectory.calls]
     return repr((calls, trajectory.final_answer))

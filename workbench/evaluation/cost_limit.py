@@ -47,7 +47,7 @@ _ROUNDING: Final = 1e-9
 
 
 class CostLimitError(Exception):
-    """A limit on cost that cannot be enforced.
+    """The limit on the cost of a batch cannot be enforced.
 
     Each of `problems` is one sentence with the remedy.
     """
@@ -61,7 +61,7 @@ class CostLimitError(Exception):
 class ExpectedCost:
     """The expected cost of one run in US dollars.
 
-    If the cost is only guessed from the length of the request, `request_usd` is the cost of the request.
+    `request_usd` is set if the cost is only guessed from the length of the request. It is the cost of that request.
     """
 
     usd: float
@@ -69,20 +69,23 @@ class ExpectedCost:
 
     @property
     def is_guess(self) -> bool:
-        """Whether no earlier run of the model has a known cost."""
+        """Whether the cost is guessed because no earlier run of the model has a known cost."""
         return self.request_usd is not None
 
 
 @dataclass
 class SpentCost:
-    """The US dollars spent, including judges. Derived plans, such as reruns, share this object."""
+    """The US dollars spent by a plan's runs, including judges.
+
+    Derived plans, such as reruns, share this object.
+    """
 
     usd: float = 0.0
 
 
 @dataclass(frozen=True)
 class CostLimit:
-    """The cost limit of a plan's runs in US dollars, and the expected cost of each run."""
+    """A limit on the cost of a plan's runs in US dollars, with the expected cost of each run."""
 
     usd: float
     expected: Mapping[CostKey, ExpectedCost] = field(repr=False)
@@ -123,9 +126,10 @@ def cost_limit(
     history: Path | None,
     spent_usd: float = 0.0,
 ) -> CostLimit:
-    """Return the limit of `usd` on the cost of runs, with costs expected from earlier runs in `history`.
+    """Return a limit of `usd` on the cost of runs.
 
-    Raises CostLimitError if a price is unknown, and HistoryError.
+    The expected costs come from earlier runs in `history`. Raises CostLimitError if a price is unknown, and
+    HistoryError.
     """
     cells = {_cell(run): run for run in runs}
     # All prices must be known before the first run because a limit cannot be enforced with an unknown price.
@@ -173,7 +177,7 @@ def _means(history: Path | None) -> Mapping[CostKey, float]:
 
 
 def _price_of(run: PlannedRun, specs: ModelSpecs) -> Price | None:
-    """Return the price of a run: `FREE` if it calls no model, `None` if its model cannot be reached."""
+    """Return the price of a run's model: `FREE` if no model is called, `None` if the model cannot be reached."""
     try:
         spec = specs.of(run)
     except ConfigError:
@@ -258,11 +262,11 @@ def cost_with_judges(result: RunResult) -> float | None:
 
 
 class CostGuard:
-    """Lets runs of a batch begin while they fit the cost limit.
+    """Lets runs of a batch begin as long as they fit the cost limit.
 
-    Runs in progress count with their expected cost. While the cost of a model is only guessed, one of its runs goes
-    first to show it, if its first request fits. `ask` may raise the limit: it gets the limit and the amount spent, and
-    returns a new limit or `None`.
+    Runs in progress count with their expected cost. While the cost of a model is only guessed, a single run of it goes
+    first to show the real cost, if its first request fits. `ask` may raise the limit: it receives the limit and the
+    amount spent, and returns a new limit or `None`.
     """
 
     status: Status = Status.STOPPED
@@ -279,7 +283,7 @@ class CostGuard:
         self._news = asyncio.Event()
 
     def on_event(self, event: BatchEvent) -> None:
-        """Count the cost of a finished run, and wake the waiting runs."""
+        """Add the cost of a finished run, and wake the waiting runs."""
         if isinstance(event, BatchDone) and self._asking is not None:
             self._asking.cancel()
         if not isinstance(event, RunDone):
@@ -302,7 +306,7 @@ class CostGuard:
     async def skip_reason(self, planned: PlannedRun) -> str | None:
         """Return the reason to skip a run, or `None` to start it now.
 
-        Waits while runs in progress may still turn out cheaper than expected.
+        The call waits while runs in progress may still cost less than expected.
         """
         while True:
             expected = self._limit.expected_of(planned)

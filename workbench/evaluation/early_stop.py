@@ -25,13 +25,13 @@ from workbench.trajectory.events import JsonValue
 
 
 class StopError(ValueError):
-    """A batch cannot stop early by the user's rule; the message has the reason and the remedy."""
+    """The user's rule for stopping early cannot be applied. The message has the reason and the remedy."""
 
 
 def stopping_rule(stop: Stop, runs: Sequence[PlannedRun], files: Iterable[SuiteFile], *, compares: bool) -> Until:
     """Return the stopping rule for a batch of these runs.
 
-    Without a seed, a seed is derived from the plan, so the same runs have the same order every time. Raises StopError.
+    A missing seed is derived from the plan, so the same runs have the same order every time. Raises StopError.
     """
     seed = stop.seed
     if seed is None:
@@ -73,13 +73,13 @@ def _seed_of(runs: Iterable[PlannedRun]) -> int:
 
 
 def undecidable_gates(until: Until, runs: Iterable[PlannedRun], files: Iterable[SuiteFile]) -> list[str]:
-    """Return a sentence for each gate that these runs can never decide early."""
+    """Return a sentence for each gate that these runs can never decide before their end."""
     found = EarlyStopping(until, dict(enumerate(map(place_of, runs))), gates_of(files)).unreachable_gates
     return [": ".join(filter(None, (each.suite, each.sentence))) for each in found]
 
 
 def in_random_order(runs: Iterable[PlannedRun], seed: int) -> tuple[PlannedRun, ...]:
-    """Return runs in random order of their cases or clusters of cases.
+    """Shuffle the cases, or clusters of cases, of these runs.
 
     Within a case, each repeat runs with all models before the next repeat.
     """
@@ -106,7 +106,10 @@ def place_of(run: PlannedRun) -> PlannedRunPlace:
 
 
 def watch_of(plan: Plan) -> EarlyStopping | None:
-    """Return the watch of a plan's batch, including its finished runs; `None` if the batch runs every case."""
+    """Return the early-stopping state of a plan's batch; `None` if the batch runs every case.
+
+    The state includes the runs that finished before.
+    """
     if plan.until is None:
         return None
     over, numbers = plan.finished_figures, plan.places
@@ -119,7 +122,7 @@ def watch_of(plan: Plan) -> EarlyStopping | None:
 def watched(
     until: Until, places: Mapping[int, PlannedRunPlace], over: Mapping[int, RunSummary], gates: Mapping[str, Gate]
 ) -> EarlyStopping:
-    """Return the watch of a batch, including the finished runs in `over`."""
+    """Return the early-stopping state of a batch, including the finished runs in `over`."""
     watch = EarlyStopping(until, dict(sorted(places.items(), key=itemgetter(0))), gates)
     for number, run in over.items():
         watch.add(number, run)
@@ -127,7 +130,7 @@ def watched(
 
 
 def pairs_of_batch(settings: Mapping[str, JsonValue], figures: Mapping[int, RunSummary]) -> tuple[PairEarlyStop, ...]:
-    """Return the evidence about each pair of models in a stored batch that stopped early; empty for others."""
+    """Return the evidence about each pair of models in a stored batch; empty unless the batch could stop early."""
     until = Until.of(settings)
     if until is None or until.rule == "gate":
         return ()
@@ -140,7 +143,7 @@ def _place_of_figures(run: RunSummary) -> PlannedRunPlace:
 
 
 class EarlyStopper:
-    """A listener of a batch that skips runs once they can no longer decide anything.
+    """Listens to a batch, and skips its runs once they can no longer change the decision.
 
     No run begins more than `ahead` places after the first unfinished run. Otherwise, a fast model would finish all its
     runs before anything is decided.
@@ -158,7 +161,7 @@ class EarlyStopper:
         self._news = asyncio.Event()
 
     def on_event(self, event: BatchEvent) -> None:
-        """Count a finished run, and wake the waiting runs."""
+        """Record a finished run, and wake the waiting runs."""
         if not isinstance(event, RunDone):
             return
         number = self._numbers[event.result.run_id]
@@ -170,7 +173,10 @@ class EarlyStopper:
         self._news = asyncio.Event()
 
     async def skip_reason(self, planned: PlannedRun) -> str | None:
-        """Return the reason to skip a run, or `None` to start it now; wait while the run is too far ahead."""
+        """Return the reason to skip a run, or `None` to start it now.
+
+        The call waits while the run is too far ahead of the first unfinished run.
+        """
         number = self._numbers[planned.run_id]
         # A run that is too far ahead waits until the first unfinished place advances or the batch is decided.
         while (why := self._watch.why_not(number)) is None and number > (self._first or 0) + self._ahead:

@@ -20,7 +20,7 @@ _CHECK = {"$ref": "#/definitions/Check"}
 
 
 def file_schema(kind: FileKind) -> _Json:
-    """Return the schema of suites, of `workbench.toml`, or of files of calls in JSON."""
+    """Return the JSON Schema of suites, of `workbench.toml`, or of files of calls."""
     if kind == "calls":
         # Lazy import: only grading of calls needs it.
         from workbench.evaluation.calls_file import CallsDocument
@@ -48,7 +48,7 @@ def file_schema(kind: FileKind) -> _Json:
 
 
 def _for_editors(schema: _Json, title: str) -> _Json:
-    """Return a schema from pydantic as draft 7, without null because TOML has none."""
+    """Convert a schema from pydantic to draft 7, without null because TOML has none."""
     definitions = {}
     for name, each in schema.pop("$defs", {}).items():
         definitions[name] = _plain(each)
@@ -90,7 +90,7 @@ def _plain(schema: Any) -> Any:
 
 
 def _check_as_written() -> _Json:
-    """Return the schema of a check: a bare value, or a table with the key of one check.
+    """Return the schema of a check as it is written: a bare value, or a table with the key of one check.
 
     A table without such a key is also a value.
     """

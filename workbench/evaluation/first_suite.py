@@ -84,11 +84,11 @@ def starter_suite(
     schema: bool = True,
     min_pass_rate: float | None = None,
 ) -> str:
-    """Return the text of a suite for some tools of its servers; the same tools give the same text.
+    """Return the text of a first suite for some tools of its servers.
 
-    `by` is the deciding grader, `min_pass_rate` the gate, in `[0, 1]`. Without tools, the suite has only the servers. A
-    tool with `drafts` gets the drafts as cases instead of an empty case. With `schema`, the first line names the JSON
-    Schema with which editors complete the suite.
+    The same tools give the same text. `by` is the deciding grader, `min_pass_rate` the gate, in `[0, 1]`. Without
+    tools, the suite has only the servers. A tool with `drafts` gets the drafts as cases instead of an empty case. With
+    `schema`, the first line names the JSON Schema with which editors complete the suite.
     """
     by_name: dict[str, ToolDefinition] = {}
     for tool in tools:
@@ -138,9 +138,9 @@ def starter_suite(
 def with_prefixes(
     servers: Sequence[Table], listed: Sequence[Sequence[ToolDefinition]]
 ) -> tuple[list[Table], list[ToolDefinition]]:
-    """Return servers and all their tools, with prefixes where names collide.
+    """Return servers and all their tools, with prefixes where tool names collide.
 
-    If two servers have a tool of the same name, all tool names of both servers get their server's name as a prefix.
+    If two servers have a tool of the same name, all tools of both servers get their server's name as a prefix.
     """
     owners: dict[str, list[int]] = {}
     for at, tools in enumerate(listed):
@@ -267,7 +267,7 @@ def _case_without(group: str, tools: Sequence[ToolDefinition], names: _Names, ta
 
 
 def _groups(tools: Sequence[ToolDefinition]) -> dict[str, list[ToolDefinition]]:
-    """Return tools by server, or the tools of a single server by the first word of their names.
+    """Group tools by server, or those of a single server by the first words of their names.
 
     First words are groups only if each has several tools and none is a verb.
     """
@@ -289,7 +289,7 @@ def _groups(tools: Sequence[ToolDefinition]) -> dict[str, list[ToolDefinition]]:
 
 
 class _Names:
-    """Makes names for new cases whose ids differ from all earlier ids."""
+    """Makes names for new cases, such that their ids differ from all earlier ids."""
 
     def __init__(self) -> None:
         self._ids: set[str] = set()
@@ -345,11 +345,11 @@ def _comment(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class ServersToList:
-    """Servers that will start to list their tools.
+    """Servers that will be started to list their tools.
 
-    `file` is the suite with only the servers; trust is requested for it. `program` temporarily has the values of
+    `file` is a suite with only the servers, for which trust is requested. `program` temporarily has the values of
     variables from a client's configuration, because the suite only names the variables. `missing` holds the variables
-    that the user must set before the suite runs.
+    that the user must set before the suite can run.
     """
 
     found: FoundServers
@@ -368,9 +368,9 @@ class ServersToList:
         schema: bool = True,
         min_pass_rate: float | None = None,
     ) -> SuiteFile:
-        """Return the first suite for the listed tools of each server, with cases for all tools or those in `only`.
+        """Return the first suite for the tools that each server listed, with cases for all tools or those in `only`.
 
-        The suite may have errors because a server may list anything.
+        The suite may have errors, because a server may list anything.
         """
         servers, tools = with_prefixes(self.found.tables, listed)
         chosen = tools
@@ -390,9 +390,11 @@ def _with_login(server: Table, logins: Path) -> Table:
 
 
 def servers_to_list(found: FoundServers, name: str, path: Path, folder: Path, program: Program) -> ServersToList:
-    """Return servers that are ready to list their tools for a suite at `path`; `folder` need not exist.
+    """Prepare servers to list their tools for a suite at `path`.
 
-    Raises ClientConfigError for a server that a suite cannot hold, ConfigError for a `.env` that cannot be read.
+    `folder` need not exist.
+
+    Raises ClientConfigError for a server that a suite cannot hold, and ConfigError for a `.env` that cannot be read.
     """
     found = replace(found, tables=tuple(_with_login(table, program.folders.logins) for table in found.tables))
     known = program.environment.own

@@ -28,7 +28,10 @@ _Other = TypeVar("_Other")
 
 
 def first_runs(rows: Iterable[RunRow], same: SameSuites | None = None) -> dict[CaseKey, RunRow]:
-    """Return each case's first finished run in a stored batch; `same` maps its suites to those of a later batch."""
+    """Return each case's first finished run in a stored batch.
+
+    `same` maps the suites of the batch to those of a later batch.
+    """
     found: dict[CaseKey, RunRow] = {}
     for row in islice(rows, MAX_RUNS):
         if row.figures is not None and not row.is_fork:
@@ -38,7 +41,7 @@ def first_runs(rows: Iterable[RunRow], same: SameSuites | None = None) -> dict[C
 
 
 def stored_start(history: History) -> Callable[[RunRow], RunStarted | None]:
-    """Return a function that reads the start of a stored run; `None` for a damaged run."""
+    """Return a function that reads the first event of a stored run, or `None` if the run is damaged."""
 
     def start_of(row: RunRow) -> RunStarted | None:
         try:
@@ -57,10 +60,11 @@ def notes_on_instructions(
     start_after: Callable[[_Other], RunStarted | None],
     names: tuple[str, str],
 ) -> Iterator[str]:
-    """Yield a sentence on each server and image that differs between runs of the same cases in two batches.
+    """Yield a sentence on each server and image that differs between two batches.
 
-    A server differs by its instructions, an image by its content. `names` are the names of the two batches in the
-    sentences."""
+    Runs of the same cases are compared: servers by their instructions, images by their content. `names` are the names
+    of the two batches in the sentences.
+    """
     reported: set[str] = set()
     looked_at: dict[str, int] = {}
     for key in islice((key for key in after if key in before), MAX_RUNS):
@@ -82,7 +86,7 @@ def notes_on_instructions(
 
 
 def instructions_between(history: History, before: DiffSide, after: DiffSide, same: SameSuites) -> Iterator[str]:
-    """Yield the sentences of `notes_on_instructions` on two batches of a history."""
+    """Yield the sentences of `notes_on_instructions` for two batches of a history."""
     start_of = stored_start(history)
     earlier, later = first_runs(before.runs, same), first_runs(after.runs)
     return notes_on_instructions(earlier, later, start_of, start_of, names_of(before, after))

@@ -17,7 +17,7 @@ from workbench.suite.suite_file import SuiteFile
 
 
 def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
-    """Return the address and settings of a check's judge, for suites in a folder.
+    """Return the settings of a check's judge, for suites in a folder.
 
     Raises ConfigError as `judge_of` does.
     """
@@ -29,9 +29,9 @@ def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
 
 
 def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) -> Iterator[str]:
-    """Yield the reasons why checks in valid suites cannot be judged, each reason once per suite.
+    """Yield why checks in valid suites cannot be judged, each reason once per suite.
 
-    Skipped cases are omitted, and so are reasons that loading the suite reports.
+    Skipped cases are left out, and so are problems that loading the suite reports.
     """
 
     messages: dict[str, None] = {}
@@ -51,7 +51,7 @@ def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) 
 
 
 def unknown_judge(judge: str | None, files: Iterable[SuiteFile], program: Program) -> Iterator[str]:
-    """Yield the reasons why the chosen judge cannot be reached from the suites."""
+    """Yield why the chosen judge cannot be reached from the suites."""
     problems: dict[str, None] = {}
     if judge is None:
         return

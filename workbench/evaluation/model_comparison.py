@@ -36,7 +36,7 @@ from workbench.version import __version__
 class ModelComparison:
     """All runs of a batch, compared by model.
 
-    With `only_differences`, reports omit the cases with the same outcome for all models.
+    With `only_differences`, reports leave out the cases with the same outcome for all models.
     """
 
     comparison: Comparison
@@ -57,7 +57,7 @@ class ModelComparison:
     def of_plan(
         cls, plan: Plan, outcome: Outcome, *, only_differences: bool, against: AgainstBaseline | None = None
     ) -> ModelComparison:
-        """Return the comparison of a plan's runs and the earlier runs of its batch."""
+        """Compare the runs of a plan, including the earlier runs of its batch."""
         places, figures = plan.places, dict(plan.finished_figures)
         figures |= {places[run_id]: run for run_id, run in outcome.figures_by_run}
         # Runs arrive in the order of their ends, so the plan's order is restored.
@@ -76,7 +76,7 @@ class ModelComparison:
 
     @classmethod
     def of_batch(cls, complete: CompleteBatch, *, only_differences: bool) -> ModelComparison:
-        """Return the comparison of a complete batch's runs."""
+        """Compare the runs of a complete batch."""
         batch = complete.batch
         outcome = Outcome(batch=batch.number, started_at=batch.started_at)
         watched = pairs_of_batch(batch.settings, dict(enumerate(complete.figures)))
@@ -138,7 +138,7 @@ class ModelComparison:
         return block_lines([result, *self._blocks(), *self._warnings()], width, paint)
 
     def brief_lines(self, details: str, *, paint: Paint) -> Iterator[str]:
-        """Return the short report: the pass rates, the tests, and the place of the `details`."""
+        """Return a short report as lines: the pass rates, the tests, and where to find the `details`."""
         yield paint.line((*result_line(self.comparison), *self._reasons()))
         if (most_failures := weakest_text(self.comparison.columns)) is not None:
             yield most_failures

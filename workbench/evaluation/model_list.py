@@ -41,9 +41,9 @@ LISTING_TIMEOUT_S = 30.0
 
 @dataclass(frozen=True)
 class KnownEndpoint:
-    """A known endpoint, the variables that may hold its key, and its response.
+    """A known endpoint, the environment that may hold its key, and its response.
 
-    `models` are the models that the endpoint lists; `None` if it got no request or listed none. `problem` says why it
+    `models` are the models that the endpoint lists; `None` if it was not asked or listed none. `problem` says why it
     listed none.
     """
 
@@ -54,13 +54,13 @@ class KnownEndpoint:
 
     @property
     def key_is_found(self) -> bool:
-        """Whether the variable of the key has a value; true for a local server, which needs no key."""
+        """Whether the key's variable has a value. It is true for a local server, which needs no key."""
         variable = self.preset.api_key_env
         return variable is None or bool(self.environment.get(variable, "").strip())
 
     @property
     def is_reachable(self) -> bool:
-        """Whether the endpoint can be used: its key is found, or a server on this machine answered."""
+        """Whether the endpoint can be used, because its key is found or its local server answered."""
         return self.models is not None or (not self.preset.is_local and self.key_is_found)
 
     @property
@@ -83,7 +83,9 @@ class KnownEndpoint:
 def known_endpoints(
     program: Program, folders: Sequence[Path], presets: Sequence[Preset]
 ) -> tuple[list[KnownEndpoint], list[str]]:
-    """Return the known endpoints, and problems with files of variables; only files are read.
+    """Return the known endpoints, and problems with files of variables.
+
+    Only files are read.
 
     If several folders have suites, an endpoint gets the variables of the first folder with its key.
     """
@@ -107,7 +109,7 @@ def known_endpoints(
 
 
 async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoint:
-    """Return an endpoint with the models that it lists.
+    """Ask an endpoint for its models, and return it with them.
 
     A bare connection tests a local server first, because it fails at once if nothing listens. The key is sent only to
     the preset's address.
@@ -130,7 +132,7 @@ async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoin
 
 
 async def with_all_models(endpoints: Sequence[KnownEndpoint], program: Program) -> list[KnownEndpoint]:
-    """Return all endpoints with their models; ask all endpoints that have their key at the same time."""
+    """Ask all endpoints whose key is known for their models at the same time, and return all endpoints."""
 
     async def asked(endpoint: KnownEndpoint) -> KnownEndpoint:
         if endpoint.key_is_found:
@@ -175,7 +177,7 @@ _SIGNS: Mapping[ProbeState, str] = {
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """The finding of one probe, with advice if any."""
+    """The result of one probe of a model, with advice if there is any."""
 
     probe: str
     state: ProbeState
@@ -191,7 +193,7 @@ class ProbeResult:
 
 
 def advice_of(results: Iterable[ProbeResult]) -> list[str]:
-    """Return the advice of all results, each once."""
+    """Return the advice in the results, each piece of advice once."""
     given: dict[str, None] = {}
     for result in results:
         if result.advice is not None:
@@ -207,7 +209,10 @@ CHECK_TIMEOUT_S = 40.0
 
 @dataclass
 class ListedModel:
-    """A listed model: its settings, possible variables of its key, the suites that name it, its probe results."""
+    """A model in a list of models.
+
+    It has the model's settings, the environment that may hold its key, the suites that name it, and its probe results.
+    """
 
     spec: ModelSpec
     environment: Mapping[str, str]
@@ -225,7 +230,7 @@ class ListedModel:
 
     @property
     def facts(self) -> Iterator[str]:
-        """Lines about the model's parameters, price, limits and origin, as far as they are set."""
+        """Lines about the model's parameters, price, limits and origin. Unset facts are left out."""
         spec, price = self.spec, self.spec.price
         for kind, settings in (("headers", spec.headers), ("query", spec.query)):
             if settings:
@@ -309,7 +314,7 @@ def _cloud_document(spec: ModelSpec) -> dict[str, object] | None:
 
 @dataclass
 class FoundModels:
-    """The models found, the suites read, and problems with both."""
+    """Models found in settings and suites, the suites that were read, and problems with both."""
 
     models: list[ListedModel] = field(default_factory=list)
     files: list[SuiteFile] = field(default_factory=list)
@@ -317,7 +322,7 @@ class FoundModels:
 
 
 def chosen_models(names: Sequence[str], paths: Sequence[Path], program: Program, search: Search) -> FoundModels:
-    """Return the models of `--model`, as they are reached from each of the paths."""
+    """Find the models of `--model`, with their settings from each of the paths."""
     found = FoundModels(files=list(map(load_suite, find_suites(paths, search))))
     for folder in _folders(paths):
         for name in names:
@@ -337,7 +342,7 @@ def _folders(paths: Iterable[Path]) -> dict[Path, None]:
 
 
 def named_models(paths: Sequence[Path], program: Program, search: Search) -> FoundModels:
-    """Return the models that settings and suites at the paths name, and the judges."""
+    """Return the models and judges that settings and suites at the paths name."""
     found = FoundModels(files=list(map(load_suite, find_suites(paths, search))))
     for folder in _folders([*paths, *(file.path for file in found.files)]):
         try:
@@ -369,7 +374,10 @@ def named_models(paths: Sequence[Path], program: Program, search: Search) -> Fou
 
 
 def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program) -> ListedModel:
-    """Return the entry of a model, creating it if it is new; raise ConfigError for an unreadable `.env`."""
+    """Return the entry of a model in `found`, after adding a new one.
+
+    Raises ConfigError for an unreadable `.env`.
+    """
     environment = program.environment.of(folder)
     for listed in found.models:
         # The same model with another key is a separate entry.
@@ -382,9 +390,9 @@ def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program)
 def why_not_checked(
     known: ModelSpec | None, spec: ModelSpec, files: Iterable[SuiteFile], program: Program, trust: Trust | None = None
 ) -> str | None:
-    """Return the reason why a changed model must not be asked; `None` if it may be asked.
+    """Return why a changed model must not be called; `None` if it may be.
 
-    An untrusted `workbench.toml` of a project must neither run a command nor send a value of a variable.
+    An untrusted `workbench.toml` of a project must neither run a command nor send the value of a variable.
     """
     if known is None or not needs_asking(known):
         return None
@@ -397,7 +405,7 @@ def why_not_checked(
 
 
 def untrusted(found: FoundModels, program: Program, trust: Trust | None = None) -> tuple[ModelNeed, ...]:
-    """Return the models that a suite or a project defines and the user does not trust."""
+    """Return the models of suites and projects that the user does not trust."""
     if trust is None:
         trust = Trust(trust_store(program.folders))
     requests = Needs.of_servers((file for file in found.files if file.suite is not None), program).requests
@@ -417,7 +425,7 @@ def untrusted(found: FoundModels, program: Program, trust: Trust | None = None) 
 
 
 async def check_models(models: Sequence[ListedModel], program: Program) -> None:
-    """Check all models at the same time, and store each result in its model."""
+    """Check all models at the same time, and store each result with its model."""
     endpoints = Endpoints(program.secrets)
 
     async def check(listed: ListedModel) -> None:

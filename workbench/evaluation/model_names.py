@@ -20,8 +20,8 @@ def full_model_names(
 ) -> tuple[str, ...]:
     """Return the full names of the models in some lists, in order.
 
-    A bare name after a model with a provider gets the same provider, with three exceptions: a built-in model, the
-    subject of a suite at the paths, and a model in a `workbench.toml` there. Files are read only for bare names.
+    A bare name gets the provider of the model before it. There are three exceptions: a built-in model, the subject of a
+    suite at the paths, and a model in a `workbench.toml` there. Files are read only for bare names.
 
     Raises ConfigError if a needed `workbench.toml` cannot be used.
     """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class OptionsError(ValueError):
-    """The options contradict each other or are out of range; `problems` has one sentence for each problem."""
+    """The options contradict each other or are out of range. `problems` has a sentence for each problem."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("; ".join(problems))
@@ -36,7 +36,7 @@ class OptionsError(ValueError):
 
 @runtime_checkable
 class OwnModel(Protocol):
-    """A model that the caller provides, such as the caller's own agent; suites cannot name it."""
+    """A model that the caller provides, such as the caller's own agent. Suites cannot name it."""
 
     @property
     def name(self) -> str:
@@ -44,16 +44,17 @@ class OwnModel(Protocol):
         ...
 
     def open(self, planned: PlannedRun) -> Model:
-        """Return the model for one run; raise ModelError if there is none.
+        """Return the model for one run.
 
-        Called on the engine's thread. The model is used on the same thread.
+        The call and all uses of the model are on the engine's thread. Raises ModelError if there is no model for the
+        run.
         """
         ...
 
 
 @dataclass(frozen=True)
 class AddedVariants:
-    """Variants that every suite of a batch gets: `[[variants]]` tables, and their origin for messages."""
+    """Variants that are added to every suite of a batch: `[[variants]]` tables, and their origin for messages."""
 
     tables: tuple[Mapping[str, object], ...]
     origin: str
@@ -64,7 +65,7 @@ class Resume:
     """The request to resume a batch of the history.
 
     `batch` is the batch's number or name, by default the latest batch with missing runs. `anyway` resumes the batch
-    even if models have a different address or different settings than before.
+    even if the address or the settings of a model have changed.
     """
 
     batch: str | None = None
@@ -73,9 +74,10 @@ class Resume:
 
 @dataclass(frozen=True, kw_only=True)
 class Stop:
-    """The request to stop once it is decided which model is better, or whether a pass rate is reached.
+    """A request to stop a batch early, once a rule has decided.
 
-    Runs have a random order. `seed` sets the order; by default, the seed is derived from the plan.
+    The rule decides which model is better, or whether a pass rate is reached. Runs have a random order. `seed` sets the
+    order; by default, it is derived from the plan.
     """
 
     seed: int | None = None
@@ -89,9 +91,11 @@ class Stop:
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """One part of a plan; the other parts run elsewhere.
+    """A request to run only one part of a plan.
 
-    The shards of a plan are merged from their histories.
+    The other parts run elsewhere.
+
+    The histories of all shards are merged afterwards.
     """
 
     index: int
@@ -106,7 +110,7 @@ class Shard:
 
 @dataclass(frozen=True, kw_only=True)
 class CommonOptions:
-    """The options of runs that the command line and Python have in common."""
+    """The options that runs have both on the command line and in Python."""
 
     base_url: str | None = None
     """The endpoint of models given by name."""
@@ -154,7 +158,7 @@ class CommonOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(CommonOptions):
-    """The choice of cases, suites and models, the number of runs of each, and how they are executed."""
+    """The options of a plan: suites, cases and models, the number of runs of each, and how runs are executed."""
 
     suites: tuple[str | Path | SuiteFile, ...] = ()
     """Suite files, folders with suites, or loaded suites."""
@@ -190,7 +194,7 @@ class RunOptions(CommonOptions):
 
     @property
     def all_variants(self) -> Variants:
-        """The variants to run, including added ones."""
+        """The variants to run, including those in `added_variants`."""
         names = set(self.variants.names)
         for added in self.added_variants:
             names.update(str(table.get("name")) for table in added.tables)
@@ -207,7 +211,10 @@ class RunOptions(CommonOptions):
 
     @property
     def model_options(self) -> ModelOptions:
-        """The options for models and the judge; raises ConfigError."""
+        """The options for models and judges.
+
+        Raises ConfigError.
+        """
         return ModelOptions(
             frozenset(self.model_names),
             self.base_url,
@@ -286,7 +293,7 @@ AppView = Literal["run", "compare"]
 class AppStart:
     """The first runs of the app, as `workbench run --break` and `workbench compare` request them.
 
-    Runs are held at `breakpoints`. `opens` is the view: the first held run, or the models side by side, perhaps with
+    Runs are held at `breakpoints`. `opens` is the first view: a held run, or the models side by side, if wanted with
     `only_differences`. The options' `judge_anew` and `own_pace` apply while the app is open.
     """
 
@@ -308,7 +315,7 @@ _LOCAL = "local:"
 
 @dataclass(frozen=True, slots=True)
 class ClusterAddress:
-    """`workers` processes of this machine, or the address of a dask scheduler."""
+    """A number of worker processes on this machine, or the address of a dask scheduler."""
 
     text: str
     workers: int = 0
@@ -320,7 +327,10 @@ class ClusterAddress:
 
 
 def cluster_address(text: str) -> ClusterAddress:
-    """Return the cluster of `local:8` or `tcp://scheduler:8786`; raise ValueError for any other text."""
+    """Parse the address of a cluster, such as `local:8` or `tcp://scheduler:8786`.
+
+    Raises ValueError for any other text.
+    """
     if text.startswith(_LOCAL):
         number = text.removeprefix(_LOCAL)
         if number.isdecimal() and 1 <= int(number) <= MAX_CLUSTER_WORKERS:

@@ -42,7 +42,7 @@ Severity = Literal["error", "warning", "detail"]
 
 @dataclass(frozen=True)
 class Notice:
-    """One sentence to the caller about a plan."""
+    """A sentence to the user about a plan."""
 
     text: str
     severity: Severity = "error"
@@ -54,7 +54,7 @@ def notices(texts: Iterable[str], severity: Severity) -> list[Notice]:
 
 
 def broken_suites_of(files: Iterable[SuiteFile]) -> tuple[BrokenSuite, ...]:
-    """Return the files of suites with errors as reports show them."""
+    """Return the suites with errors, in the form in which reports show them."""
     files = tuple(files)
     if not files:
         return ()
@@ -105,7 +105,7 @@ class NotInstalledError(ClusterError):
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """A finished run, its case, and its place (from 0) in the plan of its batch.
+    """A finished run, its case, and its place in the plan of its batch, from 0.
 
     The case is `None` if the suite of a stored run can no longer be read.
     """
@@ -119,7 +119,7 @@ class FinishedRun:
 
 
 class LazyRuns(LazySequence[FinishedRun]):
-    """Finished runs in the order of their batch's plan. There may be too many for memory."""
+    """Finished runs in the order of their batch's plan, read on demand because memory may not hold all of them."""
 
     @property
     def results(self) -> Sequence[RunResult]:
@@ -133,7 +133,7 @@ class LazyRuns(LazySequence[FinishedRun]):
 class PlannedRuns(LazyRuns):
     """The finished runs of a plan's batch, in the order of the plan.
 
-    `results` come from this plan; the runs in `before` ended before the batch was resumed.
+    `results` are the results of this plan. `before` holds the runs that ended before the batch was resumed.
     """
 
     def __init__(self, plan: Plan, results: Sequence[RunResult], before: Sequence[FinishedRun] = ()) -> None:
@@ -175,7 +175,7 @@ class PlannedRuns(LazyRuns):
 class Plan:
     """The runs to execute, in order, and their common settings.
 
-    `approval.Needs` reads their needs on this machine.
+    `Needs` (in `approval`) reads what the runs need on this machine.
     """
 
     runs: tuple[PlannedRun, ...]
@@ -221,7 +221,7 @@ class Plan:
         concurrency: int = DEFAULT_CONCURRENCY,
         compares: bool = False,
     ) -> Plan:
-        """Return a plan of individually chosen runs."""
+        """Return a plan of runs that were chosen one by one."""
         runs = tuple(runs)
         # A dictionary keeps the files in the order of the runs.
         files = tuple({run.file.path: run.file for run in runs}.values())
@@ -252,7 +252,7 @@ class Plan:
 
     @property
     def needs_history(self) -> bool:
-        """Whether failing to record a run counts as an error."""
+        """Whether a run that cannot be recorded in the history counts as an error."""
         # Shards are merged from their histories, and a resumed batch continues in its own history.
         return self.history_named or self.resumed is not None or self.shard is not None
 
@@ -280,13 +280,16 @@ class Plan:
 
     @property
     def finished_figures(self) -> Mapping[int, RunSummary]:
-        """The figures of runs that ended before the batch was resumed, by place; raises HistoryError."""
+        """The figures of runs that ended before the batch was resumed, keyed by place in the plan.
+
+        Raises HistoryError.
+        """
         if self.resumed is not None:
             return self.resumed.over
         return {}
 
     def release_claim(self) -> None:
-        """Release the claim on the batch to be resumed, so another program can resume it."""
+        """Release the claim on the batch to be resumed, so that another program can resume it."""
         if self.resumed is not None:
             self.resumed.handle.release()
 

@@ -48,9 +48,9 @@ MAX_KNOWN_SHOWN = 20
 
 
 def plan(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
-    """Return the plan of an evaluation: load its suites, choose cases, resolve models.
+    """Load suites, choose cases, resolve models, and return the plan of an evaluation.
 
-    Starts and imports nothing. `search` is passed to the search for suites. Raises PlanError.
+    Nothing is started or imported. `search` is passed to the search for suites. Raises PlanError.
     """
     if options.resume is not None:
         # Lazy import: a run that resumes nothing needs no history.
@@ -163,7 +163,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
 
 
 def agents_without_hosts(runs: Iterable[PlannedRun], variants: Variants) -> Iterator[str]:
-    """Yield a notice that names the agents, if `variants` include hosts: agents do not run those."""
+    """Yield a notice that agents do not run variants that are hosts, if both are planned."""
     agents: dict[str, None] = {}
     for run in runs:
         if run.asked_model.startswith(AGENT) and any(
@@ -182,7 +182,7 @@ def _without_player(runs: Iterable[PlannedRun], specs: ModelSpecs) -> Iterator[s
 
 
 def limit_usd(runs: Iterable[PlannedRun], wanted_usd: float | None = None) -> float | None:
-    """Return the cost limit of runs in US dollars: `wanted_usd`, or the lowest limit of their suites."""
+    """Return the cost limit of runs in US dollars: `wanted_usd`, or else the lowest limit of their suites."""
     limits = {run.file.path: run.written_suite.limits.batch_cost_usd for run in runs}.values()
     return wanted_usd or min((usd for usd in limits if usd is not None), default=None)
 
@@ -213,7 +213,7 @@ def _limited(
 def _unknown_words(options: RunOptions, files: Sequence[SuiteFile]) -> Iterator[str]:
     """Yield a problem for each word in the options that matches nothing.
 
-    Every word must match, so a renamed case cannot drop out of a check unnoticed.
+    A word that matched nothing would let a renamed case drop out of a check unnoticed.
     """
     tags: set[str] = set()
     variants: set[str] = set()
@@ -293,7 +293,10 @@ def has_subject(file: SuiteFile, name: str) -> bool:
 
 
 def shard_of_plan(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: ModelSpecs) -> PlannedShard:
-    """Return the part of a plan that a shard runs; raise HistoryError if the history of costs cannot be read."""
+    """Return the part of a plan that a shard runs.
+
+    Raises HistoryError if the history of costs cannot be read.
+    """
     # The secrets of the whole plan are learned: batches can be merged only if all shards redact alike.
     register_run_secrets(program, runs, specs)
     if shard.costs is None:

@@ -23,10 +23,7 @@ from workbench.trajectory.events import (
 
 
 class BatchProgress(Progress):
-    """The progress of planned runs.
-
-    `over` are runs of the same batch that finished earlier.
-    """
+    """The progress of planned runs. `over` are the runs of the same batch that finished earlier."""
 
     def __init__(self, runs: Iterable[PlannedRun], over: Iterable[RunSummary] = ()) -> None:
         super().__init__()
@@ -36,7 +33,7 @@ class BatchProgress(Progress):
             self.over_already(run.model, run.status, run.cost_usd)
 
     def on_event(self, event: BatchEvent, now_s: float) -> bool:
-        """Count an event at `now_s`; return whether it may change the progress line."""
+        """Record an event at the time `now_s`. Returns whether it may change the progress line."""
         match event:
             case RunEvent(happened):
                 self.began(happened.run_id, self._model_of[happened.run_id], now_s)
@@ -56,9 +53,11 @@ class BatchProgress(Progress):
         return True
 
     def _take(self, happened: Event, now_s: float) -> bool:
-        """Record an event of an answer; return whether it may change the progress line.
+        """Record an event of an answer.
 
-        Pieces of text do not change the line at once; the next timed redraw shows them.
+        Returns whether it may change the progress line.
+
+        Pieces of text do not change the line at once. The next timed redraw shows them.
         """
         awaited = self.awaited.get(happened.run_id)
         match happened.payload:

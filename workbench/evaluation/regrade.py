@@ -59,10 +59,12 @@ _logger = logging.getLogger(__name__)
 
 
 class RegradingJudges:
-    """The judges of regraded runs. Use and close them on one event loop.
+    """The judges of regraded runs.
 
-    With a `chosen` model, unknown judgements are requested from it and from the models that checks name. Without it, no
-    model is asked.
+    Use and close them on one event loop.
+
+    With a `chosen` model, unknown judgements are requested from it and from the models that checks name. Otherwise, no
+    model is called.
     """
 
     def __init__(self, program: Program, approval: Approval, chosen: str | None = None) -> None:
@@ -75,7 +77,7 @@ class RegradingJudges:
         self._under_way: PendingJudgements = {}
 
     def of(self, planned: PlannedRun, recorded: Iterable[Judgement]) -> RunJudge:
-        """Return the judge of one run, with the judgements of its recording."""
+        """Return the judge of one run, which knows the judgements in the run's recording."""
         path, specs = planned.file.path, self.approval.specs
 
         def open_model(spec: ModelSpec) -> Model:
@@ -97,7 +99,7 @@ class RegradingJudges:
 class RunToGrade:
     """A recording, its stored result, and the suite and case that grade it.
 
-    `given` is true if the recording was built from a file of calls and was never graded. The suite is valid.
+    `given` means that the recording was built from a file of calls and was never graded. The suite is valid.
     """
 
     recording: Recording
@@ -108,9 +110,9 @@ class RunToGrade:
 
 
 async def regrade(runs: Iterable[RunToGrade], judges: RegradingJudges) -> list[RunResult]:
-    """Return the new results of recorded runs in the same order.
+    """Grade recorded runs again, and return the new results in the same order.
 
-    A run that ended in an error keeps its error. Closes the judges at the end.
+    A run that ended in an error keeps its error. The judges are closed at the end.
     """
     results: dict[int, RunResult] = {}
     functions: dict[Path, PythonFunctions] = {}
@@ -159,7 +161,7 @@ async def _regrade(run: RunToGrade, judges: RegradingJudges, functions: dict[Pat
 
 
 def with_clock(trajectory: Trajectory, planned: PlannedRun, started_at: str) -> Trajectory:
-    """Return a run whose clock is the start of the run, if the case has a clock and the run has none."""
+    """Add a clock that shows the start of the run, if the case has a clock and the run has none."""
     clock = planned.settings.clock
     if trajectory.start is None or trajectory.clock is not None or clock is None or not started_at:
         return trajectory
@@ -173,7 +175,7 @@ def with_clock(trajectory: Trajectory, planned: PlannedRun, started_at: str) -> 
 
 
 def regrade_result(result: RunResult, planned: PlannedRun, context: CheckContext) -> RunResult:
-    """Return a finished run, graded by the case of `planned` without asking a model or a tool.
+    """Grade a finished run by the case of `planned`, without calling a model or a tool.
 
     A run that was stopped, timed out or failed unexpectedly keeps its result. Blocks while the checks run.
     """
@@ -222,7 +224,7 @@ class GradeOptions:
 
 
 class BrokenSuiteError(RecordingError):
-    """The suite that grades recordings has errors, listed in `problems`."""
+    """The suite that grades recordings has errors, which `problems` lists."""
 
     def __init__(self, file: SuiteFile) -> None:
         super().__init__(f"correct the suite of {file.path} first")
@@ -233,7 +235,7 @@ class BrokenSuiteError(RecordingError):
 class RegradePlan:
     """The recordings to regrade, each once.
 
-    `problems` are the reasons why other recordings cannot be graded.
+    `problems` says why other recordings cannot be graded.
     """
 
     runs: tuple[RunToGrade, ...]
@@ -247,7 +249,7 @@ class RegradePlan:
         return tuple({id(run.file): run.file for run in self.runs}.values())
 
     def needs(self) -> Needs:
-        """Return the needs of grading: the functions to call and the judges to ask."""
+        """Return what grading needs: the functions to call and the judges to ask."""
         cases = ((run.file, run.case) for run in self.runs)
         return Needs.of_grading(cases, self.program, judges=self.options.judge is not None)
 
@@ -298,7 +300,7 @@ def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
 
 
 def grade_recordings(plan: RegradePlan, approval: Approval) -> Report:
-    """Return the report on regraded recordings, graded on an event loop of this thread.
+    """Regrade recordings on an event loop of this thread, and return the report.
 
     The report has the verdicts on each run before and after.
     """
@@ -329,7 +331,10 @@ def grade_recordings(plan: RegradePlan, approval: Approval) -> Report:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the file of a path, or the recordings in a folder; raise RecordingError if there are none."""
+    """Return the given file, or the recordings in a folder.
+
+    Raises RecordingError if there are none.
+    """
     try:
         found = [path]
         if path.is_dir():
@@ -342,7 +347,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _by_suite(runs: Sequence[RunToGrade], results: Sequence[RunResult]) -> tuple[list[RunResult], dict[str, Suite]]:
-    """Return the results with one path per recorded suite, and each suite by this path.
+    """Return the results with one path for each recorded suite, and the suites keyed by this path.
 
     Each recording has its own path and only one case of its suite. The first path represents all recordings of a suite.
     """
@@ -399,11 +404,11 @@ class StoredRun:
 
 @dataclass(frozen=True)
 class RegradingPlan:
-    """The `runs` of a batch that can be regraded.
+    """The stored runs of a batch that can be regraded, in `runs`.
 
-    `missing` holds runs of cases that the present suites lack, and `problems` the reasons why suites cannot be used.
-    Neither includes runs that never finished. `texts` holds the texts of cases that were edited after the run but send
-    the same requests.
+    `missing` holds runs of cases that the present suites lack. `problems` says why suites cannot be used. Neither
+    includes runs that never finished. `texts` holds the texts of cases that were edited after the run but send the same
+    requests.
     """
 
     batch: BatchRow
@@ -418,7 +423,7 @@ _CurrentCase = tuple[SuiteFile, Case, bool]
 
 
 class StoredRunsToGrade(LazySequence[StoredRun]):
-    """Runs of a batch with their present suites and cases, in a few bytes each."""
+    """The runs of a batch with their present suites and cases. Each run takes only a few bytes."""
 
     def __init__(self, rows: Sequence[RunRow]) -> None:
         self._rows = rows
@@ -432,12 +437,12 @@ class StoredRunsToGrade(LazySequence[StoredRun]):
         return StoredRun(self._rows[self._places[index]], *self._today[self._codes[index]])
 
     def kind(self, today: _CurrentCase) -> int:
-        """Return the number of a suite and case that grade some runs."""
+        """Add a suite and a case that grade some runs. Returns their number."""
         self._today.append(today)
         return len(self._today) - 1
 
     def add(self, place: int, kind: int) -> None:
-        """Add a run: its place among the rows, and the number of its suite and case."""
+        """Add a run: its place among the rows, and the number of the suite and case that grade it."""
         self._places.append(place)
         self._codes.append(kind)
 
@@ -449,7 +454,7 @@ class StoredRunsToGrade(LazySequence[StoredRun]):
 
 @dataclass(frozen=True)
 class RunRegrade:
-    """The earlier and the new result of a run, both without trajectory."""
+    """The earlier and the new result of a run, both without their trajectories."""
 
     run: StoredRun
     figures: RunSummary
@@ -466,11 +471,11 @@ def plan_regrading(
     by: GraderName | None = None,
     load: Callable[[Path], SuiteFile] = load_suite,
 ) -> RegradingPlan:
-    """Return the present suites and cases for the runs of a batch.
+    """Find the present suites and cases that grade the runs of a batch.
 
     Each suite is read at its old path. `suite` replaces the suite with the same path, otherwise the only suite of the
     batch, otherwise the suite with the same file name. `by` is the deciding grader instead of the cases' own, and
-    `load` reads a suite. The program learns the secrets of the suites.
+    `load` reads a suite. The secrets of the suites are registered.
 
     Raises HistoryError, also while the batch is still running, because its later runs would be graded by other rules.
     """
@@ -546,10 +551,10 @@ def regrade_stored_runs(
     judges: Callable[[], RegradingJudges],
     damaged: ReportProblem,
 ) -> Iterator[RunRegrade]:
-    """Yield stored runs with their new grades, in order; grade them on event loops of this thread.
+    """Grade stored runs again, in order, on event loops of this thread.
 
-    `judges` is called for each portion of runs. `damaged` is called with the reason for each damaged run, which is
-    omitted.
+    `judges` is called for each portion of runs. `damaged` is called with a message for each damaged run, which is left
+    out.
 
     Raises HistoryError, and RecordingError for a result that cannot be read.
     """
@@ -571,9 +576,9 @@ def regrade_stored_runs(
 def store_grades(
     file: Path, plan: RegradingPlan, graded: Iterable[RunRegrade], graded_at: str, secrets: Secrets, say: ReportProblem
 ) -> None:
-    """Store new grades of a batch, run by run, in addition to its old grades; `graded_at` is ISO 8601.
+    """Store new grades of a batch, run by run, in addition to its old grades.
 
-    Raises HistoryError.
+    `graded_at` is an ISO 8601 time. Raises HistoryError.
     """
 
     def rows() -> Iterator[tuple[int, RunSummary, RunResult]]:
@@ -585,7 +590,7 @@ def store_grades(
 
 
 def _without_trajectory(result: RunResult, run: StoredRun) -> RunResult:
-    """Return a result without its trajectory and with the history's key of its suite."""
+    """Return a result without its trajectory. Its suite is identified by its key in the history."""
     return replace(result, suite=run.row.suite.key, trajectory=Trajectory(result.run_id))
 
 
@@ -599,9 +604,10 @@ class _OldSuites:
         self._known: dict[tuple[int, str, str | None], bool] = {}
 
     def with_variant(self, row: RunRow, file: SuiteFile) -> SuiteFile | None:
-        """Return the present suite with a run's variant; `None` if there is no such variant.
+        """Return the present suite with the variant of a run; `None` if there is no such variant.
 
-        The present variant of that name is preferred, then the earlier variant, which may come from another file.
+        The present variant of that name is preferred. Otherwise the earlier variant is used, which may come from
+        another file.
         """
         assert file.suite is not None
         name = variant_name_of(row.model)
@@ -620,9 +626,9 @@ class _OldSuites:
         return self._varied[key]
 
     def has_other_requests(self, row: RunRow, file: SuiteFile, case: Case) -> bool:
-        """Return whether a run's case sends other requests in the present suite.
+        """Return whether a run's case would send other requests with the present suite.
 
-        Returns `False` if the old suite cannot be read because a secret was redacted in it.
+        Returns `False` if the old suite cannot be read because a secret in it was redacted.
         """
         key = (row.suite.id, row.case_id, variant_name_of(row.model))
         if key not in self._known:

@@ -65,7 +65,12 @@ if TYPE_CHECKING:
 
 
 class CaseResults(LazySequence[CaseResult]):
-    """The result of each case with each model, in order; `cases["time-in-oslo"]` finds a result by case id."""
+    """The results of each case with each model, in order.
+
+    A result can also be found by its case id.
+
+    Example: `cases["time-in-oslo"]`.
+    """
 
     def __init__(self, cases: Sequence[CaseResult]) -> None:
         self._cases = cases
@@ -91,9 +96,10 @@ class CaseResults(LazySequence[CaseResult]):
         return f"CaseResults({counted(len(self), 'case')}: {counts})"
 
     def of(self, case_id: str, *, model: str | None = None, suite: str | Path | None = None) -> CaseResult:
-        """Return the result of a case; name its model and suite if several were run.
+        """Return the result of a case.
 
-        Raises KeyError if no result fits, LookupError if several results fit.
+        Give `model` and `suite` if several were run. Raises KeyError if no result fits, and LookupError if several
+        results fit.
         """
         found: list[CaseResult] = []
         for case in self:
@@ -238,7 +244,7 @@ class Report:
 
     @property
     def watched(self) -> tuple[PairEarlyStop, ...]:
-        """The evidence so far about each model, in a comparison that may stop early."""
+        """The evidence so far about each pair of models, in a comparison that may stop early; otherwise empty."""
         if self.watch is None:
             return ()
         return self.watch.pairs
@@ -250,12 +256,12 @@ class Report:
 
     @property
     def gates(self) -> tuple[GateResult, ...]:
-        """The gates of the suites, or the gate of `min_score`, each with the reached rate."""
+        """The results of the suites' gates, or of the gate `min_score`."""
         return self.quality.gates
 
     @property
     def aggregates(self) -> tuple[AggregateResult, ...]:
-        """The aggregates that the suites define."""
+        """The results of the aggregates that the suites define."""
         return self.quality.aggregates
 
     @cached_property
@@ -274,7 +280,7 @@ class Report:
 
     @property
     def score(self) -> float | None:
-        """The mean score of all runs, 0 to 1; `None` without a score."""
+        """The mean score of all runs, from 0 to 1; `None` if no run has a score."""
         return self.totals.mean_score
 
     def mean(self, of: str) -> float | None:
@@ -290,7 +296,7 @@ class Report:
             for metric in run.metrics:
                 named[f"{NAMED_MEASURE}{metric.name}"] = None
         if of not in (measures := (*MEASURES, *named)):
-            raise KeyError(f"there is no {of!r} to measure: {did_you_mean(of, measures) or ', '.join(measures)}")
+            raise KeyError(f"there is no measure {of!r}: {did_you_mean(of, measures) or ', '.join(measures)}")
         return statistic("mean", measure_of(of).values(self._counting))
 
     @property
@@ -307,7 +313,7 @@ class Report:
     def exit_code(self) -> int:
         """The exit code of a command with this report.
 
-        The exit code of a shard says only whether its runs could be executed.
+        For a shard, the exit code says only whether its runs could be executed.
         """
         # The worst outcome decides: an interrupt, then missing data, then errors, then missed requirements.
         confirmed = None
@@ -340,7 +346,7 @@ class Report:
 
     @property
     def nothing_graded(self) -> str | None:
-        """The reason why no run was graded or, with a deciding comparison, compared; `None` if any was."""
+        """Why no run was graded or, in a deciding comparison, compared; `None` if any was."""
         if self.shard is not None and not self.results:
             return None
         if self.against is not None and self.against.fail_on is not None and self.against.is_empty:
@@ -349,7 +355,7 @@ class Report:
 
     @property
     def recorded_as(self) -> str | None:
-        """The record of the batch in the history, or the number of unrecorded runs; `None` without a record."""
+        """Where the batch is stored in the history, or how many runs are not; `None` if it is not stored."""
         return recorded_as(self.batch, self.unrecorded)
 
     def document(self) -> ReportDocument:
@@ -364,7 +370,7 @@ class Report:
         return "".join(self.json_pieces())
 
     def pieces(self, form: str, *, lean: bool = False) -> Iterator[str]:
-        """Return the report in a form of `show.forms`, piece by piece; the whole text is never in memory.
+        """Yield the report in a form of `show.forms`, piece by piece, so that memory never holds the whole text.
 
         With `lean`, a JSON report has each checked argument once, and no null or empty values.
         """
@@ -375,7 +381,7 @@ class Report:
         return pieces_of(form, "run", self)
 
     def write(self, path: str | Path, *, form: str | None = None) -> None:
-        """Write the report into a file, without secrets; the file is replaced as a whole.
+        """Write the report into a file, without secrets. An existing file is replaced as a whole.
 
         The extension of the file name selects the form: `.json`, `.xml` (JUnit), `.md`, `.html`, `.csv`, `.jsonl` or
         `.txt`. `form` overrides the extension. Raises ValueError for an unknown form, and OSError.
@@ -384,7 +390,10 @@ class Report:
 
     @staticmethod
     def form_of(path: str | Path, form: str | None = None) -> str:
-        """Return the form in which `write` writes a file; raise ValueError for an unknown form."""
+        """Return the form in which `write` writes a file.
+
+        Raises ValueError for an unknown form.
+        """
         file, known = Path(path), forms_of("run", beside=True)
         form = form or form_of_file(file, "run", beside=True)
         if form not in known:
@@ -393,7 +402,7 @@ class Report:
         return form
 
     def json_pieces(self, *, lean: bool = False) -> Iterator[str]:
-        """Return the text of `json`, one piece per run and case; the whole text is never in memory."""
+        """Yield the text of `json`, one piece per run and case, so that memory never holds the whole text."""
         document, records = self.document_without_records(), self.json_records()
         if lean:
             from workbench.show.json.lean import lean_pieces
@@ -408,7 +417,7 @@ class Report:
         return document_pieces(document, records, self.secrets)
 
     def document_without_records(self) -> ReportDocument:
-        """Return the document without its records, which `json_records` returns."""
+        """Return the document without its runs, cases and regraded recordings, which `json_records` returns."""
         from workbench.show.json.report import report_without_records
 
         return report_without_records(self.results, self.quality, self.failures, self._facts)
@@ -486,7 +495,10 @@ class Report:
         paint: Paint | None = None,
         amount: Amount = "normal",
     ) -> str:
-        """Return the report as text; `cut_at` is the width in columns at which long lists are cut."""
+        """Return the report as text.
+
+        `cut_at` is the width in columns at which long lists are cut.
+        """
         paint = paint or Paint(False)
         lines = [*self.summary_lines(width=width, paint=paint, amount=amount)]
         if self.against is not None:
@@ -511,7 +523,7 @@ class Report:
         return self.secrets.redact("\n".join(lines) + "\n")
 
     def brief(self, details: str, *, width: int = PLAIN_WIDTH, paint: Paint | None = None) -> str:
-        """Return the report in three lines: verdict, cases that did not pass, and the place of the `details`."""
+        """Return the report in three lines: verdict, cases that did not pass, and where to find the `details`."""
         lines = map((paint or Paint(False)).line, brief_lines(self, details, width, self._of_shard))
         return self.secrets.redact("\n".join(lines) + "\n")
 
@@ -542,7 +554,7 @@ class Report:
         return self.secrets.redact("\n".join(lines) + "\n")
 
     def summary_lines(self, *, width: int, paint: Paint, amount: Amount) -> list[str]:
-        """Return runs, totals, gates and causes of failures as lines."""
+        """Return the lines about runs, totals, gates and causes of failures."""
         return [
             *text_report(
                 *(self.results, self.quality),
@@ -567,7 +579,7 @@ class Report:
         return failure_numbers(self._graded_by(self.results))
 
     def _graded_by(self, results: Sequence[RunResult]) -> Iterator[tuple[RunResult, Case | None]]:
-        """Yield all runs with their cases; a run that does not count has no case."""
+        """Yield all runs with their cases. The case is `None` for a run that does not count."""
         # `counted_runs` returns its argument if all runs count.
         all_forks = self._counting is self.results
         for run in results:
@@ -591,7 +603,7 @@ def _pickled(values: dict[str, Any]) -> Report:
 
 
 def shard_line(shard: ShardRef, runs: int) -> str:
-    """Return a sentence with the shard's part of its plan and the command that judges the whole plan."""
+    """Return a sentence on the shard's part of its plan, with the command that judges the whole plan."""
     share = "no run is left for it"
     if runs:
         share = counted_of(runs, shard.planned, "run")
@@ -599,7 +611,7 @@ def shard_line(shard: ShardRef, runs: int) -> str:
 
 
 def recorded_as(batch: int | None, unrecorded: int) -> str | None:
-    """Return the record of a batch in the history, or the number of unrecorded runs; `None` without a record."""
+    """Return where a batch is stored in the history, or how many runs are not; `None` if it is not stored."""
     if batch is None:
         return None
     if unrecorded:

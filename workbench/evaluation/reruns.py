@@ -21,8 +21,9 @@ from workbench.numerals import count_text
 class Rerun:
     """A case to rerun with one model, like the planned `run`.
 
-    `typical` is the lowest pass rate that the case would have if it did not break. `may_write` allows the case to
-    execute tools again that are not read-only."""
+    `typical` is the lowest pass rate that the case would have if it is not broken. `may_write` allows the case to
+    execute tools again that are not read-only.
+    """
 
     run: PlannedRun
     typical: float
@@ -33,7 +34,7 @@ class Rerun:
 class Reruns:
     """The cases to rerun, with at most `max_runs` runs in total.
 
-    `batch` is the batch in which they failed, if recorded.
+    `batch` is the stored batch in which they failed, if any.
     """
 
     cases: tuple[Rerun, ...]
@@ -46,7 +47,7 @@ class Reruns:
 
     @property
     def cases_at_once(self) -> int:
-        """The number of cases rerun at the same time: as many as `max_runs` runs can confirm."""
+        """The number of cases that are rerun in the same round: as many as `max_runs` runs can confirm."""
         return max(1, self.max_runs // fewest_reruns(self.broken_cases))
 
     def planned(self) -> tuple[Reruns, tuple[PlannedRun, ...]]:
@@ -71,7 +72,7 @@ class Reruns:
 
 
 class RerunListener:
-    """The evidence of the reruns so far; as a listener of the batch, it skips runs.
+    """Collects the evidence from reruns, and skips reruns that are no longer needed.
 
     A rerun waits while an earlier rerun may still decide its case. The outcome therefore does not depend on the order
     in which runs end.
@@ -92,7 +93,7 @@ class RerunListener:
         self._news = asyncio.Event()
 
     def on_event(self, event: BatchEvent) -> None:
-        """Count a finished run, and wake the waiting reruns."""
+        """Record a finished run, and wake the waiting reruns."""
         if isinstance(event, RunDone):
             self.add_result(event.result)
             self._news.set()
@@ -112,7 +113,10 @@ class RerunListener:
             self.writing.setdefault(place, tool)
 
     async def skip_reason(self, planned: PlannedRun) -> str | None:
-        """Return the reason to skip a rerun, or `None` to start it; wait while earlier reruns may decide the case."""
+        """Return the reason to skip a rerun, or `None` to start it now.
+
+        The call waits while earlier reruns may decide the case.
+        """
         place = self._reruns.place_of[planned.run_id]
         evidence = self.evidence[place]
         # Every finished rerun may settle the case, so all conditions are checked again after each rerun.
@@ -140,7 +144,7 @@ class RerunListener:
 
 
 def executed_write(result: RunResult) -> str | None:
-    """Return an executed tool that is not marked as read-only; `None` if there is none.
+    """Return the name of an executed tool that is not marked read-only; `None` if there is none.
 
     Executions that an agent reports count too.
     """

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CompleteBatch:
-    """A batch of the history without missing runs, its figures, and its gates by suite path."""
+    """A batch of the history without missing runs, with its figures, and its gates by suite path."""
 
     batch: BatchRow
     figures: tuple[RunSummary, ...]
@@ -176,7 +176,9 @@ def _cases_of(files: Mapping[SuiteRef, SuiteFile], program: Program) -> dict[Sui
 def cost_limit_of(
     resumption: Resumption, before: RunsBefore, history: History, program: Program, wanted_usd: float | None = None
 ) -> CostLimit | None:
-    """Return the cost limit of a resumed batch: `wanted_usd`, otherwise the stored limit, otherwise `None`.
+    """Return the cost limit of a resumed batch:
+
+    `wanted_usd`, else the stored limit, else `None`.
 
     The cost of its earlier runs counts towards the limit. Raises CostLimitError and HistoryError.
     """
@@ -190,7 +192,7 @@ def cost_limit_of(
 
 
 def earlier_cost(history: History, batch: int, before: RunsBefore) -> float:
-    """Return the cost of a batch's runs in US dollars, with stopped runs and judges.
+    """Return the cost of a batch's earlier runs in US dollars, including judges and stopped runs.
 
     A run of unknown cost counts as the mean of the other runs.
     """
@@ -212,9 +214,10 @@ def earlier_cost(history: History, batch: int, before: RunsBefore) -> float:
 
 
 def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFile], bool]) -> Plan:
-    """Return the plan of a resumption after the user has seen how its options differ from those of the batch.
+    """Return the plan of a resumption.
 
-    `exempt` returns whether a suite may execute tools without asking. Raises CostLimitError and HistoryError.
+    Call this function after the user has seen how the options differ from those of the batch. `exempt` returns whether
+    a suite may execute tools without asking. Raises CostLimitError and HistoryError.
     """
     limit = None
     if resumption.batch.settings.get("cost_limit_usd") is not None:
@@ -236,7 +239,10 @@ def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFil
 
 
 def complete_batch(options: RunOptions, program: Program) -> CompleteBatch | None:
-    """Return the batch in `options.resume` if no run is missing, otherwise `None`. Raises PlanError."""
+    """Return the batch in `options.resume` if no run is missing; otherwise `None`.
+
+    Raises PlanError.
+    """
     resume, file = options.resume, options.history
     if file is None or resume is None or not resume.batch:
         return None
@@ -265,7 +271,7 @@ def _named(history: History, which: str) -> BatchRow:
 
 
 def _lacking(history: History, suites: Sequence[Path], program: Program) -> BatchRow:
-    """Return the latest batch that lacks runs of these suites.
+    """Return the latest batch with missing runs of these suites.
 
     Without suites, only batches of the current project count, because the user's own history also has other projects.
     Raises HistoryError if there is no such batch.
@@ -334,10 +340,10 @@ def _complete_suites(
     program: Program,
     left_out: ReportProblem,
 ) -> Iterator[tuple[SuiteRef, SuiteFile]]:
-    """Yield the suites without missing runs, as the batch recorded them.
+    """Yield the suites without missing runs, as they were when the batch ran.
 
-    Calls `left_out` for each suite that can no longer be read. The suites are not run, so redacted secrets may be
-    missing from their text.
+    `left_out` is called for each suite that can no longer be read. The suites are not run, so their text may lack
+    redacted secrets.
     """
     specs, used = ModelSpecs(program.models, program.environment), history.models_of(batch.number)
     for suite in batch.suites:
@@ -361,7 +367,7 @@ def _complete_suites(
 
 
 def _why_not(options: RunOptions, resume: Resume, resumption: Resumption) -> Iterator[str]:
-    """Yield the reasons why a batch cannot be resumed with these options.
+    """Yield why a batch cannot be resumed with these options.
 
     Only the user may allow the execution of all tools, so each resumption must request it again.
     """

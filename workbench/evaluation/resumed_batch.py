@@ -39,13 +39,16 @@ class ResumedBatch:
 
     @property
     def over(self) -> Mapping[int, RunSummary]:
-        """The figures of the finished runs, by place in the plan; raises HistoryError."""
+        """The figures of the finished runs, keyed by place in the plan.
+
+        Raises HistoryError.
+        """
         return self.before.figures
 
 
 @dataclass(frozen=True)
 class RunsBefore:
-    """The runs of a batch that finished earlier: all runs except those at the places in `missing`.
+    """The runs of a batch that finished before it was resumed: all except those at the places in `missing`.
 
     `cases` are the cases of its suites by their ids in the history. Each part is read on demand because reading takes
     longer than planning the missing runs.
@@ -60,13 +63,21 @@ class RunsBefore:
 
     @property
     def tallies(self) -> list[Tally]:
-        """The number of earlier runs by status, valid until another run of the batch ends; raises HistoryError."""
+        """The number of earlier runs by status.
+
+        The numbers are valid until another run of the batch ends.
+
+        Raises HistoryError.
+        """
         with History(self.file) as history:
             return history.tallies(self.batch)
 
     @property
     def figures(self) -> Mapping[int, RunSummary]:
-        """The figures of the runs by place, with present suite paths and case ids; raises HistoryError."""
+        """The figures of the runs, keyed by place in the plan, with present suite paths and case ids.
+
+        Raises HistoryError.
+        """
         # Planning, progress and the report use the cache.
         if not self._figures:
             with History(self.file) as history:
@@ -75,9 +86,9 @@ class RunsBefore:
         return self._figures
 
     def read(self, left_out: ReportProblem) -> Iterator[tuple[int, Case, RunResult]]:
-        """Yield the place, case and packed result of each run in the form of a new run.
+        """Yield the place, case and packed result of each run.
 
-        Calls `left_out` for each damaged run. Raises HistoryError.
+        The results have the form of new results. `left_out` is called for each damaged run. Raises HistoryError.
         """
         # Lazy import: the module loads pickle, and most plans resume no batch.
         from workbench.grading.packed import SharedParts

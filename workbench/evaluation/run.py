@@ -66,9 +66,11 @@ def _characters_of(result: RunResult) -> int:
 
 
 class Results(LazySequence[RunResult]):
-    """The results of a batch in order of arrival; all after the first `MAX_UNPACKED_RUNS` are packed.
+    """The results of a batch in order of arrival.
 
-    After `read_from`, at most `MAX_PACKED_RUNS` stay in memory, plus the runs that the history does not have yet.
+    Those after the first `MAX_UNPACKED_RUNS` are packed.
+
+    After `read_from`, memory holds at most `MAX_PACKED_RUNS` of them, plus the runs that the history does not have yet.
     """
 
     def __init__(self) -> None:
@@ -78,7 +80,7 @@ class Results(LazySequence[RunResult]):
         self._in_common: SharedParts | None = None
 
     def read_from(self, file: Path, handle: BatchHandle) -> None:
-        """From now on, read runs from the history once they are written; these runs are redacted."""
+        """Read runs from the history from now on, once they are written. Such runs are redacted."""
         # Lazy import, as below.
         from workbench.evaluation.stored_runs import LiveColumns
 
@@ -171,7 +173,10 @@ class Outcome:
                 pass
 
     def end(self, runtime: Runtime, name: str) -> None:
-        """Read the number of the batch and the count of unrecorded runs; call it once the history is complete."""
+        """Read the number of the batch and the number of unrecorded runs.
+
+        Call this method once the history is complete.
+        """
         self.unrecorded = runtime.missing_in_history(name)
         self.batch, self.started_at = runtime.batch_number(name), runtime.began_at(name) or self.started_at
 
@@ -198,11 +203,11 @@ class Outcome:
 
     @property
     def recorded_as(self) -> str | None:
-        """The record of the batch in the history, or the number of unrecorded runs; `None` without a record."""
+        """Where the batch is stored in the history, or how many runs are not; `None` if it is not stored."""
         return recorded_as(self.batch, self.unrecorded)
 
     def watch(self, plan: Plan) -> EarlyStopping | None:
-        """Return the early-stopping watch of the plan's batch; `None` if the batch runs every case."""
+        """Return the early-stopping state of the plan's batch; `None` if the batch runs every case."""
         if plan.until is None:
             return None
         # Lazy import: few plans stop early.
@@ -217,8 +222,8 @@ class Outcome:
     def report(self, plan: Plan, against: AgainstBaseline | None = None) -> Report:
         """Return the report on the plan's batch.
 
-        Earlier runs of a resumed batch are read from the history now. This takes seconds for thousands of runs.
-        `left_out` names the damaged runs. Raises HistoryError.
+        Earlier runs of a resumed batch are read from the history, which takes seconds for thousands of runs.
+        Afterwards, `left_out` names the damaged runs. Raises HistoryError.
         """
         resumed, damaged = plan.resumed, dict[str, None]()
         before: tuple[FinishedRun, ...] = ()
@@ -294,7 +299,10 @@ class Evaluation:
         self._closed = False
 
     async def __aenter__(self) -> Self:
-        """Begin the runs; raise HistoryError if a resumed batch's history cannot be written."""
+        """Begin the runs.
+
+        Raises HistoryError if the history of a resumed batch cannot be written.
+        """
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
         self._done = asyncio.Event()
@@ -335,7 +343,7 @@ class Evaluation:
         await self._close()
 
     async def __aiter__(self) -> AsyncIterator[BatchEvent]:
-        """Yield the events from now until the end of the batch."""
+        """Yield the events of the batch from now on, until its end."""
         self._is_watched = True
         while True:
             while self._events:
@@ -346,7 +354,7 @@ class Evaluation:
             await self._news.wait()
 
     def stop(self) -> None:
-        """Stop all unfinished runs; they end as `stopped`. Returns at once."""
+        """Stop all unfinished runs, which end as `stopped`. Returns at once."""
         if not self._done.is_set():
             self._outcome.interrupted = True
             self._runtime.stop_batch(self._batch)
@@ -401,7 +409,7 @@ class Evaluation:
 
 
 async def _run_blocking(function: Callable[[], _Result]) -> _Result:
-    """Call a function that blocks for a bounded time in a thread; wait for its end even if cancelled.
+    """Call a blocking function in a thread, and wait for its end even if the caller is cancelled.
 
     The function must not continue in the background without its caller.
     """

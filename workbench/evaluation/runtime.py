@@ -79,9 +79,11 @@ def _model_of(planned: PlannedRun) -> _ModelOfSuite:
 
 
 class RuntimeModels:
-    """Opens models and judges; all batches share one connection per endpoint and one cache of judgements.
+    """Opens models and judges.
 
-    The options are those of `Runtime`. Use it on the engine's thread.
+    All batches share one connection per endpoint and one cache of judgements.
+
+    The options are those of `Runtime`. Use this object on the engine's thread.
     """
 
     def __init__(
@@ -108,7 +110,7 @@ class RuntimeModels:
         self._connected = False
 
     def opening(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], Model]:
-        """Return a function that opens the model of a run."""
+        """Return a function that opens the model of a run, as far as it is approved."""
         built_in = BuiltInModels(pace_ms=self._pace_ms, own_pace=self._own_pace)
         # The batch opens each endpoint's model once, because what was approved does not change.
         opened: dict[_ModelOfSuite, EndpointModel] = {}
@@ -123,9 +125,10 @@ class RuntimeModels:
         return open_model
 
     def judges(self, approval: Approval, concurrency: int, *, always: bool) -> Callable[[PlannedRun], RunJudge | None]:
-        """Return a function that returns the judge of a run.
+        """Return a function that finds the judge of a run.
 
-        Unless `always`, a run without judged checks gets `None`."""
+        Unless `always` is set, the function returns `None` for a run without judged checks.
+        """
         specs = approval.specs
         under_way: PendingJudgements = {}
 
@@ -148,7 +151,10 @@ class RuntimeModels:
     def users(
         self, approval: Approval, concurrency: int
     ) -> Callable[[PlannedRun, Recorder, ConditionEvaluator], ConversationUser | None]:
-        """Return a function that returns the simulated or recorded user of a run; `None` for a script."""
+        """Return a function that finds the simulated or recorded user of a run.
+
+        The function returns `None` for a scripted user.
+        """
         specs = approval.specs
         recorded = BuiltInModels()
 
@@ -344,15 +350,16 @@ class Runtime:
         until: StepTarget = "end",
         is_cancelled: Callable[[], bool] = lambda: False,
     ) -> str:
-        """Begin a batch and return its name at once.
+        """Begin a batch, and return its name.
 
-        Each run ends in one `RunDone`, the batch in one `BatchDone`. Runs use the contents of the approval; suites and
-        settings are not read again. `listener` receives only the events of this batch, and `record` records its runs.
-        `until` is the breakpoint at which runs are held; holding needs `asks`.
+        Each run ends with one `RunDone` event, the batch with one `BatchDone`. Runs use the contents of the approval;
+        suites and settings are not read again. `listener` receives only the events of this batch, and `record` records
+        its runs. `until` is the breakpoint at which runs are held; holding needs `asks`.
 
         Blocks until the history and the cluster are ready. Raises WaitCancelledError if `is_cancelled` ends the wait
         for a cluster. Raises HistoryError if a resumed batch is already running in another program or the history
-        cannot be written. Raises ClusterError if the plan's cluster cannot execute its runs."""
+        cannot be written. Raises ClusterError if the plan's cluster cannot execute its runs.
+        """
         name = f"batch-{next(self._batch_numbers)}"
         events = self._receives_events or record is not None or listener is not None
         group = self._worker_group(plan, approval, events=events)
@@ -398,7 +405,9 @@ class Runtime:
         return name
 
     def open(self, plan: Plan, approval: Approval, runs: Sequence[PlannedRun] = (), at_once: int = 1) -> Batch:
-        """Open a batch. The caller begins its runs with `make`, or all `runs` begin, `at_once` at a time.
+        """Open a batch.
+
+        The caller begins its runs with `start_run`; or all `runs` begin, `at_once` at a time.
 
         The caller also records the runs, if necessary.
         """
@@ -406,14 +415,14 @@ class Runtime:
         return Batch("", runs, lambda planned: QueueKey("", at_once), context)
 
     def run_on_engine(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
-        """Run a coroutine on the engine's thread and return its future.
+        """Run a coroutine on the engine's thread, and return its future.
 
-        Any other thread can wait for the future.
+        Any other thread may wait for the future.
         """
         return self._engine.submit(work)
 
     def start_run(self, batch: Batch, planned: PlannedRun) -> Future[None]:
-        """Begin one run of an open batch and return at once; the run ends in one `RunDone`."""
+        """Begin one run of an open batch, and return at once. The run ends with one `RunDone` event."""
         return self._engine.submit(batch.run_one(planned))
 
     def _context(self, plan: Plan, approval: Approval, listener: BatchListener) -> RunContext:
@@ -447,7 +456,10 @@ class Runtime:
         return self._models.users(approval, plan.concurrency)
 
     def _cost_guard(self, plan: Plan, name: str) -> CostGuard | None:
-        """Return the guard of a plan's cost limit. It asks an interactive user to raise the limit."""
+        """Return the guard of a plan's cost limit; `None` without a limit.
+
+        In interactive use, the guard asks the user to raise the limit.
+        """
         if plan.cost_limit is None:
             return None
         # Lazy import: few batches have a limit.
@@ -465,7 +477,7 @@ class Runtime:
         return await answer
 
     def raise_cost_limit(self, batch: str, usd: float | None) -> None:
-        """Answer `CostLimitReached` with a new limit, or with `None` to execute no more runs.
+        """Answer a `CostLimitReached` event with a new limit, or with `None` to begin no more runs.
 
         Returns at once, and does nothing if the question is no longer open.
         """
@@ -561,7 +573,7 @@ class Runtime:
         return handle.number
 
     def handle_of(self, batch: str) -> BatchHandle | None:
-        """Return the history's handle on a batch; `None` without a history."""
+        """Return the handle of a batch in the history; `None` without a history."""
         return self._handles.get(batch)
 
     def missing_in_history(self, batch: str) -> int:
@@ -579,24 +591,24 @@ class Runtime:
         return handle.started_at
 
     def flush_history(self) -> None:
-        """Wait until the history has recorded all events so far; block for at most a second."""
+        """Wait until the history has recorded all events so far, at most for a second."""
         if self._history is not None:
             self._history.wait_until_written(SETTLING_TIMEOUT_S)
 
     def stop(self, run_id: str) -> None:
-        """Stop one run, which ends as `stopped`; return at once."""
+        """Stop one run, which ends as `stopped`. Returns at once."""
         self._stop_soon(run_id)
 
     def stop_batch(self, name: str) -> None:
-        """Stop every run of one batch; return at once."""
+        """Stop every run of one batch. Returns at once."""
         self._stop_soon(None, name)
 
     def stop_all(self) -> None:
-        """Stop every run of every batch; return at once."""
+        """Stop every run of every batch. Returns at once."""
         self._stop_soon(None)
 
     def stop_run(self, batch: Batch, run_id: str | None) -> None:
-        """Stop one run of an open batch, or all its runs; return at once."""
+        """Stop one run of an open batch, or all its runs. Returns at once."""
 
         async def stop() -> None:
             batch.stop(run_id)
@@ -615,16 +627,19 @@ class Runtime:
         self._engine.submit(hold())
 
     def allow(self, run_id: str, call_id: str, leave: PermissionAnswer) -> None:
-        """Answer an `PermissionRequested` event and return at once; do nothing if the question is no longer open."""
+        """Answer a `PermissionRequested` event, and return at once.
+
+        Nothing happens if the question is no longer open.
+        """
         if self._engine.alive:
             self._engine.submit(self._answer(run_id, call_id, leave))
 
     def set_breakpoints(self, breakpoints: Sequence[Breakpoint]) -> None:
-        """Hold all runs, even those in progress, at exactly these breakpoints; return at once."""
+        """Hold all runs, even those in progress, at exactly these breakpoints. Returns at once."""
         self._steppers.breakpoints = tuple(breakpoints)
 
     def continue_run(self, run_id: str, until: StepTarget, hold: int | None) -> Future[str | None]:
-        """Let a held run continue `until` a breakpoint.
+        """Let a held run continue up to the point `until`.
 
         `hold` is the sequence number of the `Paused` event that the caller has seen, or `None` for a run that is not
         held. If the run cannot continue, for example because it is held elsewhere, the future returns the reason.
@@ -636,7 +651,10 @@ class Runtime:
         return self._engine.submit(go_on())
 
     def apply_command(self, run_id: str, command: Command, hold: int) -> Future[str | None]:
-        """Apply a command to a run that is held at `hold`; the future returns the reason if this is impossible."""
+        """Apply a command to a run that is held at `hold`.
+
+        The future returns the reason if the command cannot be applied.
+        """
 
         async def do() -> str | None:
             return self._steppers.apply(run_id, command, hold)
@@ -720,7 +738,7 @@ def _no_control(_planned: PlannedRun, _grading: RunGrading) -> None:
 def _skip_listener(plan: Plan, queue_of: Callable[[PlannedRun], QueueKey]) -> EarlyStopper | RerunListener | None:
     """Return the listener that skips runs after an early stop; `None` if the plan runs every case.
 
-    The number of runs ahead of the decision is limited to the number of runs that can be in progress at once.
+    Runs begin ahead of the decision, but not more than can be in progress at once.
     """
     if plan.reruns is not None:
         return plan.reruns.evidence()

@@ -57,7 +57,7 @@ _MAX_TOKENS = (1 << 63) - 1
 
 
 class StoredResult(LazyResult):
-    """A result whose figures are in `Columns`."""
+    """A result of a stored run, whose figures are in `Columns`."""
 
     __slots__ = ("_index", "_runs")
 
@@ -66,14 +66,14 @@ class StoredResult(LazyResult):
 
     @property
     def whole(self) -> RunResult:
-        """The whole stored result; the last few stay in memory."""
+        """The whole stored result. The results read last stay in memory."""
         return self._runs.whole(self._index)
 
 
 class Columns:
-    """The figures of finished runs in columns, some hundred bytes for each run.
+    """The figures of finished runs in columns; each run takes some hundred bytes.
 
-    All else is in the history `file`. Safe to use from any thread.
+    The rest of a run is in the history `file`. Safe to use from any thread.
     """
 
     def __init__(self, file: Path) -> None:
@@ -133,7 +133,10 @@ class Columns:
         return MappedSequence(range(len(self)), self.result)
 
     def whole(self, index: int) -> RunResult:
-        """Return the whole result of a run; raise HistoryError or RecordingError if it cannot be read."""
+        """Read the whole result of a run from the history.
+
+        Raises HistoryError or RecordingError if it cannot be read.
+        """
         for known, result in tuple(self._recent):
             if known == index:
                 return result
@@ -214,9 +217,10 @@ class StoredRuns(Columns, LazyRuns):
 
 @dataclass(frozen=True)
 class StoredRows:
-    """The finished runs of a stored batch, for rows of CSV. No suite is parsed, and few runs are read as a whole.
+    """The finished runs of a stored batch, for rows of CSV.
 
-    `damaged` is called for each run and each suite that cannot be read.
+    No suite is parsed, and few runs are read as a whole. `damaged` is called for each run and each suite that cannot be
+    read.
     """
 
     history: History
@@ -292,7 +296,7 @@ class LiveColumns(Columns):
         """The indices of runs that may not be written yet."""
 
     def take(self, result: RunResult) -> None:
-        """Add a finished run, and release up to two runs that have been written."""
+        """Add a finished run, and drop the details of up to two runs that the history has by now."""
         index = len(self)
         self.add(result)
         self._here[index] = result
@@ -345,7 +349,10 @@ for _find, _names in (
 
 
 def result_of_row(run: RunRow, recording: Recording, outcome: Outcome | None = None) -> RunResult:
-    """Return the result of a finished run of the history; raise RecordingError if it cannot be read."""
+    """Return the result of a finished run of the history.
+
+    Raises RecordingError if it cannot be read.
+    """
     assert run.figures is not None
     result = result_of_recording(recording, outcome)
     return replace(
@@ -361,10 +368,10 @@ def stored_report(
     secrets: Secrets,
     damaged: ReportProblem,
 ) -> Report:
-    """Return the report on the finished runs among `runs` of a batch, by one of its gradings.
+    """Return the report on the finished runs among `runs` of a batch, with the grades of one of its gradings.
 
-    Each run is read once for its figures, and again when more of it is needed. Lines refer to the earlier suites.
-    `damaged` is called for each omitted run.
+    Each run is read once for its figures, and again when more of it is needed. Lines in the report refer to the earlier
+    suites. `damaged` is called for each run that is left out.
     """
     files = _suites(history, batch, damaged)
     suites = suites_of(files)
@@ -388,7 +395,7 @@ def stored_report(
 
 
 def missing_of(runs: Sequence[RunRow]) -> tuple[MissingRuns, ...]:
-    """Return the cases with runs that never finished."""
+    """Return the cases of which some runs never finished."""
     cases: dict[tuple[str, str, str, str], list[int]] = {}
     for run in runs:
         if not run.is_fork:
@@ -403,7 +410,7 @@ def missing_of(runs: Sequence[RunRow]) -> tuple[MissingRuns, ...]:
 
 
 def as_graded_by(result: RunResult, by: GraderName) -> RunResult:
-    """Return a stored run as if another grader had decided it, by its stored grade.
+    """Return a stored run as if another grader had decided its status.
 
     Without an applicable grade of that grader, a graded run becomes "not graded". The options of grading stay
     unchanged.
@@ -425,7 +432,7 @@ def as_graded_by(result: RunResult, by: GraderName) -> RunResult:
 
 
 def combined_report(earlier: Report, later: Report, against: AgainstBaseline, same: Mapping[str, str]) -> Report:
-    """Return the report on a batch with an earlier batch's runs, whose models carry the earlier batch's name.
+    """Join two reports: the later batch, and the earlier batch under models that carry the batch's name.
 
     `same` maps the paths of suites in the earlier batch to paths in the later batch.
     """
@@ -444,9 +451,9 @@ def combined_report(earlier: Report, later: Report, against: AgainstBaseline, sa
 
 
 def _suites(history: History, batch: BatchRow, damaged: ReportProblem) -> list[SuiteFile]:
-    """Return the readable suites of a batch as they were.
+    """Return the readable suites of a batch, as they were when it ran.
 
-    A suite is unreadable if it is damaged or if a secret was redacted in it. `damaged` is called for each damaged
+    A suite is unreadable if it is damaged, or if a secret was redacted in it. `damaged` is called for each damaged
     suite.
     """
     files = []

@@ -10,11 +10,16 @@ from workbench.suite.suite_file import SuiteFile, load_suite
 
 
 class NoSuitesError(Exception):
-    """No suite was found; the message names the places searched."""
+    """No suite was found. The message names the places that were searched."""
 
 
 def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None = None) -> tuple[SuiteFile, ...]:
-    """Return every suite at or below the paths, and loaded suites unchanged; raise NoSuitesError without a suite."""
+    """Load every suite at or below the paths.
+
+    Suites that are already loaded are returned unchanged.
+
+    Raises NoSuitesError if there is no suite.
+    """
     if "" in suites:
         # `Path("")` would be the current folder. An empty path in a script, however, usually comes from an unset
         # variable.

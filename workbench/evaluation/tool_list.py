@@ -20,10 +20,10 @@ from workbench.trajectory.events import ServerOutput, ToolDefinition
 
 
 async def tools_of(file: SuiteFile, only: str | None, pool: ServerPool, approval: Approval) -> SuiteTools:
-    """Return the tools of a valid suite: those listed by its approved servers, and those defined in the suite.
+    """Return the tools of a valid suite: those that its approved servers list, and those defined in the suite.
 
-    With `only`, return only the tools of this server. A server that fails to start is listed with its error and its
-    last known tools.
+    With `only`, return only the tools of this server. A server that fails to start is listed with its error and the
+    tools that it listed before.
     """
     suite = valid_suite(file)
     servers = [server for server in suite.servers if only in (None, server.name)]
@@ -68,7 +68,7 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
 
 
 def linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
-    """Return the tools of a valid suite, with findings about tools that are hard or impossible to use."""
+    """Add findings about tools that are hard or impossible to use to the tools of a valid suite."""
     tools: list[ToolDefinition] = []
     of_servers: list[LintFinding] = []
     for source in suite.sources:
@@ -85,10 +85,10 @@ def valid_suite(file: SuiteFile) -> Suite:
 
 
 class NoSuchToolError(LookupError):
-    """No tool, or more than one, has the name.
+    """No tool, or more than one, has the requested name.
 
-    `messages` are the reasons. `not_listed` is true if a server could not list its tools, and `outputs` has the
-    standard error of such servers.
+    `messages` are the reasons. `not_listed` means that a server could not list its tools. `outputs` has the standard
+    error of such servers.
     """
 
     def __init__(
@@ -109,7 +109,10 @@ class CallableTool:
 
 
 def callable_tool(name: str, listed: Sequence[tuple[SuiteFile, SuiteTools]]) -> CallableTool:
-    """Return the only listed tool of that name; raise NoSuchToolError if there is none or more than one."""
+    """Return the only listed tool with that name.
+
+    Raises NoSuchToolError if there is none or more than one.
+    """
     live: list[CallableTool] = []
     errors: list[str] = []
     outputs: list[ServerOutput] = []

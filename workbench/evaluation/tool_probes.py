@@ -56,9 +56,10 @@ _ADVICE_ON_CALLS = (
 
 
 class ToolProbes:
-    """The probes, sent one after another because a small server handles one request at a time.
+    """Probes how an endpoint handles tools.
 
-    Use it on one event loop, and close `endpoints` afterwards.
+    The probes are sent one after another, because a small server handles one request at a time. Use this object on one
+    event loop, and close `endpoints` afterwards.
     """
 
     def __init__(self, program: Program, endpoints: Endpoints) -> None:
@@ -66,7 +67,7 @@ class ToolProbes:
         self._servers = ServerPool(program)
 
     async def send(self, spec: ModelSpec, environment: Mapping[str, str]) -> AsyncGenerator[ProbeResult]:
-        """Yield the result of each probe of a model as it ends."""
+        """Probe a model. Yields the result of each probe as soon as it ends."""
         results = list[RunResult]()
         for planned in planned_probes(spec.name):
             result = await self._run(planned, spec, environment)
@@ -110,7 +111,9 @@ def planned_probes(model: str) -> Sequence[PlannedRun]:
 async def probe_models(
     models: Sequence[ListedModel], program: Program, tell: Callable[[ListedModel, ProbeResult], object]
 ) -> None:
-    """Probe the models whose endpoint answers; store each result in its model and pass it to `tell`.
+    """Probe the models whose endpoint answers.
+
+    Store each result with its model, and pass both to `tell`.
 
     Models of one endpoint are probed in turn, different endpoints at the same time.
     """

@@ -64,7 +64,7 @@ _TYPED = (
 
 
 class InvalidModelError(Exception):
-    """The model cannot be added; `problems` has one message per field."""
+    """The model cannot be added. `problems` has a message for each invalid field."""
 
     def __init__(self, problems: dict[Field, str]) -> None:
         super().__init__("; ".join(f"{field} {problem}" for field, problem in problems.items()))
@@ -77,7 +77,7 @@ class NameTakenError(ConfigError):
 
 @dataclass(frozen=True)
 class TypedModel:
-    """A model as the user typed it, each field as text; an empty field has its default.
+    """A model as the user typed it. Each field is a text; an empty field has its default.
 
     `price` is in US dollars per million tokens, as `INPUT, OUTPUT` or `INPUT, OUTPUT, CACHED INPUT`. `headers` and
     `query` are words `NAME=VALUE`. `key_command` holds the words of a command, quoted as in a shell. The fields from
@@ -110,7 +110,7 @@ class TypedModel:
 
     @classmethod
     def of_spec(cls, spec: ModelSpec) -> TypedModel:
-        """Return a model as the user could have typed it."""
+        """Return the fields that a user would type for a model."""
         typed = ""
         if (price := spec.price) is not None:
             typed = ", ".join(map(setting_text, _given_prices(price).values()))
@@ -132,7 +132,10 @@ class TypedModel:
         )
 
     def spec(self, owner: Owner = "user") -> ModelSpec:
-        """Return the specification of the model; raise InvalidModelError with the problems of all fields."""
+        """Return the specification of the typed model.
+
+        Raises InvalidModelError with the problems of all fields.
+        """
         problems: dict[Field, str] = {}
 
         # All fields are checked, so a form can show every problem at once.
@@ -209,7 +212,7 @@ class TypedModel:
 
 
 def usual_name(preset: Preset | None, model: str) -> str:
-    """Return a name for a model in a `workbench.toml`: the last part of its name at the endpoint."""
+    """Return a usual name for a model in a `workbench.toml`: the last part of its name at the endpoint."""
     last = model.rpartition("/")[2]
     name = re.sub(r"[^\w.-]", "-", last).strip("-")
     # The built-in model is called "offline".
@@ -259,7 +262,10 @@ def _model(text: str) -> str:
 
 
 def price_of(text: str) -> Price | None:
-    """Read a price; return `None` for an empty text. Raises ValueError."""
+    """Read a price; return `None` for an empty text.
+
+    Raises ValueError.
+    """
     if not text:
         return None
     try:
@@ -274,7 +280,7 @@ def price_of(text: str) -> Price | None:
 
 
 def settings_file(program: Program, folder: Path, owner: Owner) -> Path:
-    """Return the `workbench.toml` of the user, or of the project of a folder's suites; it need not exist."""
+    """Return the `workbench.toml` of the user, or of the project of a folder's suites. The file need not exist."""
     if owner == "user":
         return program.folders.config / SETTINGS_NAME
     home = program.environment.home
@@ -282,14 +288,14 @@ def settings_file(program: Program, folder: Path, owner: Owner) -> Path:
 
 
 def usual_owner(program: Program, folder: Path) -> Owner:
-    """Return the default owner of a new model: the project if it has a `workbench.toml`, otherwise the user."""
+    """Return the default owner of a new model: the project if it has a `workbench.toml`, else the user."""
     if project_file(folder, program.environment.home) is not None:
         return "project"
     return "user"
 
 
 async def check_typed(spec: ModelSpec, folder: Path, program: Program) -> CheckResult:
-    """Return whether the endpoint of a typed model answers, accepts the key and has the model.
+    """Check whether the endpoint of a typed model answers, accepts the key and has the model.
 
     Raises ConfigError if a `.env` cannot be read.
     """
@@ -300,12 +306,12 @@ async def check_typed(spec: ModelSpec, folder: Path, program: Program) -> CheckR
 
 
 def check_typed_blocking(spec: ModelSpec, folder: Path, program: Program) -> CheckResult:
-    """Return the result of `check_typed`, run on a separate event loop."""
+    """Run `check_typed` on an event loop of its own."""
     return asyncio.run(check_typed(spec, folder, program))
 
 
 def check_name_is_free(name: str, folder: Path, program: Program) -> None:
-    """Raise ConfigError if a `workbench.toml` for a folder has a model of that name or cannot be used."""
+    """Raise ConfigError if a `workbench.toml` for a folder cannot be used or has a model of that name."""
     for known in program.models.named(folder):
         if known.name == name:
             raise NameTakenError(
@@ -324,7 +330,7 @@ def named_model(name: str, folder: Path, program: Program) -> ModelSpec | None:
 
 
 def owner_of(known: ModelSpec) -> Owner:
-    """Return the owner of the `workbench.toml` that names a model."""
+    """Return whether the user's or the project's `workbench.toml` names a model."""
     if known.origin == "project":
         return "project"
     return "user"
@@ -353,7 +359,7 @@ def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
         mark = _BOM
     old = tomllib.loads(text.removeprefix(mark))
     if spec.name not in old.get("models", {}):
-        raise ConfigError(f"{file} has no model {spec.name!r} any more")
+        raise ConfigError(f"{file} no longer has a model {spec.name!r}")
     new = {**old, "models": {**old["models"], spec.name: _changed(old["models"][spec.name], spec)}}
     try:
         line_end = "\n"
@@ -361,7 +367,7 @@ def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
             line_end = "\r\n"
         text = mark + edit_toml(text.removeprefix(mark), old, new, line_end)
     except CannotEditError as error:
-        raise ConfigError(f"{file}: {spec.name} cannot be changed here ({error}): change it in the file") from error
+        raise ConfigError(f"{file}: {spec.name} cannot be changed here ({error}): edit the file itself") from error
     try:
         save(file, text, before)
     except SavingError as error:
@@ -370,7 +376,7 @@ def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
 
 
 def _changed(written: dict[str, Any], spec: ModelSpec) -> dict[str, Any]:
-    """Return the written settings of a model, changed to match a specification.
+    """Change the written settings of a model to match a specification.
 
     Written settings that already agree stay, even if they equal a default.
     """
@@ -393,8 +399,8 @@ def _changed(written: dict[str, Any], spec: ModelSpec) -> dict[str, Any]:
 def add_model(spec: ModelSpec, folder: Path, program: Program, owner: Owner) -> Path:
     """Write a model into the owner's `workbench.toml`, and return the file.
 
-    The rest of the file stays unchanged to the byte. Raises ConfigError if the name is taken or the file cannot be read
-    or written.
+    Every other byte of the file stays unchanged. Raises ConfigError if the name is taken or the file cannot be read or
+    written.
     """
     check_name_is_free(spec.name, folder, program)
     file = settings_file(program, folder, owner)
@@ -418,7 +424,7 @@ def add_model(spec: ModelSpec, folder: Path, program: Program, owner: Owner) -> 
 
 
 def with_model(text: str, spec: ModelSpec) -> str | None:
-    """Return the text of a `workbench.toml` with one more model.
+    """Add one more model to the text of a `workbench.toml`.
 
     Returns `None` if its models are written in a form that cannot be extended.
     """

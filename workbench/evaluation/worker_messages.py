@@ -20,7 +20,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 @dataclass(frozen=True)
 class PauseMessage:
-    """A message from a worker, passed on to all others: an endpoint asks for a pause of some seconds."""
+    """A message from a worker that is passed on to all others: an endpoint asks for a pause of some seconds."""
 
     endpoint: str
     model: str
@@ -48,10 +48,11 @@ class SecretsMessage:
 class ResultMessage:
     """A message from a worker: a run has ended.
 
-    A run is sent as a whole, so a worker that dies leaves no partial run. `result` is packed if possible, and
-    `shared_parts` are the shared parts needed to unpack it. `row` is the run for the history. It is redacted with
-    the secrets that the worker knew, and `known` is their number. `events` are sent if the program wants them, or if
-    there is no row."""
+    Runs are sent only as a whole, so a worker that dies leaves no partial run. `result` is packed if possible, and
+    `shared_parts` are the shared parts needed to unpack it. `row` is the run for the history. It is redacted with the
+    secrets that the worker knew, and `known` is their number. `events` are sent if the program wants them, or if there
+    is no row.
+    """
 
     run_id: str
     result: TransferredResult | RunResult
@@ -66,8 +67,8 @@ class ResultMessage:
 class RunSender:
     """Sends the events of runs to another process.
 
-    A run is sent when it ends: its result, its row for the history if there is a `packer`, and its events if the
-    program wants them.
+    A run is sent when it ends: with its result, with its row for the history if there is a `packer`, and with its
+    events if the program wants them.
     """
 
     def __init__(
@@ -82,7 +83,10 @@ class RunSender:
         self._in_common = SharedParts()
 
     def on_event(self, event: BatchEvent) -> None:
-        """Send or collect an event, as a listener of the runtime."""
+        """Send an event, or collect it until its run ends.
+
+        This method is a listener of the runtime.
+        """
         match event:
             case RunEvent(event=happened):
                 self._events.setdefault(happened.run_id, []).append(happened)

@@ -77,7 +77,10 @@ END_TIMEOUT_S = 3.0
 
 
 class WorkerGroup:
-    """The exchange of messages between the program and the workers of one plan. Use it on one event loop."""
+    """Exchanges messages between the program and the workers that execute one plan.
+
+    Use this object on one event loop.
+    """
 
     def __init__(self, plan: Plan, approval: Approval, retries: RetryPolicy, *, history: bool, events: bool) -> None:
         address = cluster_address(plan.cluster or "")
@@ -115,7 +118,10 @@ class WorkerGroup:
         return RunRef.of(run, self._suites[run.file.path])
 
     async def open_unless_cancelled(self, is_cancelled: Callable[[], bool]) -> frozenset[str]:
-        """Run `open`; raise WaitCancelledError if the caller gives up before `open` returns."""
+        """Run `open`, unless the caller cancels the wait.
+
+        Raises WaitCancelledError after a cancellation.
+        """
         # The flag is polled because a signal handler only sets it, and `is_cancelled` reads it.
         opening = asyncio.create_task(self.open())
         while not (await asyncio.wait([opening], timeout=CANCEL_CHECK_INTERVAL_S))[0]:
@@ -171,7 +177,10 @@ class WorkerGroup:
         return frozenset(enlisted)
 
     async def _answers(self) -> dict[str, tuple[str, ...] | UnreachableError]:
-        """Return the answer of each worker; if all workers ended before they answered, ask the new workers."""
+        """Ask each worker whether it can execute the runs, and return the answers.
+
+        If all workers ended before they answered, new workers are asked.
+        """
         until_s = asyncio.get_running_loop().time() + FIRST_ANSWER_TIMEOUT_S
         while True:
             workers = await self.cluster.workers()
@@ -189,7 +198,10 @@ class WorkerGroup:
             return error
 
     async def prepare_worker(self, worker: str) -> tuple[str, ...]:
-        """Return the reasons why a worker cannot execute the runs; raise UnreachableError if it does not answer."""
+        """Prepare a worker, and return why it cannot execute the runs; empty if it can.
+
+        Raises UnreachableError if the worker does not answer.
+        """
         why_not = await self.cluster.unsuitability(worker)
         if why_not is not None:
             return (why_not,)
@@ -201,7 +213,7 @@ class WorkerGroup:
     async def exchange(
         self, worker: str, seen: int, sent: Iterable[ToWorker] = ()
     ) -> tuple[tuple[int, FromWorker], ...] | None:
-        """Send messages to a worker, and return the worker's messages after the number `seen`.
+        """Send messages to a worker, and return its messages that came after the number `seen`.
 
         Returns `None` if the worker no longer works for this batch.
         """
@@ -219,13 +231,13 @@ class WorkerGroup:
         return messages
 
     def submit(self, worker: str, portion: Portion) -> Any:
-        """Submit a portion to a worker, as a task of dask."""
+        """Submit a portion of the runs to a worker, as a task of dask."""
         token = self._setup.token
         key = f"workbench-{token}-{portion.number}"
         return self.cluster.submit(worker, key, _worker_function("run_portion"), token, fast_pickle(portion))
 
     async def close(self, workers: Iterable[str]) -> None:
-        """Dismiss workers, and leave the cluster."""
+        """Release workers from the batch, and leave the cluster."""
         token = self._setup.token
         last = []
         for worker in workers:
@@ -236,7 +248,7 @@ class WorkerGroup:
 
 
 def _worker_function(function: str) -> Callable[..., Any]:
-    """Return a function of `cluster_worker` by name; dask imports it in the worker.
+    """Return a function of `cluster_worker`, given its name. dask imports the function in the worker.
 
     The program itself uses nothing else of that module.
     """
@@ -302,7 +314,7 @@ class _Worker:
 
 
 class ClusterBatch(Batch):
-    """Runs that start together and are executed by the workers of a `group`."""
+    """A batch whose runs are executed by the workers of a `group`."""
 
     def __init__(
         self,
@@ -331,7 +343,10 @@ class ClusterBatch(Batch):
         self._cluster_lanes, self._endpoints = endpoint_queues(plan, queue_of, group.samples, approval)
 
     async def run(self) -> None:
-        """Have the workers execute all runs; each run ends in exactly one `RunDone`, even after failures."""
+        """Have the workers execute all runs.
+
+        Each run ends with exactly one `RunDone` event, even after failures.
+        """
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await self._context.ready()
@@ -350,13 +365,15 @@ class ClusterBatch(Batch):
             self._context.listener(BatchDone(self.name))
 
     async def close(self) -> None:
-        """Dismiss the workers, and leave the cluster."""
+        """Release the workers from the batch, and leave the cluster."""
         await self._group.close(tuple(self._workers))
 
     def stop(self, run_id: str | None = None) -> None:
-        """Stop one run or all runs; finished runs keep their results.
+        """Stop one run, or all runs.
 
-        Call it on the engine's loop.
+        Finished runs keep their results.
+
+        Call this method on the engine's loop.
         """
         for queue in self._cluster_lanes:
             for planned in queue.drop(run_id):
@@ -384,9 +401,10 @@ class ClusterBatch(Batch):
                     break
 
     def _assign_portion(self, queue: EndpointQueue, worker: _Worker, before: _AssignedPortion | None = None) -> bool:
-        """Submit the next portion of a queue to a worker; it may reuse the leases of the worker's portion `before`.
+        """Submit the next portion of a queue to a worker.
 
-        Returns false if a limit had no part left for the portion.
+        The portion may reuse the leases of the worker's earlier portion `before`. Returns false if a limit had nothing
+        left to lend.
         """
         needed, workers, number = queue.needed(), len(self._workers), next(self._portions)
         if before is not None:

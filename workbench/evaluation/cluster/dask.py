@@ -41,7 +41,10 @@ SILENCE_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True)
 class SuiteText:
-    """A suite as written, with `$NAME` for variables; `path` is absolute, `hash` the hash of the file."""
+    """A suite as written, with `$NAME` for variables.
+
+    `path` is absolute, `hash` is the hash of the file.
+    """
 
     path: Path
     text: str
@@ -50,7 +53,7 @@ class SuiteText:
 
 
 class RunRef(NamedTuple):
-    """A run of the plan: its suite is an index in the setup, its case an id."""
+    """Identifies a run of the plan: its suite by an index in the setup, its case by an id."""
 
     run_id: str
     suite: int
@@ -75,12 +78,14 @@ class RunRef(NamedTuple):
 
 @dataclass(frozen=True)
 class WorkerSetup:
-    """The first message to each worker: suites and options, from which the worker derives the needs of the runs.
+    """The first message to each worker.
 
-    `samples` are runs that together have the needs of all runs of the plan. `granted` are the indices of the approved
-    suites, `approved` the hashes of everything approved (`endpoint_limits.approval_hashes`). `history` is true if runs
-    are stored, `events` if the program wants their events, `is_own_process` if the worker process was started for this
-    batch. `instructions` holds `Plan.instructions` by the index of the suite."""
+    It has the suites and options from which the worker derives the needs of the runs. `samples` are runs that together
+    have all these needs. `granted` are the indices of the approved suites, `approved` the hashes of everything approved
+    (`endpoint_limits.approval_hashes`). `history` is true if runs are stored, `events` if the program wants their
+    events, `is_own_process` if the worker process was started for this batch. `instructions` holds `Plan.instructions`
+    by the index of the suite.
+    """
 
     token: str
     suites: tuple[SuiteText, ...]
@@ -104,8 +109,9 @@ class WorkerSetup:
 class Portion:
     """A message to a worker: execute these runs, `concurrency` at a time.
 
-    `leases` are the worker's parts of endpoints' limits, known as `lease_id` from now on. Without leases, the worker
-    uses the leases of an earlier portion under this number."""
+    `leases` are the worker's shares of the endpoints' limits; `lease_id` is their name in later messages. A portion
+    without leases uses those of an earlier portion with this id.
+    """
 
     number: int
     runs: tuple[RunRef, ...]
@@ -116,23 +122,23 @@ class Portion:
 
 @dataclass(frozen=True)
 class StopRuns:
-    """A message to a worker: stop this run, or all runs without an id."""
+    """A message to a worker: stop one run, or all runs if there is no id."""
 
     run_id: str | None
 
 
 @dataclass(frozen=True)
 class ReturnLeases:
-    """A message to a worker: return these leases. The message may be repeated."""
+    """A message to a worker: return these leases. It may be sent more than once."""
 
     lease_id: int
 
 
 @dataclass(frozen=True)
 class PortionDone:
-    """A message from a worker: all runs of a portion are reported.
+    """A message from a worker: all runs of a portion have been reported.
 
-    The portion's leases stay with the worker until another portion uses them or they are returned.
+    The worker keeps the portion's leases until another portion uses them or they must be returned.
     """
 
     number: int
@@ -142,7 +148,7 @@ class PortionDone:
 class LeasesReturned:
     """A message from a worker: these leases are no longer in use.
 
-    `waits_s` has, for each lease, the seconds until each of its permits is free.
+    For each lease, `waits_s` has the seconds until each of its permits is free again.
     """
 
     lease_id: int
@@ -179,7 +185,10 @@ class UnreachableError(Exception):
 
 
 class DaskCluster:
-    """The workers of a cluster by address. Use it on the event loop that opened the cluster."""
+    """The workers of a cluster by address.
+
+    Use this object on the event loop that opened the cluster.
+    """
 
     def __init__(self, address: ClusterAddress) -> None:
         self._address = address
@@ -187,7 +196,10 @@ class DaskCluster:
         self._client: Any = None
 
     async def open(self) -> None:
-        """Start the workers, or connect to the scheduler; raise ClusterError if that fails."""
+        """Start the workers, or connect to the scheduler.
+
+        Raises ClusterError if that fails.
+        """
         try:
             await asyncio.to_thread(_imported)
         except ImportError as error:
@@ -252,7 +264,7 @@ class DaskCluster:
             if await self.workers():
                 return
             await asyncio.sleep(0.2)
-        raise ValueError(f"it has no worker: start one, as in 'dask worker {self._address.text}'")
+        raise ValueError(f"the scheduler has no worker: start one, as in 'dask worker {self._address.text}'")
 
     async def workers(self) -> frozenset[str]:
         """Return the addresses of all workers; raise UnreachableError if the scheduler is gone."""
@@ -263,9 +275,10 @@ class DaskCluster:
             raise UnreachableError(_reason_of(error)) from error
 
     async def unsuitability(self, worker: str) -> str | None:
-        """Return the reason why a worker cannot be used; `None` if it can.
+        """Return why a worker cannot be used; `None` if it can.
 
-        A reason is, for example, a different version of Python or Workbench."""
+        A reason is, for example, a different version of Python or Workbench.
+        """
         here = ".".join(platform.python_version_tuple()[:2])
         python = await self.call(worker, platform.python_version)
         if python.split(".")[:2] != here.split("."):
@@ -312,7 +325,7 @@ class DaskCluster:
 
 @contextmanager
 def _removed_if_killed(folder: str) -> Iterator[None]:
-    """Remove a folder even if this program is killed; another process survives to do this."""
+    """Remove a folder even if this program is killed. Another process outlives the program to do so."""
     # The input of this process ends when the program does. It waits a second because workers end later.
     script = 'read -r _; sleep 1; rm -rf -- "$1"'
     keeper = subprocess.Popen(
@@ -336,9 +349,10 @@ def _imported() -> None:
 
 
 async def _ask_for_scheduler(address: str, connecting: dict[str, Any]) -> None:
-    """Return once a dask scheduler answers at an address, in bounded time, unlike dask's own client.
+    """Wait until a dask scheduler answers at an address.
 
-    Raises OSError if nothing answers, and ValueError if something other than a scheduler answers.
+    Unlike in dask's own client, the time is limited. Raises OSError if nothing answers, and ValueError if something
+    other than a scheduler answers.
     """
     from distributed.comm.core import CommClosedError, connect
     from distributed.core import send_recv
@@ -398,10 +412,10 @@ END_TIMEOUT_S = 1.5
 
 
 class LocalWorkers:
-    """The workers of a scheduler on this machine.
+    """Starts and restarts the workers of a scheduler on this machine.
 
-    dask's nannies start the next process when one dies, but give up if the start fails. Then another nanny is started.
-    Use this class on an event loop whose thread blocks the signals meant only for the program.
+    dask's nannies restart a worker that dies, but give up if the start fails. Then another nanny is started. Use this
+    class on an event loop whose thread blocks the signals that are meant for the program.
     """
 
     def __init__(self, scheduler: str, workers: int, config: Mapping[str, object], **options: Any) -> None:
@@ -412,7 +426,10 @@ class LocalWorkers:
         self._keeping: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> LocalWorkers:
-        """Start all workers; raise RuntimeError if one cannot be started."""
+        """Start all workers.
+
+        Raises RuntimeError if one cannot be started.
+        """
         loop = asyncio.get_running_loop()
         first: list[asyncio.Future[None]] = []
         for place in range(self._workers):
@@ -433,7 +450,7 @@ class LocalWorkers:
     async def _keep(self, place: int, first: asyncio.Future[None]) -> None:
         """Keep one worker running.
 
-        `first` is resolved once the worker has started or failed to start.
+        `first` is resolved once the worker has started or has failed to start.
         """
         from distributed.core import Status
 

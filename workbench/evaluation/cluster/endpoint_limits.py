@@ -36,7 +36,7 @@ _HASHED_FILE_BYTES = 16 << 20
 
 
 def representative_runs(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
-    """Return some runs that together have the needs of all runs.
+    """Return a few runs that together have the needs of all runs.
 
     They cover each model of each suite, and each case with a judge.
     """
@@ -53,7 +53,7 @@ def representative_runs(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
 
 
 def approval_hashes(approval: Approval, samples: Iterable[PlannedRun]) -> dict[str, str]:
-    """Return the hashes of everything approved, each with the message for a worker with another hash.
+    """Return the hashes of everything approved, each with the message for a worker that lacks it.
 
     The hashes cover suite paths, commands, addresses, modules, file contents, variable names and model settings. They
     never cover the values of variables.
@@ -97,7 +97,7 @@ _HASHED_SETTINGS = (
 
 
 def missing_resources(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
-    """Yield a sentence for each key, variable, folder or recording that runs need and this machine lacks."""
+    """Yield a sentence for each key, variable, folder or recording that runs need and that this machine lacks."""
     samples = tuple(samples)
     for path, spec in _specs(approval, samples):
         if not spec.variables or approval.why_not_asked(path, spec) is not None:
@@ -133,7 +133,7 @@ def missing_resources(approval: Approval, samples: Iterable[PlannedRun]) -> Iter
 
 
 def unreachable_models(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
-    """Yield the reasons why models of some runs cannot be reached."""
+    """Yield the reasons why some models of these runs cannot be reached."""
     for run in samples:
         try:
             approval.specs.of(run)
@@ -142,9 +142,9 @@ def unreachable_models(approval: Approval, samples: Iterable[PlannedRun]) -> Ite
 
 
 def _specs(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[tuple[Path, ModelSpec]]:
-    """Yield the addresses and settings of the runs' models and judges, with the paths of their suites.
+    """Yield the settings of the runs' models and judges, each with the path of its suite.
 
-    Models that cannot be resolved are omitted.
+    Models that cannot be resolved are left out.
     """
     for run in samples:
         path = run.file.path
@@ -164,7 +164,7 @@ def _specs(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[tuple[
 
 
 def endpoints_of(approval: Approval, samples: Iterable[PlannedRun]) -> Mapping[tuple[str, str], list[ModelSpec]]:
-    """Return all endpoints of runs and their judges, each with the settings of its models."""
+    """Return all endpoints of these runs and their judges, each with the settings of its models."""
     found: dict[tuple[str, str], list[ModelSpec]] = {}
     for _, spec in _specs(approval, samples):
         found.setdefault((spec.endpoint, spec.model), []).append(spec)
@@ -190,7 +190,7 @@ def _of_suite(needs: SuiteNeeds, of: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _content(folder: Path, word: str) -> str | None:
-    """Return the hash of the file that a command's word names below its folder; `None` if there is no such file."""
+    """Return the hash of the file that a word of a command names; `None` if there is no such file below the folder."""
     try:
         file = folder / word
         if Path(word).is_absolute() or not file.is_file():
@@ -220,8 +220,8 @@ stops, and all but its longest requests end."""
 class EndpointLimits:
     """The limits of one model at one address, for all workers together.
 
-    At most `concurrency` requests are in flight at a time, and `per_minute` are sent in any minute. Parts of both are
-    lent to workers and returned. `clock` returns monotonic seconds.
+    At most `concurrency` requests are in flight at a time, and `per_minute` are sent in any minute. Shares of both
+    limits are lent to workers and returned by them. `clock` returns monotonic seconds.
     """
 
     def __init__(
@@ -255,9 +255,11 @@ class EndpointLimits:
 
     @classmethod
     def of(cls, endpoint: str, model: str, specs: Iterable[ModelSpec], concurrency: int) -> EndpointLimits:
-        """Return the limits of an endpoint with several names; the smallest limits apply.
+        """Return the limits of a model that has several names.
 
-        `concurrency` applies to specs without a concurrency.
+        The smallest limit applies.
+
+        `concurrency` applies to settings without a concurrency.
         """
         rates, at_once = [], []
         for spec in specs:
@@ -268,7 +270,7 @@ class EndpointLimits:
 
     @property
     def most_parts(self) -> int:
-        """The number of parts that can be lent at the same time."""
+        """The number of shares that can be lent at the same time."""
         if self._permits is None:
             return self.concurrency
         return min(self.concurrency, self._all_permits)
@@ -283,14 +285,14 @@ class EndpointLimits:
         self._held_until_s = max(self._held_until_s, self._clock() + min(seconds, MAX_HOLD_SECONDS))
 
     def can_lend(self) -> bool:
-        """Return whether a part is available now."""
+        """Return whether a share is available now."""
         now_s = self._clock()
         while self._coming and self._coming[0][0] <= now_s:
             self._free += heapq.heappop(self._coming)[1]
         return self._free > 0 and (self._permits is None or bool(self._permits))
 
     def lend(self, parts: int) -> Lease:
-        """Lend one of `parts` parts; call it only if `can_lend` is true."""
+        """Lend one of `parts` equal shares. Call this method only if `can_lend` is true."""
         # The size is rounded up, so no part is empty. The last part gets the remainder.
         at_once = min(self._free, -(-self.concurrency // parts))
         self._free -= at_once
@@ -303,12 +305,12 @@ class EndpointLimits:
         return Lease(self.endpoint, self.model, at_once, waits_s, self._permit_s)
 
     def return_lease(self, lease: Lease, waits_s: Iterable[float]) -> None:
-        """Take back a part; its permits are free after the given seconds."""
+        """Accept a share that a worker returns. Its permits are free after the given seconds."""
         self._free += lease.concurrency
         self._add_permits(waits_s)
 
     def lost(self, lease: Lease) -> None:
-        """Record the loss of a worker with a part; the worker may still be sending requests."""
+        """Record that a worker with a share was lost. It may still be sending requests."""
         rests_s = 0.0
         if self.endpoint:
             rests_s = LOST_LEASE_TIMEOUT_S
@@ -339,10 +341,7 @@ RunGroup = tuple[Path, str, bool]
 
 @dataclass(eq=False)
 class EndpointQueue:
-    """The runs that wait for one endpoint.
-
-    `limits` bounds the number of runs in progress.
-    """
+    """The runs that wait for one endpoint. `limits` bounds how many of them are in progress."""
 
     limits: EndpointLimits
     asked_by: Counter[EndpointLimits]
@@ -365,17 +364,17 @@ class EndpointQueue:
 
     @property
     def only_suspects(self) -> bool:
-        """Whether only suspects are waiting."""
+        """Whether only suspects are waiting: runs whose worker was lost."""
         return bool(self.suspects) and self._next() is self.suspects
 
     def needed(self) -> tuple[EndpointLimits, ...]:
-        """Return the limits of all endpoints that the next runs ask."""
+        """Return the limits of all endpoints that the runs of the next portion use."""
         return self.needs[group_of(self._next()[0])]
 
     def lend(self, workers: int) -> tuple[Lease, ...]:
-        """Lend a part of each needed limit, sized for all portions that `workers` may have.
+        """Lend a share of each limit that the next portion needs.
 
-        All needed limits must be able to lend.
+        The shares are sized for all portions that `workers` may have. Every needed limit must have a share to lend.
         """
         leases = []
         for limits in self.needed():
@@ -384,7 +383,7 @@ class EndpointQueue:
         return tuple(leases)
 
     def take(self, workers: int) -> list[PlannedRun]:
-        """Remove and return the runs of the next portion, all of one group."""
+        """Remove and return the runs of the next portion, which all belong to one group."""
         run_queue = self._next()
         group, losses = group_of(run_queue[0]), self.losses[run_queue[0].run_id]
         most = MAX_PORTION_BY_LOSSES[losses]
@@ -405,7 +404,7 @@ class EndpointQueue:
         return runs
 
     def lost(self, run: PlannedRun) -> bool:
-        """Queue a run that was lost with its worker; return whether the run may be tried again."""
+        """Queue a run again whose worker was lost. Returns whether the run may be tried again."""
         self.losses[run.run_id] += 1
         left = len(MAX_PORTION_BY_LOSSES) - self.losses[run.run_id]
         if left == 1:
@@ -415,7 +414,7 @@ class EndpointQueue:
         return left > 0
 
     def drop(self, run_id: str | None) -> list[PlannedRun]:
-        """Remove and return one waiting run, or all waiting runs."""
+        """Remove and return one waiting run, or all waiting runs if there is no id."""
 
         def stays(run: PlannedRun) -> bool:
             return run_id not in (None, run.run_id)
@@ -441,7 +440,7 @@ def endpoint_queues(
 ) -> tuple[tuple[EndpointQueue, ...], Mapping[Endpoint, EndpointLimits]]:
     """Return the queues of a plan's runs, and the limits of all endpoints, including those of judges.
 
-    `samples` (from `representative_runs`) are runs that together have the needs of all runs of the plan.
+    `samples` are runs from `representative_runs`.
     """
     samples = tuple(samples)
     endpoints: dict[Endpoint, EndpointLimits] = {}
