@@ -30,7 +30,7 @@ MODEL_SEPARATOR = "#"
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """A built-in model, with a description in one line."""
+    """The name of a built-in model, with a description in one line."""
 
     name: str
     description: str
@@ -51,7 +51,7 @@ class BuiltInModels:
     """The built-in models of one batch.
 
     `pace_ms` is the pause between two pieces of an answer of the offline model. With `own_pace`, recordings are played
-    at the speed of the recorded answers."""
+    at their recorded speed."""
 
     # The models are imported on first use: rapidfuzz, or the reader of recordings, would slow every start.
 
@@ -60,10 +60,11 @@ class BuiltInModels:
         self._own_pace = own_pace
 
     def open(self, name: str, folder: Path, case_id: str) -> Model:
-        """Return the model for a run of the case; the path of a recording is relative to `folder`.
+        """Return the built-in model for a run of a case.
 
-        Raises ModelError for an unknown name, and if the recording of the case is missing, unreadable, or of one among
-        several models.
+        The path of a recording is relative to `folder`. Raises ModelError for an unknown name. Also raises it if the
+        recording of the case is missing or unreadable, or if a folder has recordings of several models and the name
+        chooses none.
         """
         if name == OFFLINE:
             return self._offline
@@ -78,7 +79,7 @@ class BuiltInModels:
         return self._replays.open(name, *_recorded_at(name, folder), case_id).recording
 
     def check(self, name: str, folder: Path) -> None:
-        """Raise ModelError if `open` would do so for every case."""
+        """Raise ModelError if `open` would raise it for every case."""
         if name != OFFLINE and name not in PLANTED_MODELS:
             self._replays.check(name, *_recorded_at(name, folder))
 
@@ -101,7 +102,7 @@ class BuiltInModels:
 
 
 def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
-    """Return the path of the recordings in a model's name, and the recorded model after `#`, if any."""
+    """Split a model's name into the path of the recordings and the recorded model after `#`, if any."""
     from workbench.providers.model import ModelError  # the app's first screen needs the names alone
 
     path = name.removeprefix(REPLAY)

@@ -62,12 +62,12 @@ class AgentRequest:
 
     @property
     def prompt(self) -> str:
-        """The text of the newest message of the user; empty without one."""
+        """The text of the user's latest message; empty if there is none."""
         return next((message.content for message in reversed(self.messages) if message.role == "user"), "")
 
     @property
     def results(self) -> tuple[Message, ...]:
-        """The results of the agent's last calls; empty if the newest message is not a result."""
+        """The results of the agent's latest calls; empty if the latest message is not a result."""
         newest = list(self.messages)
         while newest and newest[-1].role == "tool":
             newest.pop()
@@ -148,7 +148,7 @@ AgentFunction = Callable[[AgentRequest], Awaitable[AgentReply]] | Callable[[Agen
 class CallerLoop:
     """The caller's event loop, on which agents run.
 
-    Create it on that loop: it keeps the context variables of its creation.
+    Create the object on that loop. The agents run with the context variables of that moment.
     """
 
     # Agents use clients that belong to the caller's loop, while the engine has a loop on another thread.
@@ -159,9 +159,10 @@ class CallerLoop:
         self._running: set[asyncio.Task[AgentReply]] = set()
 
     async def run(self, agent: Callable[[], Coroutine[Any, Any, AgentReply]]) -> AgentReply:
-        """Run a coroutine on the caller's loop, and wait for it on another loop.
+        """Run a coroutine on the caller's loop, and wait for it on the current loop.
 
-        Cancelling the wait cancels the coroutine."""
+        Cancelling the wait cancels the coroutine.
+        """
 
         async def tracked() -> AgentReply:
             task = asyncio.current_task()
@@ -185,8 +186,8 @@ class CallerLoop:
 class FunctionModel:
     """A model that asks a function, for one run.
 
-    An async function runs on its caller's loop, a plain one in a thread. A retryable ModelError of the function repeats
-    the request; any other exception ends the run with an error.
+    An async function runs on its caller's loop, a plain one in a thread. If the function raises a retryable ModelError,
+    the request is repeated. Any other exception ends the run with an error.
     """
 
     seed = None
@@ -200,10 +201,10 @@ class FunctionModel:
         self._loop = loop
 
     async def start(self) -> None:
-        """Do nothing: a function is ready."""
+        """Do nothing, because a function needs no preparation."""
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Let every request begin at once."""
+        """Return a context that lets every request begin at once."""
         return nullcontext()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
@@ -242,14 +243,15 @@ class FunctionModel:
 
 
 def is_async(function: Callable[..., object]) -> bool:
-    """Return whether calling this function or object returns a coroutine."""
+    """Return whether a call of this function or object returns a coroutine."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 def parse_reply(reply: object) -> AgentAnswer | ExternalRun:
-    """Return the reply of a function as an answer, or as a whole run.
+    """Convert the reply of a function to an answer or to a whole run.
 
-    Raises TypeError for a value that is not a reply."""
+    Raises TypeError for a value that is not a reply.
+    """
     match reply:
         case AgentRun():
             return external_run_of_agent(reply)
@@ -269,7 +271,7 @@ def parse_reply(reply: object) -> AgentAnswer | ExternalRun:
 
 
 def external_run_of_agent(run: AgentRun) -> ExternalRun:
-    """Convert the run of an agent to an external run.
+    """Convert the run of an agent to a run made elsewhere.
 
     Raises TypeError for values of other types, and for numbers that are negative or not finite."""
     if not isinstance(run.calls, list | tuple):
@@ -366,9 +368,10 @@ def _amount(value: object, what: str) -> float:
 
 
 def external_result(value: object, *, is_error: bool = False) -> ExternalResult:
-    """Return the result of a call: a text, an exception, or another value as JSON.
+    """Convert a result of a call: a text, an exception, or another value, which becomes JSON.
 
-    Raises TypeError for a value that JSON cannot express."""
+    Raises TypeError for a value that JSON cannot express.
+    """
     if isinstance(value, BaseException):
         return ExternalResult(str(value) or type(value).__name__, is_error=True)
     if isinstance(value, str):
@@ -380,9 +383,10 @@ def external_result(value: object, *, is_error: bool = False) -> ExternalResult:
 
 
 def plain_call(call: object) -> ToolCall:
-    """Return a copy of a call with arguments of plain JSON, in which lists replace tuples.
+    """Return a copy of a call whose arguments are plain JSON, with lists in place of tuples.
 
-    Raises TypeError for a value that is not a call, and for arguments that JSON cannot express."""
+    Raises TypeError for a value that is not a call, and for arguments that JSON cannot express.
+    """
     if isinstance(call, AgentCall):
         call = tool_call(call.id, call.tool, call.arguments)
     if not isinstance(call, ToolCall):
@@ -441,9 +445,11 @@ def _kind(value: object) -> str:
 
 
 def with_ids(calls: Iterable[ToolCall], taken: Iterable[str] = (), first: int = 1) -> Iterator[tuple[str, ToolCall]]:
-    """Yield each call with an id that is unique in its run: its own id, or a new one if that is missing or taken.
+    """Yield each call with an id that is unique in its run.
 
-    `first` is the number of the first of these calls in the run."""
+    The id is the call's own, or a new one if that is missing or taken. `first` is the number of the first of these
+    calls in the run.
+    """
     used = set(taken)
     for number, call in enumerate(calls, start=first):
         call_id, extra = call.id or f"call-{number}", 1
@@ -475,7 +481,7 @@ def _events(answer: AgentAnswer, request: ModelRequest) -> Iterator[ModelEvent]:
 
 
 def call_events(call_id: str, call: ToolCall, number: int) -> Iterator[CallStarted | CallArgumentsDelta | CallFinished]:
-    """Yield a call of a round as the events of a model."""
+    """Yield the events of one call, as a model would emit them."""
     yield CallStarted(number, call_id, call.tool)
     text = call.raw
     if text is None:

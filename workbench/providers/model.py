@@ -32,10 +32,11 @@ from workbench.trajectory.media import Media
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One request: the conversation and the tools offered.
+    """A request to a model: the conversation and the tools on offer.
 
-    `round` counts from 1. `calls_before` is the number of calls in earlier rounds; with it, call ids stay unique within
-    the run."""
+    `round` counts from 1. `calls_before` is the number of calls in earlier rounds. It keeps call ids unique within the
+    run.
+    """
 
     round: int
     system: str | None
@@ -46,13 +47,14 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFinished:
-    """The end of a model's answer, always its last event.
+    """The last event of a model's answer.
 
     `provider_state` is data that the provider requires back with the answer. `deviations` are repaired deviations from
-    the answer's format. `prompt_ms` is the endpoint's reported time for the prompt, `waited_ms` the preceding wait at
-    the endpoint, 0 if unknown. The model continues a `paused` answer when the answer is sent back. `cost_usd` is the
-    cost that an agent reports. With `run`, the event ends not an answer but the whole run of an agent with its own
-    loop."""
+    the answer's format. `prompt_ms` is the time for the prompt that the endpoint reported. `waited_ms` is the wait at
+    the endpoint before that, 0 if unknown. The model continues a `paused` answer when the answer is sent back.
+    `cost_usd` is the cost that an agent reports. With `run`, the event ends the whole run of an agent with its own
+    loop.
+    """
 
     stop_reason: StopReason
     usage: Usage | None = None
@@ -65,7 +67,10 @@ class AnswerFinished:
     run: ExternalRun | None = None
 
     def response(self, round_number: int, first_token_ms: float | None, latency_ms: float) -> ResponseFinished:
-        """Return the run's event for this answer, from both times in milliseconds since the request was sent."""
+        """Convert this event to an event of the run.
+
+        Both times are milliseconds since the request was sent.
+        """
         # The time spent waiting for other requests is subtracted, because it is not a property of the model.
         first_ms: float | None = None
         if first_token_ms is not None:
@@ -100,11 +105,12 @@ class HttpRequest:
 
 
 class ModelError(Exception):
-    """A model could not be asked, or its answer is invalid.
+    """A model could not be used, or its answer is invalid.
 
     Causes are an unknown name, a missing key, an unreachable endpoint or a cut stream; the message names the remedy.
-    `retryable` is whether the same request may succeed a little later, `retry_after_s` the wait that the endpoint asks
-    for."""
+    `retryable` means that the same request may succeed a little later. `retry_after_s` is the wait that the endpoint
+    asks for.
+    """
 
     def __init__(self, message: str, *, retryable: bool = False, retry_after_s: float | None = None) -> None:
         super().__init__(message)
@@ -144,9 +150,7 @@ def _counted(before: int, more: int, limit: Limit) -> int:
 
 
 def _values_in(value: JsonValue, most: int) -> int:
-    """Return the number of values nested in a value, at any depth.
-
-    Counting stops soon after `most`."""
+    """Count the values nested in a value, at any depth. Counting stops soon after `most`."""
     # A stack instead of recursion: the nesting comes from the model and may be deeper than Python's call stack.
     count, waiting = 0, [value]
     while waiting and count <= most:
@@ -179,7 +183,7 @@ class Model(Protocol):
         ...
 
     async def start(self) -> None:
-        """Prepare the first request, for example by imports. This time counts for no run.
+        """Prepare the first request, for example by imports. The time for this counts for no run.
 
         May be called more than once. Raises ModelError."""
         ...
@@ -189,7 +193,7 @@ class Model(Protocol):
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Answer a request piece by piece, ending with `AnswerFinished`.
+        """Yield the events of the answer to a request; the last one is `AnswerFinished`.
 
         Closing the generator early ends the request and releases its connection. Raises ModelError.
         """
@@ -198,7 +202,7 @@ class Model(Protocol):
 
 @runtime_checkable
 class HttpModel(Protocol):
-    """A model that may be behind HTTP."""
+    """A model that can report its HTTP requests."""
 
     async def http_request(self, request: ModelRequest) -> HttpRequest | None:
         """Return the request that `stream` would send; `None` for a model without HTTP.
@@ -209,31 +213,35 @@ class HttpModel(Protocol):
 
 @runtime_checkable
 class AcceptsProviderTools(Protocol):
-    """A model that may run its provider's tools."""
+    """A model that may be able to use the tools that its provider runs."""
 
     def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
-        """Return whether a tool of providers can be offered to the model; `trusted` is whether providers may run it."""
+        """Return whether a tool of model providers can be offered to the model.
+
+        `trusted` means that providers may run the tool.
+        """
         ...
 
 
 def takes(model: Model, tool: ToolDefinition, *, trusted: bool = True) -> bool:
-    """Return whether a tool can be offered to a model. A tool of providers needs a model whose API has it.
+    """Return whether a tool can be offered to a model.
 
-    `trusted` is whether providers may run the tool."""
+    A tool of model providers needs a model whose API has it. `trusted` means that providers may run the tool.
+    """
     return tool.provider is None or (isinstance(model, AcceptsProviderTools) and model.takes(tool, trusted=trusted))
 
 
 @runtime_checkable
 class AcceptsMedia(Protocol):
-    """A model that may take images or sounds in messages."""
+    """A model that may accept images or sounds in messages."""
 
     def takes_media(self, media: Media) -> bool:
-        """Return whether an image or a sound can be sent to the model."""
+        """Return whether the model accepts an image or a sound."""
         ...
 
 
 def takes_media(model: Model, media: Media) -> bool:
-    """Return whether a model accepts an image or a sound; other models read its placeholder."""
+    """Return whether a model accepts an image or a sound. A model that does not reads a placeholder."""
     return isinstance(model, AcceptsMedia) and model.takes_media(media)
 
 
@@ -247,7 +255,7 @@ async def http_request_of(model: Model, request: ModelRequest) -> HttpRequest | 
 
 
 class ModelWithNotices:
-    """A model with additional notices for its runs."""
+    """A model with additional notices about its runs."""
 
     def __init__(self, model: Model, notices: tuple[str, ...]) -> None:
         self._model = model
@@ -275,11 +283,12 @@ class ModelWithNotices:
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Exponential backoff with jitter.
+    """Decides how often and when failed requests are retried: exponential backoff with jitter.
 
     Waits double from `first_wait_s` up to `max_wait_s`, and are shortened at random by up to a quarter. A wait that the
     endpoint asks for takes precedence, up to `max_requested_wait_s`. `attempts` includes the first one. `sleep` waits
-    seconds, `spread` returns a number from 0 to 1."""
+    seconds, `spread` returns a number from 0 to 1.
+    """
 
     attempts: int = 5
     first_wait_s: float = 0.5
@@ -289,7 +298,10 @@ class RetryPolicy:
     spread: Callable[[], float] = random.random
 
     def wait_s(self, attempt: int, asked_s: float | None) -> float | None:
-        """Return the seconds to wait after failed attempt number `attempt` (from 1); `None` if it was the last one."""
+        """Return the seconds to wait after the failed attempt number `attempt`, from 1.
+
+        Returns `None` if it was the last attempt.
+        """
         if attempt >= self.attempts:
             return None
         if asked_s is not None:

@@ -53,9 +53,11 @@ _PIECES = (
 
 @dataclass
 class _Attempt:
-    """One recorded request: the timed pieces of its answer, and how the answer ended.
+    """A recorded request.
 
-    Times are milliseconds after the request."""
+    It has the pieces of the answer with their times, and how the answer ended. Times are milliseconds after the
+    request.
+    """
 
     began_ms: float
     pieces: list[tuple[float, ModelEvent | AnswerFinished]] = field(default_factory=list)
@@ -63,10 +65,11 @@ class _Attempt:
 
 
 class ReplayModel:
-    """A model that replays the rounds of a recording; of a retried request, it replays only the last attempt.
+    """A model that replays the rounds of a recording.
 
-    A recorded error is raised again, and a request after the last recorded one raises ModelError. With `own_pace`,
-    pieces keep their recorded times. `sleep` waits seconds, `clock` returns monotonic seconds.
+    Of a retried request, only the last attempt is replayed. A recorded error is raised again. A request after the last
+    recorded one raises ModelError. With `own_pace`, pieces arrive at their recorded times. `sleep` waits seconds,
+    `clock` returns monotonic seconds.
     """
 
     seed = None
@@ -97,18 +100,18 @@ class ReplayModel:
         return self._recording.header.case
 
     async def start(self) -> None:
-        """Do nothing: a replay needs no preparation."""
+        """Do nothing, because a replay needs no preparation."""
 
     def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
-        """Return true: nothing is sent to a provider."""
+        """Return true, because nothing is sent to a provider."""
         return True
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Let every request begin at once."""
+        """Return a context that lets every request begin at once."""
         return nullcontext()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Yield the recorded answer of the round that the request belongs to."""
+        """Yield the recorded answer of the request's round."""
         attempt = self._attempts.get(request.round)
         if attempt is None:
             raise ModelError(self._why_it_ends(request.round))
@@ -153,11 +156,12 @@ class RecordingPlayer:
         self._models: dict[tuple[str, Path], ReplayModel] = {}
 
     def open(self, name: str, path: Path, of_model: str | None, case_id: str) -> ReplayModel:
-        """Return the model that plays a recording of the case.
+        """Return the model that replays a recording of the case.
 
-        `path` is a file, or a folder; from a folder, the newest recording of the case on `of_model` is played. Raises
-        ModelError if the recording is missing or unreadable, or if `of_model` is `None` and the folder has recordings
-        of several models."""
+        `path` is a file or a folder. From a folder, the newest recording of the case with the model `of_model` is
+        replayed. Raises ModelError if the recording is missing or unreadable. Also raises it if `of_model` is `None`
+        and the folder has recordings of several models.
+        """
         try:
             file = path
             if path.is_dir():
@@ -219,10 +223,13 @@ class _RecordingFolder:
             self._models[model] = {case_id: file for case_id, (_, file) in cases.items()}
 
     def newest(self, of_model: str | None, name: str) -> _NewestRecordings:
-        """Return the newest recordings of a model; `None` means the only model in the folder.
+        """Return the newest recordings of a model.
+
+        `None` means the only model in the folder.
 
         Raises RecordingError if the model has no recordings, or if it is `None` and the folder has several models.
-        `name` is the name of the replayed model, for messages."""
+        Messages call the replayed model `name`.
+        """
         if of_model is None and len(self._models) > 1:
             first = next(iter(self._models))
             raise RecordingError(
@@ -246,7 +253,10 @@ class _RecordingFolder:
 
 @dataclass(frozen=True)
 class _NewestRecordings:
-    """The newest recording of each case in a folder; `added` ends the message about a case without one."""
+    """The newest recording of each case in a folder.
+
+    `added` is appended to the message about a case without a recording.
+    """
 
     files: Mapping[str, Path]
     folder: str
@@ -259,7 +269,7 @@ class _NewestRecordings:
 
 
 def _listed(models: Iterable[str]) -> str:
-    """Return the first names of models, and the number of the others, as a phrase."""
+    """Return the first names of models, and how many others there are, as a phrase."""
     *most, last = models
     if len(most) >= MAX_MODELS_NAMED:
         return f"{', '.join(most[:MAX_MODELS_NAMED])} and {len(most) + 1 - MAX_MODELS_NAMED} more"

@@ -27,8 +27,9 @@ _PATHS = {"chat": "/chat/completions", "responses": "/responses", "messages": "/
 async def connect(spec: ModelSpec, key: KeySource | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
     """Return a client of the SDK for a deployment at Azure.
 
-    `key` returns the key of the resource and is `None` for Entra ID; `given` are the variables of an application there.
-    Raises ModelError."""
+    `key` returns the key of the resource; it is `None` for Entra ID. `given` are the variables of an Entra ID
+    application. Raises ModelError.
+    """
     if key is not None:
         bearer, credentials = Bearer(key), None
     else:

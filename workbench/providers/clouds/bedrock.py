@@ -26,7 +26,7 @@ _PATHS = {"messages": "/v1/messages", "chat": "/chat/completions", "responses": 
 async def connect(spec: ModelSpec, key: KeySource | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
     """Return a client of the SDK for a model at Bedrock.
 
-    `key` returns the bearer key and is `None` for signed requests; `given` are the variables of their credentials.
+    `key` returns the bearer key; it is `None` for signed requests. `given` are the variables of their credentials.
     Raises ModelError."""
     if key is not None:
         bearer = Bearer(key)
@@ -118,7 +118,7 @@ def _of_openai(
 
 
 def _aws_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions of AWS's library, which a signature may raise; none without the library."""
+    """Return the exceptions that AWS's library may raise while it signs; empty if it is not installed."""
     try:
         from botocore.exceptions import BotoCoreError
     except ImportError:
@@ -127,7 +127,7 @@ def _aws_errors() -> tuple[type[Exception], ...]:
 
 
 class _SigningKeys:
-    """The credentials of the next signature, under botocore's names."""
+    """The credentials for the next signature, as attributes with botocore's names."""
 
     access_key = _UNUSED
     secret_key = _UNUSED

@@ -26,7 +26,10 @@ DISTRIBUTION = "toolcall-workbench"
 
 
 class Token(NamedTuple):
-    """A bearer token; `expires_s` is in seconds since 1970, `project` that of Google's credentials."""
+    """A bearer token.
+
+    `expires_s` is in seconds since 1970. `project` is the project of Google's credentials.
+    """
 
     value: str
     expires_s: float | None = None
@@ -34,7 +37,7 @@ class Token(NamedTuple):
 
 
 class AwsKeys(NamedTuple):
-    """Keys of AWS that sign requests; `expires_s` is as in `Token`."""
+    """The AWS keys that sign requests. `expires_s` is in seconds since 1970."""
 
     access_key: str
     secret_key: str
@@ -47,7 +50,7 @@ class Expiring(Protocol):
 
     @property
     def expires_s(self) -> float | None:
-        """The time of their end in seconds since 1970; `None` if they do not expire."""
+        """The time when the credentials expire, in seconds since 1970; `None` if they do not."""
         ...
 
 
@@ -57,7 +60,7 @@ _Value = TypeVar("_Value", bound=Expiring)
 class RenewableCredentials(Generic[_Value]):
     """Credentials that are fetched on first use, and again before they expire.
 
-    `fetch` runs in a thread, once for all waiting requests, and raises ModelError. `secrets_in` returns the secret
+    `fetch` runs in a thread, once for all waiting requests. It raises ModelError. `secrets_in` returns the secret
     values by the names that replace them in redacted texts."""
 
     def __init__(
@@ -102,7 +105,7 @@ class RenewableCredentials(Generic[_Value]):
         self._value, self._failure = value, None
 
     def forget(self) -> None:
-        """Fetch new credentials for the next request, because the cloud has refused these."""
+        """Discard the credentials, because the cloud has refused them. The next request fetches new ones."""
         self._value = None
 
     def _valid_for(self, seconds: float) -> _Value | None:
@@ -117,7 +120,10 @@ async def token_of(credentials: RenewableCredentials[Token]) -> str:
 
 
 class CredentialStore:
-    """The credentials of a session. Models with the same source share one object, which fetches them once."""
+    """The credentials of a session.
+
+    Models with the same source share one object, which fetches the credentials once.
+    """
 
     def __init__(self, secrets: Secrets) -> None:
         self.secrets = secrets
@@ -130,7 +136,7 @@ class CredentialStore:
         fetch: Callable[[], _Value],
         secrets_in: Callable[[_Value], Mapping[str, str]],
     ) -> RenewableCredentials[_Value]:
-        """Return the credentials of a source; `values` distinguish credentials of the same source."""
+        """Return the credentials of a source. `values` distinguishes credentials of the same source."""
         key = (source, *values)
         if key not in self._known:
             self._known[key] = RenewableCredentials(fetch, secrets_in, self.secrets)

@@ -37,7 +37,7 @@ class EventStreamParser:
     def feed(self, chunk: bytes) -> list[SseEvent]:
         """Return the events of the frames that these bytes complete.
 
-        Raises ModelError for a damaged frame, and AnswerTooLargeError for a too large frame."""
+        Raises ModelError for a damaged frame, and AnswerTooLargeError for a frame that is too large."""
         rest = self._rest
         rest += chunk
         events: list[SseEvent] = []
@@ -61,9 +61,10 @@ class EventStreamParser:
         return events
 
     def close(self) -> list[SseEvent]:
-        """Return nothing, since every event ends with its frame.
+        """Return no events, because every event ends with its frame.
 
-        Raises ModelError for a stream that ended within a frame."""
+        Raises ModelError for a stream that ended within a frame.
+        """
         if self._rest:
             raise ModelError("the stream of the answer ended in the middle of an event", retryable=True)
         return []
@@ -94,7 +95,7 @@ def _headers(packed: bytes) -> dict[str, str]:
 
 
 def _event(headers: dict[str, str], payload: bytes) -> SseEvent:
-    """Return a frame as the server-sent event that the model's own API would send."""
+    """Convert a frame to the server-sent event that the model's own API would send."""
     text = payload.decode("utf-8", "replace")
     if headers.get(":message-type") == "event":
         if headers.get(":event-type") == "chunk":
@@ -112,7 +113,7 @@ def _event(headers: dict[str, str], payload: bytes) -> SseEvent:
 
 
 def _content(text: str) -> str:
-    """Return the model's own event in a chunk, decoded from base64; broken JSON in it stays as it is."""
+    """Decode the model's own event in a chunk from base64. Broken JSON in the event stays unchanged."""
     try:
         encoded = as_dict(json.loads(text)).get("bytes")
         if isinstance(encoded, str):

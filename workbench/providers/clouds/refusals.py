@@ -17,9 +17,11 @@ from workbench.providers.wire.wire import as_dict
 
 
 class CloudRefusal(NamedTuple):
-    """The meaning of a refusal: a predicate about the endpoint, and the remedy.
+    """The meaning of a refusal by a cloud.
 
-    `retryable` is `None` if the status decides that."""
+    It consists of the end of a sentence about the endpoint, and the remedy. `retryable` is `None` if the status decides
+    whether a retry may help.
+    """
 
     predicate: str
     way_out: str
@@ -27,9 +29,10 @@ class CloudRefusal(NamedTuple):
 
 
 def refusal_of(spec: ModelSpec, status: int, headers: Mapping[str, str], body: str) -> CloudRefusal | None:
-    """Return the meaning of a refusal by a model's cloud; `None` if its status means the same everywhere.
+    """Return the meaning of a refusal by a model's cloud.
 
-    `headers` have names in lower case."""
+    Returns `None` if the status has the same meaning everywhere. `headers` have names in lower case.
+    """
     code = headers.get("x-amzn-errortype", "").partition(":")[0]
     lowered = f"{code} {body}".lower()
     match spec.cloud_name:
@@ -133,7 +136,7 @@ def _renewal(spec: ModelSpec) -> str:
 
 
 def _credentials_of(spec: ModelSpec) -> str:
-    """Return a model's credentials in words, without the programs that may fetch them."""
+    """Describe a model's credentials, without the programs that may fetch them."""
     if spec.api_key_env is not None:
         return f"the key in {spec.api_key_env}"
     return spec.credentials.partition(",")[0] or "the key"

@@ -43,7 +43,7 @@ _OF_CONNECTION = ("connection", "content-length")
 
 
 class SignedRequest(NamedTuple):
-    """A request ready to be sent: its address with the query, and all headers."""
+    """A request that is ready to be sent: its address with the query, and all headers."""
 
     url: str
     headers: Mapping[str, str]
@@ -53,9 +53,10 @@ class SignedRequest(NamedTuple):
 class Sdk:
     """A client of a vendor's SDK, made with `capturing_client`.
 
-    `path` is the API's own, such as `/v1/messages`; the SDK turns it into the cloud's path. `renew` gives the client
-    valid credentials. `omit` is the SDK's mark for a header that is not sent, `errors` are the SDK's exceptions, and
-    `credentials` are the fetched credentials, if any."""
+    `path` is the path of the vendor's API, such as `/v1/messages`; the SDK turns it into the cloud's path. `renew`
+    gives the client valid credentials. `omit` is the SDK's marker for a header that is not sent. `errors` are the SDK's
+    exceptions. `credentials` are the fetched credentials, if any.
+    """
 
     client: Any
     path: str
@@ -66,9 +67,10 @@ class Sdk:
 
 
 class Bearer:
-    """A key or a token. An SDK calls this object to get it.
+    """A key or a token, as an object that an SDK calls.
 
-    Only `renew` fetches the key, because an SDK would replace our errors by its own."""
+    Only `renew` fetches the key. If an SDK called code that fetches it, the SDK would replace our errors by its own.
+    """
 
     def __init__(self, key: KeySource) -> None:
         self._key = key
@@ -82,7 +84,10 @@ class Bearer:
 
 
 def capturing_client() -> httpx2.AsyncClient:
-    """Return an HTTP client for an SDK, which answers each request with status 204 and sends nothing."""
+    """Return an HTTP client for an SDK that sends nothing.
+
+    It answers each request with status 204.
+    """
     import httpx2
 
     class Capture(httpx2.AsyncBaseTransport):
@@ -97,7 +102,7 @@ def capturing_client() -> httpx2.AsyncClient:
 
 
 def silence_sdks() -> None:
-    """Prevent the libraries of the clouds from logging requests and printing warnings."""
+    """Stop the libraries of the clouds from logging requests and printing warnings."""
     # Variables such as OPENAI_LOG turn on logs of whole requests when an SDK is imported.
     for name in _NOISY_LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -134,7 +139,7 @@ class Signer:
 
     @property
     def sample_request(self) -> SignedRequest:
-        """A request without a conversation, prepared at the signer's start."""
+        """A request without a conversation. It was prepared when the signer started."""
         assert self._made is not None
         return self._made
 
@@ -145,7 +150,7 @@ class Signer:
         return await self._make(self.sample_request.url, {}, content=body)
 
     def renew_if_refused(self, status: int, body: bytes) -> None:
-        """Fetch other credentials for the next request if the cloud has refused the credentials, not the model."""
+        """Fetch new credentials for the next request if the cloud has refused the present ones."""
         lowered = body.lower()
         if self._sdk.credentials is not None and (status == 401 or any(words in lowered for words in _INVALID)):
             self._sdk.credentials.forget()

@@ -30,9 +30,9 @@ _LOGIN = "run 'gcloud auth application-default login'"
 async def connect(spec: ModelSpec, key: KeySource | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
     """Return a client of the SDK for a model at Vertex.
 
-    `key` returns a token and is `None` for credentials that are fetched; `given` are the variables of their source.
-    Raises
-    ModelError."""
+    `key` returns a token; it is `None` for credentials that are fetched. `given` are the variables of their source.
+    Raises ModelError.
+    """
     assert spec.place is not None
     project = spec.place.project
     if key is not None:
@@ -118,9 +118,11 @@ def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialSto
 
 
 def _from_file(path: str) -> tuple[Any, str]:
-    """Return the credentials in a file that a `.env` names, and their project.
+    """Return the credentials in a file, and their project.
 
-    Raises ModelError for an unreadable file, and for other kinds of files."""
+    A `.env` names the file. Raises ModelError for an unreadable file, and for files other than keys of a service
+    account.
+    """
     from google.oauth2 import credentials, service_account
 
     try:

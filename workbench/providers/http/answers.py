@@ -46,7 +46,7 @@ class SseParser:
     def feed(self, chunk: bytes) -> list[SseEvent]:
         """Return the events that these bytes complete.
 
-        Raises AnswerTooLargeError for a too large event."""
+        Raises AnswerTooLargeError for an event that is too large."""
         if self._after_cr and chunk:
             chunk = chunk.removeprefix(b"\n")  # the second half of a line end that was cut in two
             self._after_cr = False
@@ -125,9 +125,11 @@ BodyKind = Literal["events", "document", "page", "garbage"]
 async def read_answer(
     response: aiohttp.ClientResponse, reader: AnswerReader, errors: EndpointErrors
 ) -> AsyncGenerator[Sequence[ModelEvent | AnswerFinished]]:
-    """Yield the events of an answer, those that arrive together at once, up to its last event.
+    """Yield the events of an answer, up to its last event.
 
-    The connection may stay open afterwards. Raises ModelError, and the errors of the HTTP library."""
+    Events that arrive together are yielded together. The connection may stay open afterwards. Raises ModelError, and
+    the errors of the HTTP library.
+    """
     content = content_of(response)
     content_type = response.headers.get("content-type", "")
     kind: BodyKind | None
@@ -170,9 +172,10 @@ async def read_answer(
 
 
 def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[list[ModelEvent]]:
-    """Yield a reader's events for server-sent events that arrived together, at once.
+    """Yield the model events of server-sent events that arrived together, as one list.
 
-    If the reader raises, the preceding events are yielded first."""
+    If the reader raises an error, the events before the error are yielded first.
+    """
     # Neighbouring pieces of a text are joined: each event costs time in the listeners, and these pieces are shown at
     # the same moment anyway.
     joined: list[ModelEvent] = []
@@ -189,7 +192,7 @@ def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[list[ModelEv
 
 
 def _join_pieces(joined: list[ModelEvent], piece: ModelEvent) -> bool:
-    """Append a piece to the last event if both belong to one text; return whether it was appended."""
+    """Append a piece to the last event if both belong to one text. Returns whether it was appended."""
     match piece, joined[-1]:
         case TextDelta(round, text), TextDelta(_, before):
             joined[-1] = TextDelta(round, before + text)
@@ -203,7 +206,10 @@ def _join_pieces(joined: list[ModelEvent], piece: ModelEvent) -> bool:
 
 
 async def _beginning(content: Content, content_type: str) -> tuple[BodyKind | None, bytes]:
-    """Return the kind of a body and the bytes that were read to find it. The kind is `None` if the body ended early."""
+    """Return the kind of a body, and the bytes that were read to find the kind.
+
+    The kind is `None` if the body ended early.
+    """
     head, received = b"", 0
     while chunk := await content.readany():
         head = (head + chunk).lstrip()  # some servers send blanks for as long as a model thinks
@@ -236,9 +242,10 @@ async def _rest(head: bytes, content: Content, largest: int) -> bytes:
 
 
 def body_kind(head: bytes, content_type: str) -> BodyKind | None:
-    """Return the kind of a body by its beginning; `None` if more bytes are needed.
+    """Return the kind of a body, found from its beginning; `None` if more bytes are needed.
 
-    The content type, which many servers set wrongly, decides only between events and garbage."""
+    The content type, which many servers set wrongly, only distinguishes events from garbage.
+    """
     if _BYTE_ORDER_MARK.startswith(head):
         return None
     head = head.removeprefix(_BYTE_ORDER_MARK).lstrip()

@@ -24,12 +24,12 @@ class Content(Protocol):
     """The readable part of a body."""
 
     async def readany(self) -> bytes:
-        """Return the next bytes, and none at the end."""
+        """Return the next bytes of the body; empty at its end."""
         ...
 
 
 class BodyError(OSError):
-    """A body cannot be read; `sentence` is the predicate of a message whose subject is the endpoint."""
+    """A body cannot be read. `sentence` is the end of a message that begins with the endpoint."""
 
     def __init__(self, sentence: str, *, retryable: bool = False) -> None:
         super().__init__(sentence)
@@ -50,7 +50,10 @@ def content_of(response: aiohttp.ClientResponse) -> Content:
 
 
 class _Decompressed:
-    """Decompresses a body. Raises ConnectionError if the end is missing, and BodyError if the body is damaged."""
+    """Decompresses a body.
+
+    Raises ConnectionError if the end is missing, and BodyError if the body is damaged.
+    """
 
     def __init__(self, content: Content) -> None:
         self._content = content

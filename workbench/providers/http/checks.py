@@ -26,9 +26,11 @@ _NOT_AN_API = "answers, but not as a model API does: correct base_url"
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The result of checking a model's endpoint without asking the model, described by `sentence`.
+    """The result of checking a model's endpoint, without a request to the model itself.
 
-    `answers` is also true for an endpoint that answers but lacks the path or the model."""
+    `sentence` describes the result. `answers` is also true for an endpoint that answers but lacks the path or the
+    model.
+    """
 
     ok: bool
     sentence: str
@@ -38,7 +40,7 @@ class CheckResult:
 
     @property
     def mark(self) -> str:
-        """✓ if the model can be asked, ? if only the endpoint answers, ✗ otherwise."""
+        """The sign for the result: ✓ if the model can be used, ? if only the endpoint answers, ✗ otherwise."""
         if self.ok:
             return "✓"
         if self.answers:
@@ -47,7 +49,7 @@ class CheckResult:
 
 
 async def check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> CheckResult:
-    """Check whether the endpoint lists the model; an endpoint that lists no models passes."""
+    """Check whether the endpoint lists the model. An endpoint that lists no models passes."""
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_S):
             began = perf_counter()
@@ -111,7 +113,10 @@ async def _check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Che
 
 
 async def _check_cloud(spec: ModelSpec, client: Client, errors: EndpointErrors) -> CheckResult:
-    """Check whether a cloud answers at the address of a model; its credentials were found when the client was made."""
+    """Check whether a cloud answers at the address of a model.
+
+    Its credentials were already found when the client was made.
+    """
     # Clouds list models that the caller may not use, and list no deployments. Only a request that costs tokens shows
     # whether the model can be used.
     place = shown_url(spec.base_url)
@@ -128,7 +133,7 @@ async def _check_cloud(spec: ModelSpec, client: Client, errors: EndpointErrors) 
 
 
 def _listing(spec: ModelSpec) -> tuple[str, str]:
-    """Return the path of the list of models, and the path below which each model is."""
+    """Return two paths of the endpoint: that of the list of models, and the one below which each model is."""
     if spec.provider != "anthropic":
         return "/models", "/models"
     path = "/models" if spec.base_url.rstrip("/").endswith("/v1") else "/v1/models"

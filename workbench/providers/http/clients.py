@@ -64,9 +64,10 @@ _VENDOR_HEADERS = {"openai": (("openai-organization", "OPENAI_ORG_ID"), ("openai
 
 @dataclass(frozen=True)
 class RequestAccess:
-    """The values for requests to a model's endpoint: key, headers and query, with variables filled in.
+    """The key, headers and query for requests to a model's endpoint, with variables filled in.
 
-    `command` prints the key if there is no `key`. `variables` hold credentials of a cloud."""
+    `command` prints the key if there is no `key`. `variables` hold the credentials of a cloud.
+    """
 
     key: str | None = field(default=None, repr=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -90,8 +91,9 @@ _connection: ContextVar[_Connection] = ContextVar("connection")
 class Client:
     """The connections to one endpoint.
 
-    `errors` are the exceptions that its methods raise. `has_responded` is whether the endpoint has answered a request
-    yet, which shows that TLS is configured correctly. The `signer` makes the requests to a cloud."""
+    `errors` are the exceptions that the methods raise. `has_responded` means that the endpoint has answered a request,
+    so TLS is configured correctly. The `signer` makes the requests to a cloud.
+    """
 
     base_url: yarl.URL
     errors: tuple[type[Exception], ...]
@@ -103,17 +105,19 @@ class Client:
     signer: Signer | None = field(default=None, repr=False)
 
     async def post(self, path: str, body: bytes, read_timeout_s: float) -> aiohttp.ClientResponse:
-        """Send a request and return the unread response; at a cloud, the path is the signer's.
+        """Send a request, and return the response with its body unread.
 
-        Raises one of the client's `errors`, such as HttpStatusError for a status other than success. Raises ModelError
-        for unusable credentials."""
+        At a cloud, the signer chooses the path. Raises one of the client's `errors`, such as HttpStatusError for a
+        status other than success. Raises ModelError for unusable credentials.
+        """
         return await self._ask("POST", path, read_timeout_s, body)
 
     def headers_without_secrets(self, spec: ModelSpec) -> tuple[tuple[str, str], ...]:
-        """Return the headers of every request of a model.
+        """Return the headers of every request of a model, without secrets.
 
         The key appears as `$` and the name of its variable, the model's own headers as written, and other possibly
-        secret values as `…`."""
+        secret values as `…`.
+        """
         hidden: dict[str, str] = {}
         key_name = spec.api_key_env
         if self.access.command is not None:
@@ -136,7 +140,7 @@ class Client:
     async def get(self, path: str, read_timeout_s: float) -> bytes:
         """Return the body at a path.
 
-        Raises as `post` does, and BodyError for a body that is too large."""
+        Raises the errors of `post`, and BodyError for a body that is too large."""
         async with await self._ask("GET", path, read_timeout_s) as response:
             body = bytearray()
             content = content_of(response)
@@ -149,7 +153,7 @@ class Client:
     async def get_side_request(self, url: str) -> bytes:
         """Return the body at an address of the same server, within `SIDE_REQUEST_TIMEOUT_S`.
 
-        Raises as `post` does, and TimeoutError."""
+        Raises the errors of `post`, and TimeoutError."""
         import yarl
 
         # On a connection of its own: a server that fails at an unknown address may break the connection for the next
@@ -197,7 +201,7 @@ class Client:
     async def _response(
         self, method: str, path: str, read_timeout_s: float, body: bytes | None, headers: Mapping[str, str]
     ) -> aiohttp.ClientResponse:
-        """Send a request; repeat it on a new connection if its connection turns out to be closed."""
+        """Send a request. If its connection turns out to be closed, send it again on a new one."""
         import aiohttp
 
         # A server may close an idle connection just when the next request is sent on it. That request is repeated at
@@ -215,7 +219,7 @@ class Client:
                 raise
 
     async def _expects_tls(self, error: Exception) -> bool:
-        """Return whether the server closed a new connection without TLS because it speaks TLS."""
+        """Return whether the server closed a connection without TLS because it expects TLS."""
         import aiohttp
 
         is_plain = self.base_url.scheme == "http" and self.proxy is None
@@ -261,9 +265,11 @@ def _timeout(read_timeout_s: float) -> aiohttp.ClientTimeout:
 
 
 class Clients:
-    """The clients of a session, on one event loop; `starting` returns a context around each creation.
+    """The clients of a session, on one event loop.
 
-    Fetched credentials of clouds are added to `secrets`."""
+    `starting` returns a context around the creation of each client. Fetched credentials of clouds are added to
+    `secrets`.
+    """
 
     def __init__(
         self,
@@ -357,7 +363,10 @@ async def _known(key: str) -> str:
 
 
 async def _renewed(command: KeyCommand, refused: str, response: aiohttp.ClientResponse) -> str | None:
-    """Return a new key in place of a refused one, after closing the response; `None` keeps the response open."""
+    """Return a new key in place of a refused one, or `None` if there is none.
+
+    The response is closed only if there is a new key.
+    """
     try:
         renewed = await command.renewed_key(refused)
     except BaseException:
@@ -428,9 +437,11 @@ def _headers(spec: ModelSpec, access: RequestAccess) -> dict[str, str]:
 
 
 def tls_context() -> ssl.SSLContext:
-    """Return a TLS context that trusts the system's authorities, or the authorities in SSL_CERT_FILE or SSL_CERT_DIR.
+    """Return a TLS context that trusts the system's certificate authorities.
 
-    Raises ValueError when such a file cannot be read."""
+    If SSL_CERT_FILE or SSL_CERT_DIR is set, it trusts the authorities there instead. Raises ValueError if that file
+    cannot be read.
+    """
     import httpx2
 
     try:
@@ -446,7 +457,7 @@ def tls_context() -> ssl.SSLContext:
 
 
 async def beginning_of(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """Return the undecoded body of a response. A longer body is cut after at least `most` bytes."""
+    """Return the beginning of a response's body, undecoded: at least `most` bytes, if the body is that long."""
     body = bytearray()
     while len(body) <= most and (chunk := await response.content.readany()):
         body += chunk

@@ -89,9 +89,10 @@ _MAX_CONCURRENT_RATIO = 1.5
 
 
 class ReportedSlots:
-    """The slots of one endpoint by its own report: the number of requests that it computes at a time.
+    """The number of requests that an endpoint computes at a time, by its own report.
 
-    The endpoint is asked once."""
+    The endpoint is asked once.
+    """
 
     def __init__(self, tell: Callable[[str], object]) -> None:
         self.total: int | None = None
@@ -102,14 +103,15 @@ class ReportedSlots:
 
     @property
     def is_llama_cpp(self) -> bool:
-        """Whether the endpoint is a server of llama.cpp; only these report slots in this form."""
+        """Whether the endpoint is a llama.cpp server. Only these report their slots in this form."""
         return self.total is not None
 
     async def find(self, spec: ModelSpec, client: Client, allowed: int) -> None:
-        """Ask the endpoint for its slots once, unless it is a hosted one.
+        """Ask the endpoint for its slots once, unless it is hosted elsewhere.
 
-        Tell the user if the settings allow more requests than the endpoint has slots. No failure of the endpoint raises
-        an error."""
+        The user is told if the settings allow more requests than the endpoint has slots. A failure of the endpoint
+        raises no error.
+        """
         if self._is_found and not self._finding.locked():
             return
         async with self._finding:
@@ -127,7 +129,7 @@ class ReportedSlots:
                 self._tell(f"{shown_url(spec.base_url)} has {slots}: no more requests are sent to it at a time")
 
     async def acquire(self) -> Callable[[], None]:
-        """Wait for a slot, if the slots are known, and return the function that releases it."""
+        """Wait for a slot if the slots are known, and return a function that releases it."""
         if self._gate is None:
             return _nothing
         await self._gate.acquire()
@@ -149,7 +151,7 @@ def _may_report_slots(spec: ModelSpec, client: Client) -> bool:
 
 
 async def _reported_slots(client: Client) -> int | None:
-    """Return `total_slots` of the properties of a llama.cpp server; `None` for any other server."""
+    """Return `total_slots` from the properties of a llama.cpp server; `None` for any other server."""
     # https://github.com/ggml-org/llama.cpp/tree/master/tools/server: `/props` stands beside the API, not below it.
     try:
         properties = json.loads(await client.get_side_request(f"{str(client.base_url).removesuffix('/v1')}/props"))
@@ -165,11 +167,12 @@ async def _reported_slots(client: Client) -> int | None:
 
 @dataclass(slots=True, eq=False)
 class RequestInFlight:
-    """A request in flight.
+    """A request that has been sent and not yet fully answered.
 
     `ahead` is the number of requests in flight when this request was sent; `ends_s` are the times when these ended, in
     order. `first_s` is the time of the first token. `computing_s` is the time when the endpoint began to compute, by
-    its own report. Times are monotonic seconds."""
+    its own report. Times are monotonic seconds.
+    """
 
     sent_s: float
     ahead: int
@@ -181,8 +184,9 @@ class RequestInFlight:
 class RequestsInFlight:
     """The requests in flight to one model at an endpoint.
 
-    They show how many requests the endpoint computes at a time, if the other requests wait there. `lower` is called
-    with that number whenever it is lower than before. `clock` returns monotonic seconds."""
+    If requests wait at the endpoint, their times show how many the endpoint computes at a time. `lower` is called with
+    that number whenever it decreases. `clock` returns monotonic seconds.
+    """
 
     def __init__(self, lower: Callable[[int], object], clock: Callable[[], float] = time.monotonic) -> None:
         self._lower = lower
@@ -199,14 +203,14 @@ class RequestsInFlight:
         return flight
 
     def first_token(self, flight: RequestInFlight) -> None:
-        """Record the first token of an answer."""
+        """Record the first token of a request's answer."""
         if flight.first_s is None:
             flight.first_s = self._clock()
             self._streaming += 1
             self._most_streaming = max(self._most_streaming, self._streaming)
 
     def computing(self, flight: RequestInFlight, took_ms: float) -> None:
-        """Record that the endpoint has computed a request for `took_ms` milliseconds so far."""
+        """Record that the endpoint has been computing a request for `took_ms` milliseconds."""
         if flight.computing_s is None:
             flight.computing_s = self._clock() - took_ms / 1000
 
@@ -223,9 +227,10 @@ class RequestsInFlight:
             self._update_estimate()
 
     def waited_ms(self, flight: RequestInFlight, prompt_ms: float | None) -> float:
-        """Return the milliseconds that a request waited at the endpoint for other requests; 0 if unknown.
+        """Return how long a request waited at the endpoint for other requests, in milliseconds; 0 if unknown.
 
-        `prompt_ms` is the endpoint's reported time for the prompt."""
+        `prompt_ms` is the time for the prompt that the endpoint reported.
+        """
         if flight.first_s is None:
             return 0.0
         # The endpoint's own reports come first. Without a report, the number of slots decides, if it is known: a slot
@@ -256,9 +261,10 @@ class RequestsInFlight:
 
 
 def estimated_slots(seen: deque[tuple[int, float]]) -> int | None:
-    """Return the number of requests that an endpoint computes at a time; `None` if that does not show.
+    """Estimate how many requests an endpoint computes at a time; `None` if the times do not show it.
 
-    For each request, `seen` pairs the number of requests ahead with the seconds to the first token."""
+    For each request, `seen` pairs the number of requests ahead with the seconds to the first token.
+    """
     # These tests come first: comparing all pairs after each request would cost more than reading its answer.
     if not seen:
         return None
@@ -291,8 +297,8 @@ def estimated_slots(seen: deque[tuple[int, float]]) -> int | None:
 class EndpointModel:
     """One model at one HTTP endpoint.
 
-    Several names of the model share its rate limiter and flights; all models of an endpoint share its clients and
-    slots. `access` has the values of the key, the headers and the query."""
+    Several names of one model share its rate limiter and its requests in flight. All models of an endpoint share its
+    clients and slots. `access` has the values of the key, the headers and the query."""
 
     def __init__(
         self,
@@ -319,9 +325,10 @@ class EndpointModel:
         self._client: Client | None = None
 
     async def start(self) -> None:
-        """Import the HTTP library, make the client, and ask for the endpoint's slots.
+        """Import the HTTP library, create the client, and ask for the endpoint's slots.
 
-        Raises ModelError."""
+        Raises ModelError.
+        """
         client = await self._connected()
         # The key is printed now, so the time for it counts for no run.
         if self.access.command is not None:
@@ -336,17 +343,23 @@ class EndpointModel:
         return self._client
 
     def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
-        """Return whether a tool of providers has a form for the model's API, or is offered by the endpoint itself."""
+        """Return whether a tool of model providers can be offered to this model.
+
+        The tool must have a form for the model's API, or be offered by the endpoint itself.
+        """
         return trusted and (not tool.provider or self._wire.api in tool.provider)
 
     def takes_media(self, media: Media) -> bool:
-        """Return whether the model's settings and its API take an image or a sound."""
+        """Return whether the model's settings and its API accept an image or a sound."""
         if media.is_image:
             return self.spec.takes_images
         return self.spec.audio and self._wire.api == "chat"
 
     def with_pause_callback(self, on_pause: Callable[[float], object]) -> Model:
-        """Return the model for one run; `on_pause` is called with the seconds of a pause that delays a request."""
+        """Return this model for one run.
+
+        `on_pause` is called with the length in seconds of each pause that delays a request.
+        """
         return ModelWithPauses(self, on_pause)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
@@ -356,7 +369,7 @@ class EndpointModel:
     def turn_with_pauses(self, on_pause: Callable[[float], object]) -> AbstractAsyncContextManager[None]:
         """Return the context of one request, as `turn` does.
 
-        `on_pause` is called with the seconds of a pause that delays the request."""
+        `on_pause` is called with the length in seconds of each pause that delays the request."""
         return _RequestTurn(self, self._limiter.turn(on_pause), self._slots)
 
     async def http_request(self, request: ModelRequest) -> HttpRequest:
@@ -374,10 +387,10 @@ class EndpointModel:
         return HttpRequest("POST", url, client.headers_without_secrets(self.spec), json.loads(body))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Answer a request piece by piece; raises ModelError for every failure of the endpoint.
+        """Yield the events of the answer to a request.
 
-        An answer that the provider pauses is sent back until it is complete. Raises AnswerTooLargeError for endless
-        pauses."""
+        An answer that the provider pauses is sent back until it is complete. Raises ModelError for every failure of the
+        endpoint, and AnswerTooLargeError for endless pauses."""
         so_far = _PausableAnswer(request)
         while (asked := so_far.next_request) is not None:
             client = await self._connected()
@@ -414,7 +427,10 @@ class EndpointModel:
         yield so_far.whole
 
     def _failed(self, error: Exception, request: ModelRequest, *, began: bool) -> ModelError:
-        """Return the ModelError for an error of the client, and pause the requests if the endpoint asks for it."""
+        """Convert an error of the client to a ModelError.
+
+        If the endpoint asks for a pause, further requests are paused.
+        """
         tool_at = partial(self._wire.tool_at, request)
         has_media = any(message.media for message in request.messages)
         failed = self._errors.of_exception(
@@ -426,21 +442,21 @@ class EndpointModel:
         return failed
 
     def _look_at(self, event: ModelEvent, flight: RequestInFlight) -> None:
-        """Record a first token or progress."""
+        """Record the first token of an answer, or the progress on its prompt."""
         if isinstance(event, FIRST_TOKEN_EVENTS):
             self._flights.first_token(flight)
         elif isinstance(event, PromptProgress):
             self._flights.computing(flight, event.took_ms)
 
     def _with_wait(self, end: AnswerFinished, flight: RequestInFlight) -> AnswerFinished:
-        """Return the end of an answer with the time that its request waited at the endpoint."""
+        """Add the time that a request waited at the endpoint to the end of its answer."""
         if waited_ms := self._flights.waited_ms(flight, end.prompt_ms):
             return replace(end, waited_ms=waited_ms)
         return end
 
 
 class _PausableAnswer:
-    """An answer that the provider may pause, with the request that continues it."""
+    """An answer that the provider may pause, and the request that continues it."""
 
     def __init__(self, request: ModelRequest) -> None:
         self._request = request
@@ -453,7 +469,7 @@ class _PausableAnswer:
         """The next request; `None` if the answer is complete."""
 
     def add(self, event: ModelEvent) -> None:
-        """Take an event of the present part."""
+        """Add an event to the present part of the answer."""
         if isinstance(event, TextDelta):
             self._text.append(event.text)
         elif isinstance(event, TextWasReasoning):
@@ -462,9 +478,10 @@ class _PausableAnswer:
             self._calls += 1
 
     def end(self, part: AnswerFinished) -> None:
-        """End the present part.
+        """End the present part of the answer.
 
-        Raises AnswerTooLargeError for too many pauses."""
+        Raises AnswerTooLargeError for too many pauses.
+        """
         self.whole = part if self.whole is None else _joined(self.whole, part)
         self.next_request = None
         if part.paused:
@@ -478,7 +495,7 @@ class _PausableAnswer:
 
 
 class _RequestTurn:
-    """The context of one request to a model: its turn at the limits, then a slot of the endpoint."""
+    """The context of one request to a model: it waits for the limits, then for a slot of the endpoint."""
 
     def __init__(self, model: EndpointModel, turn: RequestTurn, slots: ReportedSlots) -> None:
         self._model = model
@@ -524,7 +541,7 @@ def _joined(first: AnswerFinished, second: AnswerFinished) -> AnswerFinished:
 
 
 class ModelWithPauses:
-    """An endpoint's model for one run. It reports pauses that delay the run."""
+    """An endpoint's model for one run, which reports the pauses that delay the run."""
 
     def __init__(self, model: EndpointModel, on_pause: Callable[[float], object]) -> None:
         self._model = model
@@ -609,7 +626,7 @@ class Endpoints:
         return model
 
     def pause(self, endpoint: str, model: str, seconds: float) -> None:
-        """Pause the requests to a model, because its endpoint has asked another process to wait."""
+        """Pause the requests to a model, because its endpoint asked another process for a pause."""
         self._limiter(endpoint, model).pause_silently(seconds)
 
     def _limiter(self, endpoint: str, model: str) -> RateLimiter:
@@ -643,7 +660,7 @@ class Endpoints:
     async def check(self, spec: ModelSpec, environment: Mapping[str, str]) -> CheckResult:
         """Check whether the endpoint answers, accepts the key and has the model, without asking the model.
 
-        A failure is part of the result, and raises nothing."""
+        A failure raises no error; the result describes it."""
         errors = EndpointErrors(spec, self._secrets)
         try:
             client = await self._clients.client(spec, self._access(spec, environment), errors)
@@ -698,7 +715,10 @@ class Endpoints:
         return value
 
     def _command_of(self, spec: ModelSpec, environment: Mapping[str, str]) -> KeyCommand | None:
-        """Return the command that prints a model's key. Models with the same command share one object."""
+        """Return the command that prints a model's key.
+
+        Models with the same command share one object.
+        """
         if not spec.key_command:
             return None
         folder = None
@@ -714,7 +734,10 @@ class Endpoints:
         return self._commands[place]
 
     def _variables_of(self, spec: ModelSpec, environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-        """Return the set variables with a cloud model's credentials. Keys in them become secrets."""
+        """Return the environment variables that hold a cloud model's credentials.
+
+        Keys in them are registered as secrets.
+        """
         if spec.place is None:
             return ()
         source, given = spec.place.source, {}

@@ -38,7 +38,10 @@ QUOTA_CODES = ("insufficient_quota", "billing_hard_limit", "billing_not_active")
 
 @dataclass(frozen=True)
 class Refusal:
-    """A response other than success: `text` is short and safe to show, `body` is searched for codes."""
+    """A response other than success.
+
+    `text` is short and safe to show. `body` is searched for error codes.
+    """
 
     status: int
     text: str
@@ -66,7 +69,7 @@ class Refusal:
         return self.status in RETRYABLE_STATUSES or (self.status >= 500 and self.status not in (501, 505))
 
     def sentence(self, spec: ModelSpec) -> str:
-        """Return the failure and its remedy, as the predicate of a sentence about the endpoint."""
+        """Return the failure and its remedy, as the end of a sentence that begins with the endpoint."""
         why = self.status_and_text
         if self.has_media and self._is_about_media(spec):
             kinds = "images = false" if not spec.audio else "images = false or audio = false"
@@ -113,7 +116,7 @@ class Refusal:
         return f"refuses the request {why}: check base_url and the model's settings"
 
     def _is_about_media(self, spec: ModelSpec) -> bool:
-        """Return whether the endpoint refuses images or sounds as such, and not their size or another part."""
+        """Return whether the endpoint refuses images or sounds in general, and not just their size or another part."""
         if self.status not in MEDIA_STATUSES or self.tool is not None:
             return False
         # The names of image models contain such words.
@@ -129,7 +132,7 @@ class Refusal:
 
 
 def base_url_hint(spec: ModelSpec) -> str | None:
-    """Return a question that proposes the base URL with `/v1`, as OpenAI's APIs have it; else `None`."""
+    """Return a question that proposes the base URL with `/v1`; `None` if it does not apply."""
     if spec.api == "messages" or spec.cloud is not None or "/v1" in urlsplit(spec.base_url).path:
         return None
     return f"did you mean {shown_url(spec.base_url).rstrip('/')}/v1 as base_url?"
@@ -148,7 +151,7 @@ def shown_url(url: str) -> str:
 
 
 def requested_wait_s(headers: Mapping[str, str], now_s: float) -> float | None:
-    """Return the seconds that the headers ask to wait; `None` if they ask for no wait.
+    """Return how many seconds the headers ask to wait; `None` if they do not ask for that.
 
     The headers are `retry-after-ms`, and `retry-after` in seconds or as a date. `now_s` is the time since 1970.
     """
@@ -198,7 +201,7 @@ async def speaks_tls(host: str, port: int) -> bool:
 def proxy_for(base_url: str) -> str | None:
     """Return the address of the proxy that the environment names for an endpoint; `None` without one.
 
-    Raises ValueError for an unusable proxy; the message quotes no password.
+    Raises ValueError for an unusable proxy. The message quotes no password.
     """
     parts = urlsplit(base_url)
     proxies = getproxies()
@@ -236,7 +239,10 @@ _UNTRUSTED = ("is not from an authority that this machine trusts", "name its aut
 
 @dataclass(frozen=True)
 class ConnectionFailure:
-    """A failure of the connection: the predicate of a sentence about the endpoint, and whether a retry may help."""
+    """A failure of the connection.
+
+    It consists of the end of a sentence that begins with the endpoint, and whether a retry may help.
+    """
 
     sentence: str
     retryable: bool = False
@@ -260,7 +266,8 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
 def connection_failure(error: BaseException, spec: ModelSpec, *, began: bool) -> ConnectionFailure | None:
     """Return the connection failure that caused an exception; `None` for any other exception.
 
-    `began` is whether a part of the answer had arrived."""
+    `began` means that a part of the answer had arrived.
+    """
     causes = tuple(causes_of(error))
     proxy = proxy_for(spec.base_url)
     if proxy is not None and (problem := _with_proxy(causes)):
@@ -366,7 +373,10 @@ def _is_incomplete(error: BaseException) -> bool:
 
 
 class HttpStatusError(Exception):
-    """A response other than success: status, headers with names in lower case, and the beginning of the body."""
+    """A response other than success.
+
+    It has the status, the headers with names in lower case, and the beginning of the body.
+    """
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(f"status {status}")
@@ -377,20 +387,20 @@ class HttpStatusError(Exception):
 
 @dataclass(frozen=True)
 class EndpointErrors:
-    """Makes the errors of one model's endpoint; `now` returns seconds since 1970, for dates in headers."""
+    """Makes the errors of one model's endpoint. `now` returns seconds since 1970, for dates in headers."""
 
     spec: ModelSpec
     secrets: Secrets
     now: Callable[[], float] = time.time
 
     def error(self, sentence: str, *, retryable: bool = False, retry_after_s: float | None = None) -> ModelError:
-        """Return an error whose message is the endpoint's address and `sentence`, its predicate."""
+        """Return an error whose message is the endpoint's address followed by `sentence`."""
         return ModelError(
             f"{shown_url(self.spec.base_url)} {sentence}", retryable=retryable, retry_after_s=retry_after_s
         )
 
     def of_reading(self, error: ModelError) -> ModelError:
-        """Return an error of the answer's reader, with the endpoint added."""
+        """Add the endpoint to an error of the answer's reader."""
         place = shown_url(self.spec.base_url)
         text = self.quoted(str(error), 2 * MAX_QUOTE_CHARS)
         sentence = text if place in text else f"{text} ({place})"
@@ -405,10 +415,11 @@ class EndpointErrors:
         tool_at: Callable[[str], str | None] = lambda _: None,
         has_media: bool = False,
     ) -> ModelError:
-        """Return the error for an exception of the HTTP library.
+        """Convert an exception of the HTTP library to an error.
 
-        `path` is that of the request; `began` is whether a part of the answer had arrived; `tool_at` returns the tool
-        that the text of an error complains about; `has_media` is whether the request has images or sounds."""
+        `path` is the path of the request. `began` means that a part of the answer had arrived. `tool_at` returns the
+        tool that the text of an error is about. `has_media` means that the request has images or sounds.
+        """
         for cause in causes_of(error):
             if isinstance(cause, HttpStatusError):
                 return self._of_refusal(cause, path, tool_at, has_media)
@@ -418,7 +429,7 @@ class EndpointErrors:
         return self.error(f"cannot be reached: {self.quoted(f'{type(error).__name__}: {error}')}")
 
     def of_page(self, body: bytes) -> ModelError:
-        """Return the error for a web page in place of a model's answer."""
+        """Return the error for a web page that arrived in place of an answer."""
         words = refusal_message(body)
         hint = base_url_hint(self.spec) or "correct base_url"
         return self.error(f"answers with a web page ({self.quoted(words)}), not with a model's answer: {hint}")
@@ -444,7 +455,7 @@ class EndpointErrors:
         return self.error("answers with nothing: check the server's log", retryable=True)
 
     def quoted(self, text: str, longest: int = MAX_QUOTE_CHARS) -> str:
-        """Return foreign text on one line, without secrets and shortened."""
+        """Shorten foreign text to one line, and remove secrets from it."""
         return quoted(text, self.secrets, longest)
 
     def _of_refusal(
@@ -473,5 +484,5 @@ class EndpointErrors:
 
 
 def refusal_message(body: bytes) -> str:
-    """Return the message in the body of a refusal; empty without one."""
+    """Return the message in the body of a refusal; empty if there is none."""
     return error_text(body.decode("utf-8", "replace")) or ""

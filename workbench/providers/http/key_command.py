@@ -34,10 +34,11 @@ class KeyCommandError(ModelError):
 
 
 class KeyCommand:
-    """One command that prints the key of its models.
+    """A command that prints the key of its models.
 
-    It runs in `folder` with the whole `environment`, because programs that fetch keys need it. `clock` returns
-    monotonic seconds. Use it on one event loop."""
+    It runs in `folder` with the whole `environment`, because programs that fetch keys need that. `clock` returns
+    monotonic seconds. Use this object on one event loop.
+    """
 
     def __init__(
         self,
@@ -61,21 +62,22 @@ class KeyCommand:
 
     @property
     def name(self) -> str:
-        """The replacement of the key in redacted texts, such as `GCLOUD_KEY`."""
+        """The name that replaces the key in redacted texts, such as `GCLOUD_KEY`."""
         program = re.sub(r"\W+", "_", PurePath(self._words[0]).stem, flags=re.ASCII).strip("_")
         return f"{program or 'COMMAND'}_KEY".upper()
 
     async def key(self) -> str:
-        """Return the key, from a run of the command if there was none yet.
+        """Return the key, after running the command on the first call.
 
-        Raises KeyCommandError."""
+        Raises KeyCommandError.
+        """
         async with self._alone:
             if self._key is None:
                 self._key = await self._run()
             return self._key
 
     async def renewed_key(self, refused: str) -> str | None:
-        """Return a new key after an endpoint has refused one; `None` if the command has just printed the refused key.
+        """Return a new key after an endpoint has refused one; `None` if the command prints the same key again.
 
         Raises KeyCommandError."""
         async with self._alone:
@@ -157,7 +159,7 @@ class KeyCommand:
         return key
 
     def _last_words(self, stderr: bytes) -> str:
-        """Return the last lines of the standard error, without secrets. The reason is at the end."""
+        """Return the last lines of the standard error, where the reason usually is, without secrets."""
         lines = self._secrets.redact(stderr.decode("utf-8", "replace")).splitlines()
         return quoted("\n".join([line for line in lines if line.strip()][-_LAST_LINES:]), self._secrets)
 

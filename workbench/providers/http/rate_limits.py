@@ -36,10 +36,11 @@ class RequestTurn:
 
 
 class RateLimiter:
-    """Lets requests to a model pass in their order, within the model's limits.
+    """Lets requests to a model pass in order, within the model's limits.
 
-    `clock` returns monotonic seconds, `sleep` waits seconds. `on_endpoint_pause` is called with the seconds of each
-    pause that the endpoint asks for."""
+    `clock` returns monotonic seconds, `sleep` waits seconds. `on_endpoint_pause` is called with the length in seconds
+    of each pause that the endpoint asks for.
+    """
 
     def __init__(
         self,
@@ -63,11 +64,10 @@ class RateLimiter:
         """Callbacks of waiting requests, called when a pause begins or grows."""
 
     def set_limits(self, name: str, concurrency: int, requests_per_minute: float | None) -> None:
-        """Set the limits that the settings give a model name.
+        """Set the limits that the settings give for one name of the model.
 
-        A model with several names gets the smallest of their limits.
-
-        Requests per minute are spaced evenly."""
+        A model with several names gets the smallest of their limits. Requests per minute are spaced evenly.
+        """
         interval_s = 60.0 / requests_per_minute if requests_per_minute else MIN_SPACING_S
         self._limits[name] = (concurrency, interval_s)
         self._concurrency = min(at_once for at_once, _ in self._limits.values())
@@ -82,7 +82,7 @@ class RateLimiter:
         return min(self._concurrency, self._lowered)
 
     def lower_to(self, concurrency: int) -> None:
-        """Limit the requests in progress; the settings cannot raise this limit."""
+        """Limit the requests in progress to a number that the settings cannot raise."""
         self._lowered = concurrency
 
     def pause(self, seconds: float) -> None:
@@ -101,7 +101,9 @@ class RateLimiter:
     def turn(self, on_pause: Callable[[float], object] = lambda _: None) -> RequestTurn:
         """Return the context of one request; entering it waits until the limits allow the request.
 
-        `on_pause` is called with the seconds of a pause that delays the request, and again if the pause grows."""
+        `on_pause` is called with the length in seconds of each pause that delays the request, and again if the pause
+        grows.
+        """
         return RequestTurn(partial(self._begin, on_pause), self._leave)
 
     async def _begin(self, on_pause: Callable[[float], object]) -> None:
@@ -163,10 +165,12 @@ POLL_INTERVAL_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A part of the limits of a model at an address: a number of requests at a time and, with a rate limit, permits.
+    """A share of the limits of a model at an address.
 
-    Each permit allows one request every `permit_s` seconds. `waits_s` are the seconds until each is free: another
-    process may have just used it."""
+    It is a number of requests at a time and, with a rate limit, a number of permits. Each permit allows one request
+    every `permit_s` seconds. `waits_s` has the seconds until each permit is free, because another process may have just
+    used it.
+    """
 
     endpoint: str
     model: str
@@ -178,7 +182,8 @@ class Lease:
 class LeasedLimiter(RateLimiter):
     """A rate limiter whose limits are the leases of this process, not the settings.
 
-    It lets requests pass only while `good` returns true: a process that was frozen may have lost its leases."""
+    It lets requests pass only while `good` returns true. A process that was frozen may have lost its leases.
+    """
 
     def __init__(
         self,
@@ -209,7 +214,8 @@ class LeasedLimiter(RateLimiter):
     async def return_lease(self, number: int) -> tuple[float, ...]:
         """Stop using a lease, and return the seconds until each of its permits is free.
 
-        Waits for requests that still need the lease."""
+        The call waits for requests that still need the lease.
+        """
         del self._leases[number]
         permits = self._permits.pop(number, [])
         self._changed()
@@ -255,7 +261,7 @@ class LeasedLimiter(RateLimiter):
 class Leases:
     """The leases of this process and their limiters, for one event loop.
 
-    `on_endpoint_pause` is the callback of `Endpoints`; `good` returns whether the leases are still valid.
+    `on_endpoint_pause` is passed to the limiters. `good` returns whether the leases are still valid.
     """
 
     def __init__(self, on_endpoint_pause: Callable[[str, str, float], object], good: Callable[[], bool]) -> None:
@@ -272,11 +278,11 @@ class Leases:
         return self._limiters[key]
 
     def add(self, number: int, leases: tuple[Lease, ...]) -> None:
-        """Use leases from now on, which `number` identifies."""
+        """Start using leases. `number` identifies them."""
         for lease in leases:
             self.limiter(lease.endpoint, lease.model).add_lease(number, lease)
 
     async def return_leases(self, number: int, leases: tuple[Lease, ...]) -> tuple[tuple[float, ...], ...]:
-        """Stop using leases, and return the seconds until the permits of each are free."""
+        """Stop using leases, and return for each the seconds until its permits are free."""
         limiters = [self.limiter(lease.endpoint, lease.model) for lease in leases]
         return tuple(await asyncio.gather(*(limiter.return_lease(number) for limiter in limiters)))

@@ -78,7 +78,7 @@ _TYPED: tuple[Role, ...] = ("email", "url", "zone", "moment", "path", "person", 
 
 
 def _value_for(parameter: Parameter, one: Evidence) -> JsonValue:
-    """Return the value of a piece of evidence as the parameter's schema requires it; None if it does not fit."""
+    """Convert a piece of evidence to a value that the parameter's schema accepts; None if it does not fit."""
     if one.kind not in ACCEPTED_EVIDENCE.get(parameter.role, ()):
         return None
     value: JsonValue = str(one.value)
@@ -122,9 +122,10 @@ def _moment(parameter: Parameter, kind: Kind, text: str) -> str | None:
 
 
 def _mentioned(parameter: Parameter, clause: Clause, known: Collection[str]) -> list[_Found]:
-    """Return the parameter's listed values or examples in a clause, the longest first.
+    """Return the listed values or examples of the parameter that occur in a clause, the longest first.
 
-    `known` are stems of the tool itself."""
+    `known` are stems of words that name the tool itself.
+    """
     examples = parameter.schema.get("examples")
     values: Sequence[JsonValue] = parameter.choices
     if not values and isinstance(examples, list):
@@ -161,7 +162,8 @@ def _mentioned(parameter: Parameter, clause: Clause, known: Collection[str]) -> 
 def _number_meant(parameter: Parameter, clause: Clause) -> int | float | None:
     """Return the number that the parameter's description assigns to a word of the clause.
 
-    "0 (off) to 100 (full)" assigns 0 to "off"."""
+    For example, "0 (off) to 100 (full)" assigns 0 to "off".
+    """
     meanings = {word: float(number) for number, word in _NUMBER_MEANING.findall(parameter.description)}
     for word in clause.words:
         if (number := meanings.get(word.text.lower())) is not None:
@@ -184,9 +186,11 @@ def _unused(clause: Clause, used: Collection[Span]) -> Iterator[Word]:
 
 
 def _search_words(clause: Clause, used: Collection[Span], known: Collection[str]) -> str:
-    """Return the words of a search in a clause, without small words and the verb of the request.
+    """Return the words in a clause that may be the text of a search.
 
-    Words of the tool itself (`known`, as stems) are left out as well, unless nothing else is left."""
+    The verb of the request and words without a meaning are left out. Words that name the tool (`known`, as stems) are
+    left out too, unless nothing else is left.
+    """
     words = [word for word in _unused(clause, used) if word.stem not in STOP_STEMS]
     if words and words[0].stem in VERB_STEMS:
         words = words[1:]
@@ -195,10 +199,11 @@ def _search_words(clause: Clause, used: Collection[Span], known: Collection[str]
 
 
 def _prose(clause: Clause, used: Collection[Span], known: Collection[str]) -> str:
-    """Return the content of a message or a title in a clause, as written.
+    """Return the text in a clause that may be the content of a message or a title, as written.
 
-    The content is the text after "that", "saying", "called" or a colon; otherwise the action ("remind me to …") or the
-    topic ("about …"); otherwise the clause without its verb and the words of the tool."""
+    This is the text after "that", "saying", "called" or a colon. Otherwise it is the action ("remind me to …") or the
+    topic ("about …"), or else the clause without its verb and the words that name the tool.
+    """
     text = clause.text
     for start, end in used:
         text = text[:start] + "\x00" * (end - start) + text[end:]
@@ -230,9 +235,10 @@ def _tidied(content: str) -> str:
 
 
 def _phrases(clause: Clause, used: Collection[Span], known: Collection[str]) -> Iterator[list[Evidence]]:
-    """Yield the words after prepositions, which may be names in lower case, as groups.
+    """Yield groups of the words after prepositions, which may be names in lower case.
 
-    "in tokyo and paris" gives one group of two."""
+    For example, "in tokyo and paris" gives one group of two.
+    """
     words = list(_unused(clause, used))
     for number, word in enumerate(words):
         group: list[Evidence] = []
@@ -258,11 +264,12 @@ def _phrases(clause: Clause, used: Collection[Span], known: Collection[str]) -> 
 
 @dataclass(frozen=True, slots=True)
 class FilledArguments:
-    """Arguments for a tool, as far as a clause gives them.
+    """The arguments for a tool that a clause of the request gives.
 
     `missing` are required parameters without evidence. `alternatives` are further values of one parameter that are
     enumerated with the chosen value ("Seattle and Portland"). `weaknesses` counts evidence against the tool: unused
-    values in the text, and parameters with a guessed value."""
+    values in the text, and parameters with a guessed value.
+    """
 
     arguments: dict[str, JsonValue]
     missing: tuple[str, ...] = ()
@@ -270,7 +277,7 @@ class FilledArguments:
     weaknesses: int = 0
 
     def calls(self) -> list[dict[str, JsonValue]]:
-        """Return the arguments of each call: one call, and another for each further value."""
+        """Return the arguments of each call: one call, and another for each alternative value."""
         calls = [self.arguments]
         if self.alternatives is not None:
             name, values = self.alternatives
@@ -281,10 +288,11 @@ class FilledArguments:
 def fill(
     tool: Tool, clause: Clause, recalled: Sequence[Evidence] = (), result: ToolResult | None = None
 ) -> FilledArguments:
-    """Return arguments for a call of `tool`.
+    """Find arguments for a call of `tool` in a clause of the request.
 
-    `recalled` is the evidence of earlier messages, if the clause refers back to them; `result` is the result of an
-    earlier call, if the clause continues from it."""
+    `recalled` is the evidence of earlier messages, if the clause refers back to them. `result` is the result of an
+    earlier call, if the clause continues from it.
+    """
     if result is not None and result.number is not None:
         # The result's number is further evidence: at the mention of the result, or at the beginning of a clause without
         # a required number.
@@ -300,10 +308,11 @@ def fill(
 
 
 class _ArgumentFiller:
-    """The state while the parameters of a tool are filled: their values, and the evidence and places that are used.
+    """Fills the parameters of a tool, and records the values and the evidence that is already used.
 
-    `beside` holds the evidence that is enumerated with a parameter's value, `known` the stems of the tool's own
-    words."""
+    `beside` holds the evidence that is enumerated with a parameter's value, `known` the stems of words that name the
+    tool.
+    """
 
     def __init__(self, parameters: Sequence[Parameter], clause: Clause, known: frozenset[str]) -> None:
         self.parameters = parameters
@@ -365,7 +374,10 @@ class _ArgumentFiller:
         self.free = [one for one in self.free if one.end <= start or one.start >= end]
 
     def _store(self, parameter: Parameter, value: JsonValue, others: list[_Found]) -> None:
-        """Store a value. Values that are enumerated with it go into the same list, or are kept as further values."""
+        """Store a value of a parameter.
+
+        Values that are enumerated with it go into the same list, or are kept as alternatives.
+        """
         if parameter.role == "list":
             for other, _ in others:
                 self._mark_used(other.start, other.end)
@@ -375,7 +387,10 @@ class _ArgumentFiller:
             self.beside[parameter.name] = others
 
     def _fill_from(self, parameter: Parameter, one: Evidence, start: int | None = None) -> bool:
-        """Fill a parameter from evidence; return whether it fits. Words that introduce it begin at `start`."""
+        """Fill a parameter from evidence, and return whether the evidence fits.
+
+        `start` is the place of the first word that introduces the evidence.
+        """
         value = _value_for(parameter.item, one)
         if value is None:
             return False
@@ -416,9 +431,10 @@ class _ArgumentFiller:
                 self.values[parameter.name] = _NEGATION.isdisjoint(stems[max(0, place - 2) : place])
 
     def _introduced(self) -> None:
-        """Take values right after a word of the parameter's name, and numbers right before one.
+        """Fill parameters with values right after a word of their name, and with numbers right before one.
 
-        Examples are "subject 'X'" and "5 days"."""
+        Examples are "subject 'X'" and "5 days".
+        """
         pairs: list[tuple[int, int, Parameter, Evidence, Word]] = []
         for number, parameter in enumerate(self._open()):
             for word in self._introducers(parameter):
@@ -457,7 +473,7 @@ class _ArgumentFiller:
         return None
 
     def _plain_word(self, parameter: Parameter) -> None:
-        """Take a word in lower case right after the parameter's name, as in "tagged gothic"."""
+        """Fill a parameter with a word in lower case right after its name, as in "tagged gothic"."""
         taken = [*self.used, *(one[2:4] for one in self.clause.evidence)]
         for word in self._introducers(parameter):
             match = _PLAIN_VALUE.match(self.clause.text, word.end)
@@ -469,7 +485,7 @@ class _ArgumentFiller:
                 return
 
     def _owners(self, found: Iterable[Evidence]) -> Evidence | None:
-        """Fill two parameters from a pair `owner/name` and return the pair; `None` without a pair."""
+        """Fill two parameters from a pair `owner/name`, and return the pair; `None` if there is none."""
         required_first = sorted(self._open(), key=lambda one: not one.required)
         owner, owned = parameter_named(_OWNERS, required_first), parameter_named(_OWNED, required_first)
         pairs = [one for one in of_kind(found, "pair") if str(one.value).count("/") == 1]

@@ -58,10 +58,11 @@ _NO_INDEX = ToolIndex(())
 
 @dataclass(frozen=True)
 class Clause:
-    """A part of a request with its evidence; places are counted from the start of its text.
+    """A part of a request, with the values found in it.
 
-    `after` is whether it follows the result of the preceding part ("then"), `joined` whether it is added to that part
-    ("and")."""
+    Places are counted from the start of its text. `after` means that it follows the result of the part before it
+    ("then"). `joined` means that it is added to that part ("and").
+    """
 
     text: str
     evidence: tuple[Evidence, ...] = ()
@@ -79,7 +80,7 @@ class Clause:
 
     @cached_property
     def operations(self) -> tuple[str, ...]:
-        """The requested arithmetic operations, each once, from signs and words between numbers."""
+        """The arithmetic operations that signs and words between numbers request, each once."""
         numbers = len(of_kind(self.evidence, "number")) + bool(self.result_mention)
         found: list[str | None] = [expression.operation for expression in self.expressions]
         # "add the files" is not arithmetic: words count only beside two numbers, or one and an earlier result.
@@ -98,7 +99,7 @@ class Clause:
 
     @cached_property
     def result_mention(self) -> re.Match[str] | None:
-        """The words that mention the result of an earlier call, such as "the sum"; `None` without such words."""
+        """The words that mention the result of an earlier call, such as "the sum"; `None` if there are none."""
         return _RESULT.search(self._unquoted)
 
     @cached_property
@@ -107,7 +108,7 @@ class Clause:
 
     @cached_property
     def ranked_tools(self) -> list[RankedTool]:
-        """The offered tools, ordered by their fit to this clause, best first."""
+        """The offered tools, sorted by how well they fit this clause, the best first."""
         text = blank_out(self.text, [one for one in self.evidence if one.kind in _UNRANKED])
         # The content of a message may mention any tool: "tell Ann that the calendar is full" asks for no calendar.
         content = _CONTENT.search(text)
@@ -123,7 +124,10 @@ class Clause:
         return bool(self.ranked_tools) and self.ranked_tools[0].score >= CALL_THRESHOLD
 
     def _naming_words(self) -> Iterator[str]:
-        """Yield the stems of words right before a quotation: "subject 'Lunch'" names the subject."""
+        """Yield the stems of words right before a quotation.
+
+        In "subject 'Lunch'", the word "subject" names the quotation.
+        """
         for one in of_kind(self.evidence, "quoted"):
             before = [word for word in self.words if word.end <= one.start]
             if before and not self.text[before[-1].end : one.start].strip(" \t:=-"):
@@ -131,10 +135,11 @@ class Clause:
 
 
 def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
-    """Return the clauses of a request, in order.
+    """Split a request into clauses.
 
-    A part becomes a separate clause if a tool fits it; otherwise it belongs to its neighbour. Parts that forbid
-    something ("but don't …") are left out."""
+    A part of the request becomes a clause if a tool fits it. Otherwise it is joined to its neighbour. Parts that forbid
+    something ("but don't …") are left out.
+    """
     text = text[:MAX_CHARS]
     whole = Clause(text, find_evidence(text), index)
     found: list[Clause] = []
@@ -170,7 +175,7 @@ def _parts(whole: Clause) -> Iterator[tuple[int, int, str]]:
 
 
 def _cut(whole: Clause, start: int, end: int, *, after: bool, joined: bool) -> Clause:
-    """Return a part as a clause, without polite words and "then" at its beginning."""
+    """Cut a part out of a request as a clause, without polite words and "then" at its beginning."""
     while match := _FILLER.match(whole.text, start, end):
         start = match.end()
     inside = []

@@ -92,7 +92,7 @@ _NO_CLOCK = datetime(2000, 1, 1)
 
 
 class Evidence(NamedTuple):
-    """A value in a text, with its kind and its place; dates and times are ISO text.
+    """A value in a text, with its kind and its place. Dates and times are ISO text.
 
     `is_uncertain` marks a capitalised word at the beginning of a sentence, which may not be a name."""
 
@@ -104,7 +104,7 @@ class Evidence(NamedTuple):
 
 
 class Expression(NamedTuple):
-    """Two numbers with an operation between them: `15 * 23`."""
+    """An arithmetic operation between two numbers in a text, such as `15 * 23`."""
 
     operation: str
     text: str
@@ -128,14 +128,14 @@ def find_evidence(text: str) -> tuple[Evidence, ...]:
 
 
 def blank_out(text: str, evidence: Iterable[Evidence], blank: str = " ") -> str:
-    """Return a text of the same length, with blanks in place of some evidence."""
+    """Replace some evidence in a text by blanks, so that its length stays the same."""
     for one in evidence:
         text = text[: one.start] + blank * (one.end - one.start) + text[one.end :]
     return text
 
 
 def find_expressions(text: str, evidence: Iterable[Evidence]) -> tuple[Expression, ...]:
-    """Return the operations between neighbouring numbers of a text."""
+    """Return the arithmetic operations between neighbouring numbers of a text."""
     found = []
     for left, right in pairwise(of_kind(evidence, "number")):
         between = _SIGN.fullmatch(text, left.end, right.start)
@@ -145,7 +145,7 @@ def find_expressions(text: str, evidence: Iterable[Evidence]) -> tuple[Expressio
 
 
 def joined_groups(text: str, evidence: Iterable[Evidence]) -> list[list[Evidence]]:
-    """Return evidence grouped into enumerations: values of one kind, joined by commas and conjunctions.
+    """Group evidence into enumerations: values of one kind, joined by commas and conjunctions.
 
     `Seattle, Portland and Boise` is one group."""
     groups: list[list[Evidence]] = []
@@ -192,7 +192,7 @@ def _number(text: str) -> int | float:
 
 
 def _names(text: str) -> Iterator[Evidence]:
-    """Yield names: runs of capitalised words between two punctuation marks, such as "Bank of England"."""
+    """Yield names in a text: runs of capitalised words without punctuation, such as "Bank of England"."""
     for part in _UNPUNCTUATED.finditer(text):
         run: list[re.Match[str]] = []
         link: list[re.Match[str]] = []
@@ -241,7 +241,7 @@ _MAX_PARSED_CHARS = 200_000
 
 @dataclass(frozen=True)
 class ToolResult:
-    """The result of an earlier call, from the content of its tool message."""
+    """The result of an earlier call, read from its tool message."""
 
     content: str
     is_error: bool = False
@@ -259,11 +259,11 @@ class ToolResult:
 
     @cached_property
     def number(self) -> int | float | None:
-        """The only number of the result, if there is exactly one."""
+        """The number in the result, if there is exactly one."""
         return _number_in(self.data, _MAX_DEPTH)
 
     def named(self, name: str) -> JsonValue:
-        """Return the first value that the result holds under a name; None if there is none.
+        """Return the first value in the result that has the given name; None if there is none.
 
         Names are compared word by word: `orderId` finds `order_id`."""
         return _under(self.data, split_name(name), _MAX_DEPTH)

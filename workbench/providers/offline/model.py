@@ -62,14 +62,17 @@ _OF_ANY_TASK = word_set(
 
 
 class PlannedCall(NamedTuple):
-    """A call to make now."""
+    """A call that the model will make now."""
 
     tool: str
     arguments: dict[str, JsonValue]
 
 
 class Decision(NamedTuple):
-    """Calls to make now, or a final answer; `reasoning` lists the scores of the tools."""
+    """The model's decision: calls to make now, or a final answer.
+
+    `reasoning` lists the scores of the tools.
+    """
 
     reasoning: str
     calls: tuple[PlannedCall, ...] = ()
@@ -77,17 +80,18 @@ class Decision(NamedTuple):
 
 
 class _PastCall(NamedTuple):
-    """A call of the conversation, and its result; `None` while it is unanswered."""
+    """A call in the conversation with its result, which is `None` while the call is unanswered."""
 
     call: PlannedCall
     result: ToolResult | None
 
 
 class _Task(NamedTuple):
-    """A clause with the tool chosen for it.
+    """A clause of the request, with the tool chosen for it.
 
     Tasks with the same `turn` are done in one answer. A clause that follows another clause ("then"), or needs its
-    result, has a later turn. `depends_on` is the index of the task with the needed result."""
+    result, has a later turn. `depends_on` is the index of the task with the needed result.
+    """
 
     clause: Clause
     tool: Tool
@@ -107,7 +111,8 @@ class _Plan(NamedTuple):
 def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
     """Return the next answer of the offline model in a conversation.
 
-    The last message of the user is the request, unless it only asks to continue."""
+    The user's last message is the request, unless it only asks to continue.
+    """
     # A call is repeated for the same request only if it failed and the user asks to continue, so every conversation
     # ends.
     said = [number for number, message in enumerate(messages) if message.role == "user"]
@@ -226,7 +231,7 @@ def _recalled(earlier: Sequence[Message]) -> list[Evidence]:
 
 
 def _next_calls(tasks: Sequence[_Task], made: Sequence[_PastCall]) -> tuple[PlannedCall, ...]:
-    """Return the missing calls of the first incomplete turn, at most `_MAX_CALLS`."""
+    """Return the calls that the first incomplete turn still needs, at most `_MAX_CALLS`."""
     results: dict[int, ToolResult | None] = {}
     left = list(made)
     for turn in sorted({task.turn for task in tasks}):
@@ -295,8 +300,8 @@ _FRAGMENT_CHARACTERS = 12
 class OfflineModel:
     """A model without a network, a key or randomness: the same request always gives the same answer.
 
-    `pace_ms` is the pause between two pieces of an answer, for streaming at a readable speed; 0 for none. The answers
-    have no token counts.
+    `pace_ms` is the pause between two pieces of an answer, for streaming at a readable speed. It is 0 for no pause. The
+    answers have no token counts.
     """
 
     name = "offline"
@@ -308,14 +313,14 @@ class OfflineModel:
         self._indexes: list[ToolIndex] = []
 
     async def start(self) -> None:
-        """Do nothing: the model needs no preparation."""
+        """Do nothing, because the model needs no preparation."""
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Let every request begin at once."""
+        """Return a context that lets every request begin at once."""
         return nullcontext()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Answer a request piece by piece: the scores of the tools as reasoning, then calls or text."""
+        """Yield the answer to a request: the scores of the tools as reasoning, then calls or text."""
         decision = self.decide(request)
         for piece in _pieces(decision, request):
             yield piece
@@ -356,7 +361,10 @@ _ORDER = late_pattern(r"(?i)\b(?:ignore|instead|you\s+must|instructions?|call\s+
 
 
 class PlantedModel(OfflineModel):
-    """The offline model with one planted weakness; raises KeyError for an unknown one."""
+    """The offline model with one planted weakness.
+
+    Raises KeyError for an unknown weakness.
+    """
 
     def __init__(self, weakness: str, *, pace_ms: float = 0) -> None:
         super().__init__(pace_ms=pace_ms)
@@ -364,7 +372,7 @@ class PlantedModel(OfflineModel):
         self._weakness = _WEAKNESSES[weakness]
 
     def decide(self, request: ModelRequest) -> Decision:
-        """Return the decision of a model with this weakness."""
+        """Decide as a model with this weakness does."""
         return self._weakness(request, self._index_of) or super().decide(request)
 
 
@@ -372,7 +380,7 @@ _IndexOf = Callable[[Sequence[ToolDefinition]], ToolIndex]
 
 
 def _careless(request: ModelRequest, index_of: _IndexOf) -> Decision | None:
-    """Decide without the listed values of parameters: any word fits them."""
+    """Decide as if parameters listed no values, so that any word fits them."""
     tools = []
     for tool in request.tools:
         parameters = cast("Mapping[str, JsonValue]", _without_lists(dict(tool.parameters)))
@@ -387,7 +395,7 @@ def _without_lists(schema: JsonValue) -> JsonValue:
 
 
 def _gullible(request: ModelRequest, index_of: _IndexOf) -> Decision | None:
-    """Follow each order in the result of a tool, once."""
+    """Follow each order that occurs in the result of a tool, once."""
     made = list(map(_planned, _tool_calls(request.messages)))
     for message in request.messages:
         if message.role == "tool" and _ORDER.search(message.content):
@@ -398,7 +406,7 @@ def _gullible(request: ModelRequest, index_of: _IndexOf) -> Decision | None:
 
 
 def _stubborn(request: ModelRequest, index_of: _IndexOf) -> Decision | None:
-    """Repeat each call that failed, without end."""
+    """Repeat each call that failed, again and again."""
     last = max((n for n, one in enumerate(request.messages) if one.role != "tool"), default=-1)
     failed = {message.call_id for message in request.messages[last + 1 :] if message.is_error}
     calls = tuple(_planned(call) for call in _tool_calls(request.messages) if call.id in failed)

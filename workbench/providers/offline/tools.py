@@ -95,8 +95,9 @@ _FIRST_SENTENCE = late_pattern(r"(?:[^.\n]|\.(?=\S))*")
 class Parameter:
     """One parameter of a tool.
 
-    In `schema`, references are followed, and a union is replaced by its first branch that is not null. `root` is the
-    schema with the definitions."""
+    References in `schema` are resolved, and a union is replaced by its first branch that is not null. `root` is the
+    schema with the definitions.
+    """
 
     name: str
     schema: Schema
@@ -135,14 +136,14 @@ class Parameter:
 
     @cached_property
     def item(self) -> Parameter:
-        """The parameter for a single value: for a list, a parameter with the schema of its items."""
+        """The parameter for a single value: for a list, that of its items; otherwise this parameter."""
         if self.role != "list":
             return self
         return parameter_of(self.name, self.schema.get("items"), self.required, self.root)
 
     @cached_property
     def role(self) -> Role:
-        """The kind of value that the parameter takes."""
+        """The kind of value that the parameter expects."""
         if self.choices:
             return "choice"
         if self.types and "string" not in self.types:
@@ -179,7 +180,7 @@ class Parameter:
 
 
 def parameters_of(schema: JsonValue, root: Schema | None = None) -> list[Parameter]:
-    """Return the parameters of an object's schema, in its order; none when it has no readable properties."""
+    """Return the parameters in the schema of an object, in order; empty if it has no readable properties."""
     if not isinstance(schema, dict):
         return []
     root = schema if root is None else root
@@ -207,7 +208,7 @@ def _branch_of(schema: JsonValue, root: Schema) -> Schema:
 
 
 class Tool:
-    """An offered tool with its words, read once for many requests."""
+    """An offered tool with its words, which are read once for many requests."""
 
     def __init__(self, definition: ToolDefinition) -> None:
         self.definition = definition
@@ -225,7 +226,10 @@ class Tool:
 
     @property
     def changes_something(self) -> bool:
-        """Whether the tool changes something, by its annotation, otherwise by the first word of its name."""
+        """Whether the tool changes something.
+
+        Its annotation decides, or else the first word of its name.
+        """
         hint = self.definition.annotations.get("readOnlyHint")
         if isinstance(hint, bool):
             return not hint
@@ -236,7 +240,7 @@ class Tool:
         return islice(properties_of(self.definition.parameters).items(), _MAX_PARAMETERS)
 
     def weighted_words(self) -> dict[str, float]:
-        """Return the stems of the tool, each with the greatest weight of the places where it stands."""
+        """Return the stems of the tool's words, each with the greatest weight of the places where it occurs."""
         places = [(0.25, self.definition.description[len(self._summary) : _MAX_DESCRIPTION_CHARS])]
         for name, schema in self.properties:
             places.append((0.45, " ".join(split_name(name))))
@@ -252,7 +256,7 @@ class Tool:
 
 
 def _texts(values: JsonValue) -> str:
-    """Return the words of the texts in a list."""
+    """Join the words of the texts in a list."""
     words: list[str] = []
     for value in values[:_MAX_PARAMETERS] if isinstance(values, list) else ():
         if isinstance(value, str):
@@ -288,7 +292,7 @@ class RankedTool(NamedTuple):
 
 
 class ToolIndex:
-    """The words of a list of tools, read once for many rankings."""
+    """The words of a list of tools, read once to rank the tools for many texts."""
 
     def __init__(self, definitions: Iterable[ToolDefinition]) -> None:
         self.definitions = tuple(definitions)
@@ -306,10 +310,13 @@ class ToolIndex:
     def rank(
         self, text: str, hints: Iterable[str] = (), named: Iterable[str] = (), *, question: bool = False
     ) -> list[RankedTool]:
-        """Return all tools by their fit to a text, best first; equal tools keep their order.
+        """Rank all tools by their fit to a text, the best first.
+
+        Equal tools keep their order.
 
         `hints` are words that the text implies. `named` are stems that name the value beside them, as in "subject
-        'Lunch'": they suggest a parameter rather than a tool."""
+        'Lunch'". They suggest a parameter rather than a tool.
+        """
         named = frozenset(named).intersection(self._with_parameter)
         totals = [0.0] * len(self.tools)
         in_name: list[dict[str, float]] = [{} for _ in self.tools]
@@ -333,13 +340,17 @@ class ToolIndex:
         return sorted(ranked, key=lambda one: -one.score)
 
     def _rarity(self, having: int) -> float:
-        """Return the inverse document frequency of a word that `having` tools contain, scaled to 1 at most.
+        """Return the inverse document frequency of a word in `having` tools, scaled to at most 1.
 
-        It is 1 for a word of a single tool, and near 0 for a word that all of many tools contain."""
+        It is 1 for a word of a single tool, and near 0 for a word that occurs in all of many tools.
+        """
         return math.log(1 + len(self.tools) / having) / math.log(1 + len(self.tools))
 
     def _alike(self, asked: str) -> dict[str, float]:
-        """Return the tools' words that equal a word, are its synonyms or are spelt alike, with their likeness."""
+        """Return the tools' words that equal a word, are its synonyms or are spelt alike.
+
+        Each has its degree of likeness.
+        """
         alike = dict.fromkeys(RELATED.get(asked, set()).intersection(self._worth), _SYNONYM_FACTOR)
         if asked in self._worth:
             alike[asked] = 1.0
@@ -364,5 +375,5 @@ def _importance(stemmed: str) -> float:
 
 
 def parameter_named(words: frozenset[str], parameters: Sequence[Parameter]) -> Parameter | None:
-    """Return the first parameter with one of the words in its name, `None` without one."""
+    """Return the first parameter whose name contains one of the words; `None` if there is none."""
     return next((one for one in parameters if not words.isdisjoint(split_name(one.name))), None)

@@ -31,7 +31,7 @@ def word_set(words: str) -> frozenset[str]:
 
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
-    """Return a word in lower case without its commonest endings: `policies` → `policy`, `tagged` → `tag`."""
+    """Reduce a word to its stem in lower case, without common endings: `policies` → `policy`, `tagged` → `tag`."""
     # A light stemmer: it only has to map the forms of a word to one text, which need not be a word.
     word = word.lower()
     if len(word) > _MAX_STEMMED_CHARS:
@@ -135,7 +135,7 @@ del NUMBER_WORDS["one"]  # more often a pronoun than a number
 
 
 def operation_of(word: str) -> str | None:
-    """Return the arithmetic operation of a word or a sign, such as `divide` for "/"; None without one."""
+    """Return the arithmetic operation that a word or a sign means, such as `divide` for "/"; None if none."""
     return _OPERATIONS.get(word.lower()) or _OPERATIONS.get(stem(word))
 
 

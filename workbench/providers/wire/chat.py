@@ -62,9 +62,10 @@ _JOINED_DETAILS = {"reasoning.text", "reasoning.summary"}
 
 
 class ChatReader:
-    """A reader of the first choice of one answer.
+    """Reads one answer; only its first choice counts.
 
-    With `thoughts_apart`, thoughts in the text become reasoning."""
+    With `thoughts_apart`, thoughts in the text become reasoning.
+    """
 
     def __init__(
         self, round_number: int, calls: CallAssembly, errors: AnswerErrors, *, thoughts_apart: bool = True
@@ -92,7 +93,7 @@ class ChatReader:
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """Yield the events of a chunk.
 
-        Raises ModelError for a reported error, and for data that is not JSON."""
+        Raises ModelError for an error that the chunk reports, and for data that is not JSON."""
         if event.data.strip() == _END:
             self.ended = True
             return
@@ -103,7 +104,7 @@ class ChatReader:
     def feed_document(self, document: JsonValue) -> Iterator[ModelEvent]:
         """Yield the events of an answer that arrived as one document.
 
-        Raises ModelError for an error, and for a document that is not an answer."""
+        Raises ModelError for a document that reports an error or is not an answer."""
         if reports_error(document):
             raise self._errors.reported(document)
         if not isinstance(document, dict) or not document.get("choices"):
@@ -114,7 +115,7 @@ class ChatReader:
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
         """Yield the events that end the answer.
 
-        Raises ModelError for an answer without an end."""
+        Raises ModelError if the stream stopped before the answer was complete."""
         if not self._began:
             raise self._errors.empty_stream()
         if self._reason in _FAILED:
@@ -212,7 +213,10 @@ class ChatReader:
                     yield ReasoningDelta(self._round, text)
 
     def _add_part(self, part: dict[str, Any], thoughts: list[dict[str, Any]]) -> None:
-        """Add a fragment of a part with thoughts. Thoughts are sent back as one part before the text."""
+        """Add a fragment of a part that holds thoughts.
+
+        The thoughts are sent back as one part before the text.
+        """
         self._errors.check_parts(self._parts)
         if not self._parts:
             self._parts.append({**part, "thinking": []})
@@ -253,9 +257,10 @@ class ChatReader:
             self._signed.setdefault(call.id, {})["type"] = kind
 
     def _open_call(self, index: object, given_id: str | None, *, follows: bool) -> OpenCall | None:
-        """Return the call that a fragment may continue: found by index, else by id, else the latest call.
+        """Return the call that a fragment continues: found by index, or else by id, or else the latest call.
 
-        With `follows`, a fragment without index and id begins a new call."""
+        With `follows`, a fragment without index and id begins a new call.
+        """
         if isinstance(index, int):
             return self._by_index.get(index)
         calls = reversed(self._calls.calls)
@@ -266,7 +271,7 @@ class ChatReader:
         return next(calls, None)
 
     def _add_thought(self, thought: dict[str, Any]) -> None:
-        """Add a fragment of a block of thinking; a signature ends the block."""
+        """Add a fragment of a thinking block. A signature ends the block."""
         blocks = self._more.setdefault("thinking_blocks", [])
         last = blocks[-1] if blocks else {}
         if thought.get("type") != "thinking" or last.get("type") != "thinking" or last.get("signature"):
@@ -325,7 +330,7 @@ class ChatReader:
 
 
 def _number_in(statistics: object, name: str) -> float | None:
-    """Return a number of llama.cpp's statistics; `None` unless it is finite and at least 0."""
+    """Return a number in llama.cpp's statistics; `None` unless it is finite and not negative."""
     value = as_dict(statistics).get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _MAX_NUMBER:
         return None
@@ -335,7 +340,8 @@ def _number_in(statistics: object, name: str) -> float | None:
 def _begins_another(call: OpenCall, given_id: str | None, name: object, arguments: object, *, may_repeat: bool) -> bool:
     """Return whether a fragment with the index or the id of `call` begins a new call.
 
-    `may_repeat` is whether `call` began in an earlier chunk, which the fragment may repeat."""
+    `may_repeat` means that `call` began in an earlier chunk. The fragment may then be a repetition.
+    """
     # Some servers give every call the index 0. A new call then has a different id or name, or it has the same name and
     # begins when the arguments of `call` are complete. Other servers send a whole call once more at the end: the same
     # arguments for the same id are such a repetition.
@@ -392,11 +398,11 @@ class ChatWire:
         return ChatReader(request.round, calls, self._errors, thoughts_apart=self._thoughts_apart)
 
     def expect_llama_cpp(self) -> None:
-        """Ask the server to report its progress on the prompt in every later stream."""
+        """Add a request for progress on the prompt to all later requests, because the server is llama.cpp."""
         self._more = {"return_progress": True}
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """Return the tool that an error concerns; `None` if the error names no tool."""
+        """Return the tool that an error is about; `None` if the error names no tool."""
         return self._offers.of(request.tools).tool_at(error_text)
 
 
@@ -427,7 +433,10 @@ def _messages(messages: Iterable[Message], names: ToolNames) -> Iterator[dict[st
 
 
 def _shown(message: Message, tool: str) -> Iterator[dict[str, Any]]:
-    """Yield the parts of a user message with the images and sounds of a tool result: a tool message holds only text."""
+    """Yield the parts of a user message that shows the images and sounds in a tool result.
+
+    A tool message itself can hold only text.
+    """
     for part in text_and_media(message.content, message.media):
         if isinstance(part, Media):
             text = f"{part.placeholder} in the result of the call {message.call_id} of {tool}:"

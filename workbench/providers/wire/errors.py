@@ -51,7 +51,7 @@ _NOT_RETRYABLE = {"insufficient_quota", "billing_error", "billing_hard_limit_rea
 
 
 def quoted(text: str, secrets: Secrets, longest: int = MAX_QUOTE_CHARS) -> str:
-    """Return foreign text on one line, without secrets and shortened to `longest` characters."""
+    """Shorten foreign text to one line of `longest` characters, and remove secrets from it."""
     # Secrets are removed before the cut, so no part of a secret remains.
     clean = secrets.redact(text)[: 10 * longest]
     clean = " ".join("".join(map(_printable, clean)).split())
@@ -66,7 +66,7 @@ def _printable(sign: str) -> str:
 
 
 def error_text(document: object) -> str | None:
-    """Return the endpoint's own message in an error document; `None` if it holds none.
+    """Return the endpoint's own message in an error document; `None` if the document has none.
 
     `document` is parsed JSON or the text of a body."""
     if isinstance(document, str):
@@ -96,7 +96,7 @@ def reports_error(document: object) -> bool:
 
 
 def is_retryable_error(document: object) -> bool:
-    """Return whether the same request may succeed later: after overload, a rate limit or a server error."""
+    """Return whether the same request may succeed later, as after an overload, a rate limit or a server error."""
     names = _names(document)
     if not _NOT_RETRYABLE.isdisjoint(names):
         return False
@@ -145,7 +145,12 @@ def _words_of_text(text: str) -> str | None:
 
 
 def _place(loc: object) -> str:
-    """Return as text the place of a mistake that FastAPI lists: `["body", "tools", 0]` as `body.tools.0`."""
+    """Return the place of a mistake as text:
+
+    `["body", "tools", 0]` as `body.tools.0`.
+
+    FastAPI reports places as such lists.
+    """
     if isinstance(loc, list):
         return ".".join(map(str, loc))
     return str(loc or "")
@@ -166,7 +171,7 @@ class NotJsonError(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class AnswerErrors:
-    """A factory for the errors of one model's answers; `api` is the expected API, `base_url` its address."""
+    """Makes the errors of one model's answers. `api` is the expected API, `base_url` its address."""
 
     model: str
     api: str
@@ -194,14 +199,15 @@ class AnswerErrors:
         return None
 
     def check_parts(self, parts: Sized) -> None:
-        """Raise AnswerTooLargeError if an answer already has as many parts as allowed, before another part is added."""
+        """Raise AnswerTooLargeError if another part would exceed the number of parts that an answer may have."""
         if len(parts) >= MAX_ANSWER_PARTS:
             raise AnswerTooLargeError(MAX_ANSWER_PARTS.reached())
 
     def storable_state(self, state: JsonValue) -> JsonValue:
-        """Return the provider state of an answer.
+        """Return the provider state of an answer unchanged.
 
-        Raises ModelError when JSON cannot express it."""
+        Raises ModelError if JSON cannot express it.
+        """
         if state is None:
             return None
         try:
@@ -235,11 +241,11 @@ class AnswerErrors:
     def incomplete_stream(self, missing: str) -> ModelError:
         """Return the error for a stream that ended before its answer.
 
-        `missing` names the marks that would have ended the answer."""
+        `missing` names the fields or events that would have ended the answer."""
         return ModelError(f"the answer of {self.model} ended too early: {missing} came", retryable=True)
 
     def ended_early(self, reason: str) -> ModelError:
-        """Return the error for an answer that a failed endpoint ended early."""
+        """Return the error for an answer that the endpoint ended early because of a failure."""
         return ModelError(f"the endpoint of {self.model} ended its answer early: {reason}", retryable=True)
 
     @property

@@ -74,7 +74,7 @@ _PAUSED = {"pause_turn", "compaction"}
 
 @dataclass(slots=True)
 class _Block:
-    """One block of the answer: text, a call, or a block that is sent back unchanged.
+    """One block of an answer: text, a call, or a block that is sent back unchanged.
 
     `fields` are the fields at the block's beginning, with the additions of its deltas."""
 
@@ -148,9 +148,11 @@ def _grown(before: object, more: object) -> object:
 
 
 class MessagesReader:
-    """A reader of one answer; with `thoughts_apart`, thoughts in its text become reasoning.
+    """Reads one answer.
 
-    `continues` is whether the answer continues a paused answer."""
+    With `thoughts_apart`, thoughts in its text become reasoning. `continues` means that the answer continues a paused
+    answer.
+    """
 
     def __init__(
         self,
@@ -180,7 +182,7 @@ class MessagesReader:
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """Yield the events of a server-sent event.
 
-        Raises ModelError for a reported error, and for data that is not JSON."""
+        Raises ModelError for an error that the event reports, and for data that is not JSON."""
         document = self._errors.document(event)
         if document is None:
             return
@@ -205,7 +207,7 @@ class MessagesReader:
     def feed_document(self, document: JsonValue) -> Iterator[ModelEvent]:
         """Yield the events of an answer that arrived as one document.
 
-        Raises ModelError for an error, and for a document that is not an answer."""
+        Raises ModelError for a document that reports an error or is not an answer."""
         if reports_error(document):
             raise self._errors.reported(document)
         if not isinstance(document, dict) or not isinstance(content := document.get("content"), list):
@@ -219,7 +221,7 @@ class MessagesReader:
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
         """Yield the events that end the answer.
 
-        Raises ModelError for an answer without an end."""
+        Raises ModelError if the stream stopped before the answer was complete."""
         if not self._began:
             raise self._errors.empty_stream()
         if self._reason is None and not self.ended:
@@ -238,7 +240,10 @@ class MessagesReader:
         yield AnswerFinished(self._stop_reason(), self._usage.messages(), state, deviations, paused=paused)
 
     def _state(self, parts: list[Part], *, whole: bool) -> JsonValue:
-        """Return the provider state of an answer; with `whole`, the state lists all parts even if none is special."""
+        """Return the provider state of an answer.
+
+        With `whole`, the state lists all parts even if none of them is special.
+        """
         state: dict[str, Any] = {"wire": WIRE, "parts": parts}
         # Code that waits for a call's result continues in the same container, so the next request must name it.
         if self._container:
@@ -265,7 +270,10 @@ class MessagesReader:
             yield started
 
     def _end_of_provider(self, block: _Block) -> Iterator[ModelEvent]:
-        """Yield the end of a block of a tool that the provider runs: a call, a result, or a block of another kind."""
+        """Yield the events that end a block of a tool which the provider runs.
+
+        The block is a call, a result, or of another kind.
+        """
         if block.is_emitted or block.call is not None or block.kind in (*_NOT_CALLS, "text", "thinking"):
             return
         block.is_emitted = True
@@ -438,10 +446,10 @@ class MessagesWire:
         )
 
     def expect_llama_cpp(self) -> None:
-        """Do nothing: llama.cpp reports its progress in Chat Completions alone."""
+        """Do nothing, because llama.cpp reports its progress only in Chat Completions."""
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """Return the tool that an error concerns; `None` if the error names no tool."""
+        """Return the tool that an error is about; `None` if the error names no tool."""
         return self._offers.of(request.tools).tool_at(error_text)
 
 
@@ -450,7 +458,10 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
 
 
 def _container(messages: tuple[Message, ...], param: object) -> dict[str, Any]:
-    """Return the field of a request that names the container of the latest answer with one."""
+    """Return the request field that names a container.
+
+    The container is that of the latest answer that names one.
+    """
     for message in reversed(messages):
         container = state_of(message, WIRE).get("container")
         if isinstance(container, dict):
@@ -475,10 +486,11 @@ def _is_past(time: object) -> bool:
 
 
 def _messages(messages: tuple[Message, ...], names: ToolNames) -> list[dict[str, Any]]:
-    """Return the conversation as the API requires it: with alternating roles and accepted ids.
+    """Convert the conversation to the form that the API requires, with alternating roles and accepted ids.
 
-    Consecutive messages of one role become one message; in it, results of calls precede the user's text. The messages
-    of a paused answer stay unchanged."""
+    Consecutive messages of one role become one message, in which results of calls precede the user's text. The messages
+    of a paused answer stay unchanged.
+    """
     call_ids: list[str] = []
     for message in messages:
         call_ids += _call_ids(message)

@@ -23,7 +23,10 @@ from workbench.trajectory.events import (
 
 
 def ids_of_blocks(messages: Iterable[Message], wire: str) -> Iterator[str]:
-    """Yield the ids of the calls in earlier answers that the provider ran, from the blocks that are sent back."""
+    """Yield the ids of calls that the provider ran in earlier answers.
+
+    The ids are in the blocks that are sent back.
+    """
     for message in messages:
         state = as_dict(message.provider_state)
         if state.get("wire") == wire:
@@ -36,7 +39,7 @@ def ids_of_blocks(messages: Iterable[Message], wire: str) -> Iterator[str]:
 
 @dataclass(slots=True, eq=False)
 class ProviderCall:
-    """A call whose events are still arriving."""
+    """A call of a tool that the provider runs, whose events are still arriving."""
 
     id: str
     is_finished: bool = False
@@ -56,7 +59,7 @@ class ProviderCalls:
         calls.reserve_ids(self._ids)
 
     def begin(self, given_id: object, name: object) -> tuple[ProviderCall, CallStarted]:
-        """Begin a call; return it and its first event."""
+        """Begin a call. Returns the call and its first event."""
         call = ProviderCall(self._calls.free_id(given_id))
         if isinstance(given_id, str):
             self._ids[given_id] = call.id
@@ -69,7 +72,7 @@ class ProviderCalls:
             yield CallArgumentsDelta(call.id, fragment)
 
     def finish(self, call: ProviderCall, given: object) -> Iterator[ModelEvent]:
-        """Finish a call; `given` is its input, as an object or as JSON text."""
+        """Finish a call and yield its last events. `given` is its input, as an object or as JSON text."""
         if call.is_finished:
             return
         call.is_finished = True
@@ -82,7 +85,10 @@ class ProviderCalls:
         yield CallFinished(call.id, arguments, raw, problem)
 
     def result(self, given_id: object, content: JsonValue, *, is_error: bool, name: str) -> Iterator[ModelEvent]:
-        """Yield the result of a call; if the call never arrived, the result belongs to a new call named `name`."""
+        """Yield the events of a call's result.
+
+        If the call itself never arrived, a new call named `name` gets the result.
+        """
         call_id = self._ids.get(given_id) if isinstance(given_id, str) else None
         if call_id is None:
             call, started = self.begin(given_id, name)
@@ -97,7 +103,10 @@ _ENCRYPTED_PREFIX = "encrypted_"
 
 
 def result_text(content: JsonValue) -> str:
-    """Return the result of a provider's tool as shortened text; its block sends the whole result back."""
+    """Return the result of a provider's tool as a shortened text.
+
+    The whole result is sent back in its block.
+    """
     texts = _texts_in(content)
     text = content if isinstance(content, str) else texts
     if text is None:
@@ -160,9 +169,10 @@ def item_call(item: Mapping[str, Any]) -> tuple[str, object]:
 
 
 def item_result(item: Mapping[str, Any]) -> tuple[JsonValue, bool] | None:
-    """Return the result of a call in an item of the Responses API, and whether the result is an error.
+    """Return the result of a call in an item of the Responses API, and whether it is an error.
 
-    Return `None` for an item without a result: the API sends results only if the request asks for them."""
+    Returns `None` for an item without a result. The API sends results only if the request asks for them.
+    """
     if item.get("error"):
         return item["error"], True
     is_error = item.get("status") in ("failed", "incomplete")

@@ -42,14 +42,14 @@ _MAX_LAYERS = 4
 
 
 class RepairedArguments(NamedTuple):
-    """Repaired arguments, and the kind of deviation."""
+    """Arguments after a repair, and the kind of the repaired deviation."""
 
     arguments: dict[str, Any]
     kind: str
 
 
 def repair(pieces: Sequence[str]) -> RepairedArguments | None:
-    """Return the arguments in pieces that do not join to a JSON object; `None` if their meaning is not certain."""
+    """Repair arguments whose pieces do not join to one JSON object; return `None` if their meaning is uncertain."""
     # The order matters. `{}{"a": 1}` is an empty object before the arguments. Pieces that each repeat the previous
     # piece also join to several objects, but to different ones.
     text = "".join(pieces)
@@ -69,7 +69,8 @@ def repair(pieces: Sequence[str]) -> RepairedArguments | None:
 def unwrap(text: str) -> RepairedArguments | None:
     """Return the object inside a code fence, a JSON text, a byte order mark or a template's mark.
 
-    The kind of deviation is that of the outermost layer."""
+    The kind of deviation is that of the outermost layer.
+    """
     kind = ""
     for _ in range(_MAX_LAYERS):
         bare = text.strip()
@@ -93,7 +94,7 @@ def unwrap(text: str) -> RepairedArguments | None:
 
 
 def json_object(text: str) -> dict[str, Any] | None:
-    """Return the JSON object that a text consists of; `None` for any other text."""
+    """Parse a text that is one JSON object; return `None` for any other text."""
     value = _parsed(text)
     if isinstance(value, dict):
         return value
@@ -101,7 +102,7 @@ def json_object(text: str) -> dict[str, Any] | None:
 
 
 def same_json(one: object, other: object) -> bool:
-    """Return whether two values are the same JSON, where `1` and `true` differ, unlike in Python."""
+    """Return whether two values are the same JSON. Unlike in Python, `1` and `true` differ."""
     return _canonical(one) == _canonical(other)
 
 
@@ -162,7 +163,7 @@ TextEvent = TextDelta | ReasoningDelta | TextWasReasoning
 
 
 class AnswerText:
-    """The text of one answer while it arrives; with `apart`, thoughts at its beginning become reasoning."""
+    """The text of one answer while it arrives. With `apart`, thoughts at its beginning become reasoning."""
 
     # A chat template may write the opening mark of thoughts into the prompt. The answer then has only the closing mark,
     # and the thoughts before it were already emitted as the answer: `TextWasReasoning` corrects that.
@@ -178,18 +179,18 @@ class AnswerText:
 
     @property
     def deviations(self) -> tuple[Deviation, ...]:
-        """The deviation of thoughts in the answer; empty without thoughts."""
+        """The deviation that reports thoughts in the answer; empty if there were none."""
         if not self._found:
             return ()
         return (Deviation(THOUGHTS, DETAILS[THOUGHTS]),)
 
     def add(self, piece: str) -> Iterator[TextEvent]:
-        """Add a piece of the text."""
+        """Add a piece of the text, and yield the events that are now certain."""
         self._held += piece
         yield from self._steps(over=False)
 
     def flush(self) -> Iterator[TextEvent]:
-        """End the text, or a block of it, and yield the held-back pieces."""
+        """End the text, or a block of it, and yield the events of the held-back pieces."""
         yield from self._steps(over=True)
 
     def _steps(self, *, over: bool) -> Iterator[TextEvent]:
@@ -235,7 +236,10 @@ class AnswerText:
             yield ReasoningDelta(self._round, thoughts)
 
     def _unmarked(self, over: bool) -> Iterator[TextEvent]:
-        """Read a text that does not begin with a mark; it holds thoughts if a closing mark follows."""
+        """Read a text without an opening mark at its beginning.
+
+        It holds thoughts if a closing mark follows.
+        """
         at, end = _first_of(_ALL_ENDS, self._held)
         if not end:
             at = len(self._held) if over else _certain(self._held, _ALL_ENDS)
@@ -258,7 +262,7 @@ class AnswerText:
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
-    """Return the thoughts at the beginning of a complete text, and the answer after them."""
+    """Split a complete text into the thoughts at its beginning and the answer after them."""
     reading = AnswerText(1, apart=True)
     thoughts, answer = "", ""
     for event in (*reading.add(text), *reading.flush()):
@@ -281,7 +285,7 @@ def _first_of(marks: tuple[str, ...], text: str) -> tuple[int, str]:
 
 
 def _certain(text: str, marks: tuple[str, ...]) -> int:
-    """Return the length of a text, less an ending that may begin a mark."""
+    """Return the length of a text without an ending that may be the beginning of a mark."""
     longest = max(map(len, marks)) - 1
     for at in range(max(len(text) - longest, 0), len(text)):
         if text[at] in _FIRST and any(mark.startswith(text[at:]) for mark in marks):
@@ -290,7 +294,10 @@ def _certain(text: str, marks: tuple[str, ...]) -> int:
 
 
 def _ends_thoughts(before: str, end: str, after: str) -> bool:
-    """Return whether a mark between two texts ends thoughts, and is not merely mentioned in an answer."""
+    """Return whether a mark between two texts really ends thoughts.
+
+    An answer may also just mention the mark.
+    """
     # A closing mark counts at the end of a line or directly between two words, outside quotes and code, and only
     # without an opening mark before it.
     if any(begin in before for begin, ends in _ENDS.items() if end in ends) or before.count("```") % 2:

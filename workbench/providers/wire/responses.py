@@ -83,9 +83,10 @@ _TERMINAL = {"response.completed", "response.incomplete", "response.failed", "re
 
 @dataclass(slots=True)
 class _Item:
-    """One output item.
+    """One output item of an answer.
 
-    `document` is the item as it is sent back; for a call, all fields but the arguments."""
+    `document` is the item as it is sent back; for a call, it lacks the arguments.
+    """
 
     kind: str
     call: OpenCall | None = None
@@ -101,7 +102,7 @@ class _Item:
     done: bool = False
 
     def part(self, *, named: bool) -> Part | None:
-        """Return the item as a part of the provider state; without `named`, the part lacks the item's id."""
+        """Return the item as a part of the provider state. Unless `named`, the part lacks the item's id."""
         document = self.document
         if not named:
             document = without_fields(document, "id")
@@ -131,9 +132,10 @@ def _is_special(part: dict[str, Any]) -> bool:
 
 
 class ResponsesReader:
-    """A reader of one answer; `output_index` identifies its items.
+    """Reads one answer, whose items are identified by `output_index`.
 
-    `stored` is whether the API stores the response; with `thoughts_apart`, thoughts in the text become reasoning."""
+    `stored` means that the API stores the response. With `thoughts_apart`, thoughts in the text become reasoning.
+    """
 
     def __init__(
         self,
@@ -167,7 +169,7 @@ class ResponsesReader:
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """Yield the events of a server-sent event.
 
-        Raises ModelError for a reported error, and for data that is not JSON."""
+        Raises ModelError for an error that the event reports, and for data that is not JSON."""
         document = self._errors.document(event)
         if document is None:
             return
@@ -200,7 +202,7 @@ class ResponsesReader:
     def feed_document(self, document: JsonValue) -> Iterator[ModelEvent]:
         """Yield the events of an answer that arrived as one document.
 
-        Raises ModelError for an error, and for a document that is not an answer."""
+        Raises ModelError for a document that reports an error or is not an answer."""
         if reports_error(document):
             raise self._errors.reported(document)
         if not isinstance(document, dict) or not isinstance(document.get("output"), list):
@@ -211,7 +213,7 @@ class ResponsesReader:
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
         """Yield the events that end the answer.
 
-        Raises ModelError for an answer without an end."""
+        Raises ModelError if the stream stopped before the answer was complete."""
         if not self._began:
             raise self._errors.empty_stream()
         if self._status not in ("completed", "incomplete"):
@@ -227,7 +229,7 @@ class ResponsesReader:
         yield AnswerFinished(self._stop_reason(), self._usage.responses(), state, deviations)
 
     def _item(self, document: dict[str, Any], kind: object, *, new: bool = False) -> _Item:
-        """Return the item of an event; a new item if no event announced it."""
+        """Return the item that an event is about, after creating one that no event announced."""
         # Some servers omit `output_index`, and some reuse an index for an item of another kind.
         key = document.get("output_index")
         if not isinstance(key, int):
@@ -318,8 +320,7 @@ class ResponsesReader:
     def _unstreamed_items(self, output: Iterable[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
         """Return the items of the final response that were not streamed, each with its index in the response.
 
-        An item counts as missing if fewer items of its kind were streamed. A call also counts as missing if its id is
-        new."""
+        An item counts as not streamed if fewer items of its kind were streamed. A call also counts if its id is new."""
         # Some servers send items only in the final response, and some give streamed items different ids there.
         arrived = Counter(item.kind for item in self._items)
         ids = {call.given_id for call in self._calls.calls}
@@ -437,10 +438,10 @@ class ResponsesWire:
         )
 
     def expect_llama_cpp(self) -> None:
-        """Do nothing: llama.cpp reports its progress in Chat Completions alone."""
+        """Do nothing, because llama.cpp reports its progress only in Chat Completions."""
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """Return the tool that an error concerns; `None` if the error names no tool."""
+        """Return the tool that an error is about; `None` if the error names no tool."""
         return self._offers.of(request.tools).tool_at(error_text)
 
 

@@ -32,9 +32,12 @@ _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def accepted_names(names: Iterable[str], longest: int | None = None) -> dict[str, str]:
-    """Return a unique name that APIs accept for each name; an acceptable name stays unchanged.
+    """Map each name to a unique name that APIs accept.
 
-    The same names in the same order give the same result."""
+    Names that are accepted already stay unchanged.
+
+    The same names in the same order give the same result.
+    """
     wanted = list(dict.fromkeys(names))
     # Accepted names come first: `get time` must not take the name of an existing tool `get_time`.
     given = {name: name for name in wanted if accepted_name(name, longest) == name}
@@ -63,24 +66,28 @@ def accepted_name(name: str, longest: int | None = None) -> str:
 
 
 class ToolNames:
-    """The names of the offered tools: their names in the suite, and the names that the API accepts.
+    """The names of the offered tools, in the suite and for the API.
 
-    The names `as_they_are` belong to the provider's own tools."""
+    The names `as_they_are` belong to the provider's own tools and stay unchanged.
+    """
 
     def __init__(self, names: Iterable[str], as_they_are: Iterable[str] = ()) -> None:
         self._accepted = accepted_names(names, MAX_TOOL_NAME_CHARS) | {name: name for name in as_they_are}
         self._ours = {accepted: name for name, accepted in self._accepted.items()}
 
     def accepted_name(self, name: str) -> str:
-        """Return the API's name of a tool, even if the tool was offered only earlier or invented by the model."""
+        """Return the API's name of a tool.
+
+        The tool may have been offered only earlier, or be invented by the model.
+        """
         return self._accepted.get(name) or accepted_name(name, MAX_TOOL_NAME_CHARS)
 
     def suite_name(self, accepted: str) -> str:
-        """Return the suite's name for an accepted name; an invented name of the model stays unchanged."""
+        """Return the suite's name for a name in the API. A name that the model invented stays unchanged."""
         return self._ours.get(accepted, accepted)
 
     def offers(self, accepted: str) -> bool:
-        """Return whether a tool of that accepted name is offered."""
+        """Return whether a tool with that name in the API is offered."""
         return accepted in self._ours
 
 
@@ -96,7 +103,7 @@ ToolShape = Callable[[ToolDefinition, str], dict[str, Any]]
 
 
 class ToolOffer:
-    """The tools of a request: their accepted names and their JSON text."""
+    """The tools of a request: their names in the API and their JSON text."""
 
     def __init__(self, tools: tuple[ToolDefinition, ...], shape: ToolShape, api: Api) -> None:
         self.tools = tools
@@ -134,7 +141,7 @@ class ToolOffer:
         return name, False
 
     def tool_at(self, error_text: str) -> str | None:
-        """Return the tool that an error concerns, found by a name or an index in the text of the error."""
+        """Return the tool that an error is about, found by a name or an index in the error's text."""
         # The surest signs come first: a name after "tool" or "function", an index as in "tools[3]", any quoted name.
         for name in _NAMED.findall(error_text):
             if self.names.offers(name):
@@ -166,9 +173,10 @@ class ToolOfferCache:
         self._latest: list[ToolOffer] = []
 
     def of(self, tools: tuple[ToolDefinition, ...]) -> ToolOffer:
-        """Return the offer of these tools.
+        """Return the serialised form of these tools.
 
-        Raises ModelError when a schema holds a value that JSON cannot express."""
+        Raises ModelError if a schema holds a value that JSON cannot express.
+        """
         for offer in self._latest:
             if offer.tools == tools:
                 return offer
@@ -185,7 +193,7 @@ def name_and_description(tool: ToolDefinition, name: str) -> dict[str, Any]:
 
 
 def object_schema(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return a tool's schema in a form that all APIs accept: an object always with `properties`."""
+    """Return a tool's schema in a form that all APIs accept: an object schema always has `properties`."""
     full: dict[str, JsonValue] = {"type": "object"}
     full |= schema
     if full["type"] is None:
@@ -196,7 +204,10 @@ def object_schema(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def arguments_to_send(call: ToolCall) -> dict[str, JsonValue]:
-    """Return a call's arguments as they are sent back to the model; invalid ones as a text inside an object."""
+    """Return a call's arguments in the form in which they are sent back to the model.
+
+    Invalid arguments become a text inside an object.
+    """
     if call.problem is None:
         return dict(call.arguments)
     # Servers parse the arguments that they receive, and fail on text that is not JSON.
@@ -204,7 +215,7 @@ def arguments_to_send(call: ToolCall) -> dict[str, JsonValue]:
 
 
 def arguments_text(call: ToolCall) -> str:
-    """Return a call's arguments as the text that is sent back to the model."""
+    """Return the text of a call's arguments that is sent back to the model."""
     # The model gets back its own text, even text in a code fence, but without repetitions that the endpoint caused.
     if call.problem is None and call.raw and unwrap(call.raw) is not None:
         return call.raw
@@ -212,9 +223,10 @@ def arguments_text(call: ToolCall) -> str:
 
 
 def body_text(fields: dict[str, Any], offer: ToolOffer) -> bytes:
-    """Return a request's body with the tools of the offer.
+    """Return the body of a request, including the offered tools.
 
-    Raises ModelError when a field holds a value that JSON cannot express."""
+    Raises ModelError if a field holds a value that JSON cannot express.
+    """
     text = json_or_error(fields)
     # The JSON text of the tools, often most of a request, is made once for all requests and inserted here.
     if offer.json is not None:
@@ -232,10 +244,11 @@ def json_or_error(value: object) -> str:
 def sent_params(
     spec: ModelSpec, api: str, *, lacking: Mapping[str, str] | None = None, renamed: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the parameters to send, and a sentence for each omitted parameter of a model's settings.
+    """Return the parameters that are sent, and a sentence for each parameter that is left out.
 
-    `lacking` are the parameters of other APIs that this API lacks, with their replacements or empty texts; `renamed`
-    are the parameters with a different name in this API. All others are sent as written."""
+    `lacking` are parameters of other APIs that this API lacks, with their replacements or empty texts. `renamed` are
+    parameters with a different name in this API. All others are sent as written.
+    """
     sent: dict[str, Any] = {}
     notices: list[str] = []
     for name, value in spec.params.items():
@@ -253,12 +266,15 @@ def sent_params(
 
 
 def params_for(request: ModelRequest, params: Mapping[str, Any], about_tools: Collection[str]) -> dict[str, Any]:
-    """Return the parameters of a request; without tools, `about_tools` are left out, because APIs refuse them then."""
+    """Return the parameters of a request.
+
+    In a request without tools, `about_tools` are left out, because APIs refuse them.
+    """
     return {name: value for name, value in params.items() if request.tools or name not in about_tools}
 
 
 def integer_seed(params: Mapping[str, Any]) -> int | None:
-    """Return the seed among the parameters, if it is a whole number."""
+    """Return the seed in the parameters if it is a whole number; otherwise `None`."""
     seed = params.get("seed")
     if isinstance(seed, bool) or not isinstance(seed, int):
         return None
@@ -271,22 +287,26 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def joined_surrogates(text: str) -> str:
-    """Return the text with each pair of surrogates replaced by its character."""
+    """Replace each pair of surrogates in a text by its character."""
     if _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 class TextPieces:
-    """A joiner of surrogates in streamed text; one at the end of a piece is held back for the next piece."""
+    """Joins surrogates in streamed text.
+
+    A surrogate at the end of a piece is held back for the next piece.
+    """
 
     def __init__(self) -> None:
         self._pending = ""
 
     def next(self, piece: str) -> str:
-        """Return any held-back surrogate and the text of a nonempty piece.
+        """Add a piece, and return the text that can be passed on.
 
-        A lone surrogate at the end of the piece waits for the next piece."""
+        A lone surrogate at the end of the piece waits for the next piece.
+        """
         ends_within = "\ud800" <= piece[-1] <= "\udbff"
         if not self._pending and not ends_within:
             return piece
@@ -302,10 +322,10 @@ _KINDS = {list: "a list", str: "a text", bool: "true or false", int: "a number",
 
 @dataclass(slots=True, eq=False)
 class OpenCall:
-    """A call whose fragments are still arriving.
+    """A tool call whose fragments are still arriving.
 
     `given_id` and `name` come from the API. `complete_arguments` holds arguments that arrived as an object instead of a
-    text. `repeats` is whether each fragment so far began with the previous one."""
+    text. `repeats` means that each fragment so far began with the previous one."""
 
     id: str
     given_id: str | None = None
@@ -333,7 +353,7 @@ class OpenCall:
         return arguments is not None and same_json(arguments, own)
 
     def add(self, piece: str) -> str:
-        """Add a fragment of the arguments' text; return the new part of it."""
+        """Add a fragment of the arguments' text. Returns the part of it that is new."""
         # Some endpoints send the whole text so far in every fragment. No JSON object begins with `{` twice, so a second
         # fragment that begins with the first one must be such a repetition.
         before = self.pieces[-1] if self.pieces else ""
@@ -345,12 +365,12 @@ class OpenCall:
 
     @property
     def text(self) -> str:
-        """The text of the arguments, with all repetitions."""
+        """The text of the arguments, including parts that fragments repeat."""
         return joined_surrogates("".join(self.pieces))
 
     @property
     def text_without_repeats(self) -> str:
-        """The text of the arguments, without the parts that fragments repeat."""
+        """The text of the arguments, without parts that fragments repeat."""
         if self.repeats and self.pieces:
             return self.pieces[-1]
         return "".join(self.pieces)
@@ -368,7 +388,7 @@ class OpenCall:
 class CallAssembly:
     """The calls of one answer, assembled from their fragments.
 
-    Ids are unique within the run: the API's own id, or a new one if the API gives none or repeats one."""
+    Ids are unique within the run. A call has the API's own id, or a new one if the API gives none or repeats one."""
 
     def __init__(self, request: ModelRequest, names: ToolNames) -> None:
         self.calls: list[OpenCall] = []
@@ -413,7 +433,7 @@ class CallAssembly:
     def name(self, call: OpenCall, piece: object) -> Iterator[CallEvent]:
         """Add a piece of the tool's name.
 
-        The call starts once the name belongs to an offered tool, otherwise with its first arguments."""
+        The call starts as soon as its name is that of an offered tool, or else with its first arguments."""
         # Some endpoints repeat the name in every fragment.
         if isinstance(piece, str) and piece and not call.started and piece != call.name:
             call.name += piece
@@ -421,7 +441,7 @@ class CallAssembly:
                 yield from self.start(call)
 
     def start(self, call: OpenCall) -> Iterator[CallEvent]:
-        """Start the call, because its name is complete."""
+        """Start a call whose name is complete."""
         if not call.started:
             call.started = True
             yield CallStarted(self._round, call.id, self._names.suite_name(call.name))
@@ -446,7 +466,7 @@ class CallAssembly:
             yield CallArgumentsDelta(call.id, arguments)
 
     def finish(self, call: OpenCall, arguments: object = None) -> Iterator[CallEvent]:
-        """Finish a call.
+        """Finish a call, and yield its last events.
 
         `arguments` are the whole arguments, which some APIs send at the end; they take precedence over fragments."""
         if call.finished:
@@ -487,9 +507,10 @@ def _repair(call: OpenCall, given: object) -> RepairedArguments | None:
 
 
 def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any]) -> RepairedArguments | None:
-    """Return a repair of invalid fragments that matches the whole arguments at the end; `None` without one.
+    """Return the repair of invalid fragments that gives the same arguments as the end of the call.
 
-    The whole arguments need no repair, but the deviation is still reported."""
+    The arguments at the end need no repair, but the deviation is still reported. Returns `None` if no repair matches.
+    """
     if not arguments or not call.pieces or json_object("".join(call.pieces)) is not None:
         return None
     found = repair(call.pieces)
@@ -499,7 +520,7 @@ def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any])
 
 
 def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
-    """Return the arguments, and the reason if they are not a JSON object."""
+    """Parse the arguments of a call. Also returns the problem if they are not a JSON object."""
     # Many endpoints send an empty text or `null` for a call without arguments.
     value = given
     if isinstance(given, str):
@@ -519,7 +540,10 @@ def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
 
 
 def read_input(text: str) -> Mapping[str, JsonValue]:
-    """Return the input of a call that the provider runs; a text that is not a JSON object is wrapped in an object."""
+    """Parse the input of a call that the provider runs.
+
+    A text that is not a JSON object is wrapped in an object.
+    """
     arguments, problem = read_arguments(text)
     if problem is None:
         return arguments

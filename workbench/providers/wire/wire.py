@@ -25,20 +25,20 @@ class AnswerReader(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Whether the last event of the answer has arrived; nothing is read after it."""
+        """Whether the last event of the answer has arrived. The reader then needs no further events."""
         ...
 
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """Yield the events of one server-sent event.
 
-        Raises ModelError for a reported error, and for data that is not JSON.
+        Raises ModelError for an error that the event reports, and for data that is not JSON.
         """
         ...
 
     def feed_document(self, document: JsonValue) -> Iterator[ModelEvent]:
         """Yield the events of an answer that arrived as one JSON document instead of a stream.
 
-        Raises ModelError for an error, and for a document that is not an answer.
+        Raises ModelError for a document that reports an error or is not an answer.
         """
         ...
 
@@ -53,7 +53,7 @@ class AnswerReader(Protocol):
 class Wire(Protocol):
     """One wire format, set up for one model.
 
-    `path` is appended to the base URL. `notices` and `seed` are as in `Model`."""
+    `path` is appended to the base URL. `notices` and `seed` are those of the `Model`."""
 
     api: Api
     path: str
@@ -63,7 +63,7 @@ class Wire(Protocol):
     def body(self, request: ModelRequest) -> bytes:
         """Return the body of a request as JSON.
 
-        The tools are serialised once for all requests with the same tools."""
+        Requests with the same tools share the serialised tools."""
         ...
 
     def reader(self, request: ModelRequest) -> AnswerReader:
@@ -71,11 +71,11 @@ class Wire(Protocol):
         ...
 
     def expect_llama_cpp(self) -> None:
-        """Ask the server to report its progress on the prompt in every later request; only llama.cpp does that."""
+        """Add a request for progress on the prompt to all later requests, because the server is llama.cpp."""
         ...
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """Return the suite's name of the tool that an error of the endpoint concerns; `None` if unknown."""
+        """Return the suite's name of the tool that an error of the endpoint is about; `None` if unknown."""
         ...
 
 
@@ -84,7 +84,10 @@ _MAX_NUMBER = MAX_TOKENS // 3
 
 
 def as_dict(value: object) -> dict[str, Any]:
-    """Return a value of an answer if it is an object, else an empty object: endpoints deviate from their API."""
+    """Return a value of an answer if it is an object, else an empty object.
+
+    Endpoints may send other values where their API has objects.
+    """
     return value if isinstance(value, dict) else {}
 
 
@@ -97,7 +100,7 @@ def dicts_in(value: object) -> Iterator[dict[str, Any]]:
 
 
 class UsageCount:
-    """The token counts of one answer; if the endpoint repeats a field, the last value counts."""
+    """Counts the tokens of one answer. If the endpoint repeats a field, the last value counts."""
 
     def __init__(self) -> None:
         self._fields: dict[str, Any] = {}
@@ -154,7 +157,7 @@ Part = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part that is sent back unchanged."""
+    """A part of an answer that is sent back unchanged."""
 
     document: dict[str, Any]
 
@@ -181,7 +184,10 @@ class PausePart:
 
 
 def provider_state(wire: str, parts: list[Part]) -> JsonValue:
-    """Return the state of an answer with these parts; `None` for at most one text that only calls follow."""
+    """Return the provider state of an answer with these parts.
+
+    It is `None` if the parts are at most one text followed by calls.
+    """
     is_special = any(not {"block", "more", "phase", "written"}.isdisjoint(part) for part in parts)
     if is_special or any("text" in part for part in parts[1:]):
         return {"wire": wire, "parts": [*parts]}
@@ -189,7 +195,7 @@ def provider_state(wire: str, parts: list[Part]) -> JsonValue:
 
 
 def state_of(message: Message, wire: str) -> dict[str, Any]:
-    """Return the state that `wire` stored in a message; empty if there is none."""
+    """Return the provider state in a message if `wire` stored it; otherwise an empty object."""
     state = as_dict(message.provider_state)
     return state if state.get("wire") == wire else {}
 
@@ -197,7 +203,7 @@ def state_of(message: Message, wire: str) -> dict[str, Any]:
 def text_part(pieces: list[str], written: list[str]) -> Part | None:
     """Return a part for a text; `None` for an empty one.
 
-    `written` are the pieces of the text with the thoughts that are not part of the answer."""
+    `written` are the pieces of the text including thoughts, which are not part of the answer."""
     text, whole = "".join(pieces), "".join(written)
     if not whole:
         return None
@@ -214,12 +220,12 @@ def call_part(call_id: str, more: dict[str, Any]) -> Part:
 
 
 def without_fields(document: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return an object of an answer without some fields and without `null` fields."""
+    """Return a copy of an object in an answer, without the named fields and without `null` fields."""
     return {name: value for name, value in document.items() if name not in names and value is not None}
 
 
 def parts_of(message: Message, wire: str) -> Iterator[Block | TextPart | CallPart | PausePart]:
-    """Yield the parts of an assistant's message in their original order; the calls are taken from the message."""
+    """Yield the parts of an assistant's message in their original order, with the calls of the message."""
     parts = state_of(message, wire).get("parts")
     calls = {call.id: call for call in message.tool_calls}
     # The user may have edited the message since. Its state then no longer gives the order, and the blocks come first.
@@ -249,6 +255,9 @@ def data_url(media: Media) -> str:
 
 
 def joined_states(first: JsonValue, second: JsonValue) -> JsonValue:
-    """Join the states of an answer that arrived in two parts; each state lists all parts of its half."""
+    """Join the provider states of an answer that arrived in two parts.
+
+    Each state lists all parts of its half.
+    """
     before, after = as_dict(first), as_dict(second)
     return {**before, **after, "parts": [*before.get("parts", ()), {"pause": True}, *after.get("parts", ())]}
