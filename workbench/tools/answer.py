@@ -29,8 +29,9 @@ It must not block. It may be called after the answer."""
 class ToolAnswer:
     """The answer to a tool call, as text for the model.
 
-    `is_error` marks a tool error, which the model can handle; `code` is the JSON-RPC code of a call that the server
-    refused. `media` are images and sounds with their data; `content` has a placeholder for each."""
+    `is_error` marks a tool error, which the model can handle. `code` is the JSON-RPC code of a call that the server
+    refused. `media` are images and sounds with their data, and `content` has a placeholder for each.
+    """
 
     content: str
     is_error: bool = False
@@ -39,12 +40,12 @@ class ToolAnswer:
 
     @property
     def outcome(self) -> Literal["ok", "tool error"]:
-        """The outcome of the execution behind this answer, for the audit log."""
+        """The outcome of the execution that gave this answer, for the audit log."""
         return "tool error" if self.is_error else "ok"
 
 
 class ToolsError(Exception):
-    """The tools of a run are not available or cannot answer; the message gives the cause and advice."""
+    """The tools of a run are not available or cannot answer. The message gives the cause and advice."""
 
 
 class ServerError(ToolsError):
@@ -58,7 +59,7 @@ class ServerError(ToolsError):
 
 
 class UntrustedError(ToolsError):
-    """A suite that is not trusted needs a command or Python code."""
+    """A suite needs a command or Python code, but is not trusted."""
 
 
 class PythonReferenceError(ToolsError):
@@ -70,7 +71,7 @@ class UnknownToolError(ToolsError):
 
 
 def answer_of(result: CallToolResult) -> ToolAnswer:
-    """Return the content of an MCP result as text for the model.
+    """Convert the content of an MCP result to text for the model.
 
     Blocks are joined by line breaks. An image or a sound becomes a placeholder, and is also in `media` if models accept
     its kind. A link to a resource becomes its name, address and description, and an embedded text stays text.
@@ -91,7 +92,7 @@ def answer_of(result: CallToolResult) -> ToolAnswer:
 
 
 def error_of(error: Exception) -> ToolAnswer:
-    """Return the tool error for a call that the server refused or answered with an invalid result."""
+    """Return a tool error for a call that the server refused or answered with an invalid result."""
     # Lazy import: `mcp` takes most of a second.
     from mcp import MCPError
 
@@ -160,12 +161,12 @@ _UNFIT = late_pattern("[\0\ud800-\udfff]")
 
 
 def clean_text(text: str) -> str:
-    """Return a text with � in place of NUL and lone surrogates."""
+    """Replace NUL and lone surrogates in a text by �."""
     return _UNFIT.sub(REPLACEMENT_CHARACTER, text)
 
 
 def clean_json(value: JsonValue) -> JsonValue:
-    """Return a JSON value with `clean_text` applied to all its texts and keys; NaN and infinity become null."""
+    """Apply `clean_text` to all texts and keys of a JSON value. NaN and infinity become null."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, dict):
@@ -178,5 +179,5 @@ def clean_json(value: JsonValue) -> JsonValue:
 
 
 def clean_object(value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return an object cleaned as by `clean_json`."""
+    """Clean an object as `clean_json` does."""
     return {clean_text(name): clean_json(item) for name, item in value.items()}

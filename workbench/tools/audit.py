@@ -37,12 +37,12 @@ _logger = logging.getLogger(__name__)
 
 
 class AuditError(ToolsError):
-    """The audit log cannot be written, so nothing is executed; the message names the file."""
+    """The audit log cannot be written, so nothing is executed. The message names the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The origin of an execution: the suite's file, and for a run its case, model and id."""
+    """The caller of a tool: the suite's file and, for a run, its case, model and id."""
 
     suite: str
     case: str | None = None
@@ -70,7 +70,7 @@ class AuditLog:
         self._new_id = new_id
 
     def begin(self, caller: Caller, call: ToolCall, server: str, allowed: Allowed) -> AuditedExecution:
-        """Log that a tool is about to be executed.
+        """Log that a tool is about to be executed, and return the logged execution.
 
         Raises AuditError if that cannot be written."""
         about: dict[str, JsonValue] = {
@@ -139,7 +139,7 @@ class AuditedExecution:
 
 @dataclass(frozen=True)
 class Audit:
-    """The audit log for the executions of a run, and the caller to name in its lines."""
+    """The audit log for the executions of a run, and the caller that its lines name."""
 
     log: AuditLog
     caller: Caller

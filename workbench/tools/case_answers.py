@@ -15,7 +15,7 @@ from workbench.trajectory.events import ReplySource
 
 
 class Answers:
-    """The answers of one run to servers. Answers of the case precede answers of the suite."""
+    """The answers of one run to requests of servers. Answers of the case precede answers of the suite."""
 
     def __init__(self, of_case: Sequence[Answer], of_suite: Sequence[Answer], context: CheckContext) -> None:
         self._context = context
@@ -26,7 +26,10 @@ class Answers:
             self._answers.append((answer, "suite", f"answers[{number}] of the suite"))
 
     async def reply(self, question: ServerQuestion, tool: str, judge: AskJudge | None = None) -> ServerReply:
-        """Return the reply of the first answer that applies in a call of `tool`, or `UNANSWERED`."""
+        """Return the reply of the first answer that applies to a request during a call of `tool`.
+
+        Returns `UNANSWERED` if none applies.
+        """
         if question.undeclared:
             return UNANSWERED
         for answer, source, where in self._answers:

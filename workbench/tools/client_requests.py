@@ -42,10 +42,12 @@ async def answer_nothing(question: ServerQuestion) -> ServerReply:
 
 
 class CallTimer:
-    """The time limit of one call. It starts again at each sign of life, and pauses while the server waits for a reply.
+    """The time limit of one call.
 
-    Enter it around the call; it raises TimeoutError. `call_s` is the limit in seconds. Signs of life extend the call to
-    at most `most_s` seconds."""
+    The limit starts again at each report of progress, and pauses while the server waits for a reply. Enter this object
+    around the call; it raises TimeoutError. `call_s` is the limit in seconds. Reports of progress extend the call to at
+    most `most_s` seconds.
+    """
 
     def __init__(self, call_s: float, most_s: float) -> None:
         self._call_s = call_s
@@ -67,11 +69,11 @@ class CallTimer:
 
     @property
     def spent_s(self) -> float:
-        """The seconds since the beginning, without the waits for replies."""
+        """The seconds since the call began, without the waits for replies."""
         return self._clock() - self._began - self._free_s
 
     def extend(self) -> None:
-        """Start the limit again, unless the call has reached `most_s`."""
+        """Start the time limit again, unless the call has taken `most_s` seconds."""
         if self._waits:
             return
         latest = self._began + self._free_s + self._most_s
@@ -80,7 +82,7 @@ class CallTimer:
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
-        """Suspend the time limit of the call while it waits."""
+        """Suspend the time limit while the server waits for a reply."""
         if not self._waits:
             self._waits_since = self._clock()
         self._waits += 1
@@ -109,7 +111,7 @@ class _CallInProgress:
         return self._count > MAX_CALL_QUESTIONS
 
     async def reply(self, question: ServerQuestion) -> ServerReply | None:
-        """Return the reply of the run, `None` if it cannot reply any more."""
+        """Return the run's reply to a request; `None` if the run can no longer reply."""
         self._count += 1
         if self.too_many:
             return None
@@ -132,7 +134,8 @@ class _CallInProgress:
     async def end(self) -> None:
         """Cancel the pending replies, and wait until they have ended.
 
-        A reply records its end in the run, possibly after the end of the call."""
+        A reply may record its end in the run after the call has ended.
+        """
         replies = tuple(self._replies)
         for replying in replies:
             replying.cancel()
@@ -154,7 +157,10 @@ class ClientRequests:
         self._calls: list[_CallInProgress] = []
 
     def serve(self, client: Client) -> None:
-        """Register for the requests of a client's connection. Call this before the client is entered."""
+        """Register for the requests that come over a client's connection.
+
+        Call this method before the client is entered.
+        """
         from mcp_types import SamplingCapability, SamplingToolsCapability
 
         client.elicitation_callback = self._elicit
@@ -178,7 +184,7 @@ class ClientRequests:
 
     @asynccontextmanager
     async def of_call(self, ask: AskRun, time: CallTimer) -> AsyncIterator[_CallInProgress]:
-        """Assign the server's requests during a call to the run that makes the call."""
+        """Pass the server's requests during a call to the run that makes the call."""
         asking = _CallInProgress(ask, time)
         self._calls.append(asking)
         try:
@@ -188,7 +194,7 @@ class ClientRequests:
             await asking.end()
 
     async def user_consents(self, asking: _CallInProgress, required: Sequence[ElicitRequestURLParams]) -> bool:
-        """Return whether the user opens all addresses that a refused call requires."""
+        """Return whether the user agrees to open all addresses that a refused call requires."""
         for each in required:
             reply = await asking.reply(self._elicitation(each))
             if reply is None or reply.action != "accept":
@@ -196,7 +202,10 @@ class ClientRequests:
         return True
 
     def required_by(self, error: MCPError) -> list[ElicitRequestURLParams]:
-        """Return the addresses that the user must open before a refused call, none for any other error."""
+        """Return the addresses that the user must open before a refused call can succeed.
+
+        The result is empty for any other error.
+        """
         from mcp_types import URL_ELICITATION_REQUIRED, ElicitationRequiredErrorData
         from pydantic import ValidationError
 
@@ -254,7 +263,10 @@ class ClientRequests:
         return ListRootsResult(roots=roots)
 
     async def _reply(self, question: ServerQuestion) -> ServerReply | ErrorData:
-        """Return the reply of the run, or an error for the server; a callback of the SDK must not raise."""
+        """Return the run's reply to a request, or an error for the server.
+
+        Callbacks of the SDK must not raise, so this method does not.
+        """
         from mcp_types import INVALID_REQUEST, ErrorData
 
         if len(self._calls) != 1:

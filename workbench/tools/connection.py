@@ -32,10 +32,11 @@ ListingOutcome = Literal["left out", "repaired", "duplicate", "cut short"]
 class ListingIssue:
     """A violation of the protocol in a server's list of tools.
 
-    `tool` is the name of the tool with the server's prefix, "" if the issue is about the list itself. `where` is the
-    field, such as `inputSchema.type`, and `message` is the predicate of a sentence whose subject is the field.
-    `outcome` is the consequence: the tool was `left out`, it is used as `repaired`, only the first of its `duplicate`
-    definitions is used, or the list was `cut short`."""
+    `tool` is the name of the tool with the server's prefix, "" if the list itself is at fault. `where` is the field,
+    such as `inputSchema.type`, and `message` is the end of a sentence that begins with the field. `outcome` is the
+    consequence: the tool was `left out`, it is used as `repaired`, only the first of its `duplicate` definitions is
+    used, or the list was `cut short`.
+    """
 
     tool: str
     where: str
@@ -51,7 +52,7 @@ class ListingIssue:
 class ServerStatus:
     """The state of a server.
 
-    `tools` are its tools while it runs, and `starting_s` the seconds since its start began. `downloads` is whether a
+    `tools` are its tools while it runs, and `starting_s` the seconds since its start began. `downloads` means that a
     launcher is still downloading it. `reason` says why it is down, and `output` is the end of its standard error.
     `task_tools` are tools that are not offered because they can be called only as MCP tasks. `issues` are the
     violations of the protocol in its list of tools, and `instructions` is its text on the use of the tools."""
@@ -90,11 +91,11 @@ class TimeLimits:
 
     @property
     def close_s(self) -> float:
-        """The seconds after which the server is killed: `polite_s`, `terminate_s` and a reserve."""
+        """The seconds after which a closing server is killed: `polite_s`, `terminate_s` and a reserve."""
         return self.polite_s + self.terminate_s + 1.5
 
     def of(self, server: Server) -> TimeLimits:
-        """Return these limits with the limits in the server's own settings."""
+        """Return these limits, replaced by those in the server's own settings."""
         start_s = server.start_timeout_s or self.start_s
         call_s = server.call_timeout_s or self.call_s
         return replace(self, start_s=start_s, call_s=call_s, download_s=max(self.download_s, start_s))
@@ -103,7 +104,8 @@ class TimeLimits:
 class AnnounceStart(Protocol):
     """Reports a start-up, such as `server weather`, around the body of the returned context.
 
-    If the server `downloads`, the context yields a function to call when the download has ended."""
+    If the server `downloads`, the context yields a function. Call it when the download has ended.
+    """
 
     def __call__(self, what: str, *, downloads: bool = False) -> AbstractContextManager[Callable[[], object]]: ...
 
@@ -113,7 +115,7 @@ def announce_nothing(what: str, *, downloads: bool = False) -> AbstractContextMa
 
 
 class Refusal:
-    """The reason why one call was not executed. `expired` is set if the server has forgotten the session."""
+    """The reason why one call was not executed. `expired` means that the server has forgotten the session."""
 
     expired = False
 
@@ -126,11 +128,12 @@ class Connection(Protocol):
     """A connection to a server, open while it is entered; a transport for `mcp.Client`.
 
     Enter it once, and leave it in the same task. Entering raises ServerError or OSError if the server cannot be
-    reached. The methods `why_…` return the predicate of a sentence whose subject is the server."""
+    reached. The methods `why_…` return the end of a sentence that begins with the server.
+    """
 
     @property
     def where(self) -> str:
-        """The server in the brackets of a message: `command: …; log: …`."""
+        """Where the server runs, for the brackets of a message: `command: …; log: …`."""
 
     @property
     def pid(self) -> int | None:
@@ -142,7 +145,7 @@ class Connection(Protocol):
 
     @property
     def rollback_s(self) -> float:
-        """The additional seconds for closing while a package manager rolls back a download."""
+        """The additional seconds that closing may take while a package manager rolls back a download."""
 
     @property
     def disconnected(self) -> asyncio.Future[None]:
@@ -158,25 +161,28 @@ class Connection(Protocol):
 
     @property
     def has_read(self) -> bool | None:
-        """Whether the server has read everything that was sent; `None` if that is unknown."""
+        """Whether the server has read everything that was sent to it; `None` if that is unknown."""
 
     @property
     def is_direct(self) -> bool:
-        """Whether the server itself reads the messages, rather than a program that forwards them."""
+        """Whether the server reads the messages itself, not a program that forwards them."""
 
     @property
     def expired(self) -> bool:
-        """Whether the server has forgotten the session. The `Refusal` of a call says whether that call was refused."""
+        """Whether the server has forgotten the session.
+
+        The `Refusal` of a call says whether that call was refused.
+        """
 
     @property
     def output(self) -> ServerOutput | None:
-        """The end of the server's standard error, `None` if it is not readable."""
+        """The end of the server's standard error; `None` if it cannot be read."""
 
     def kill(self) -> None:
-        """End the server at once, as far as possible; harmless at any time."""
+        """End the server at once, as far as possible. Harmless at any time."""
 
     def why_not_started(self, error: BaseException | None) -> str:
-        """Return the reason why the server listed no tools; `error` ended the attempt."""
+        """Return why the server listed no tools. `error` is the exception that ended the attempt."""
 
     def advice(self) -> str:
         """Return a sentence with advice on a server that did not start, or ""."""
@@ -185,17 +191,23 @@ class Connection(Protocol):
         """Return a hint on why a server does not answer, as the end of a sentence, or ""."""
 
     def ended_by_server(self, error: BaseException) -> bool:
-        """Return whether the server was reached and then ended the connection; `error` ended the attempt."""
+        """Return whether the server was reached and then ended the connection.
+
+        `error` is the exception that ended the attempt.
+        """
 
     def why_lost(self, error: BaseException | None) -> str:
-        """Return the reason why an established connection ended."""
+        """Return why an established connection ended."""
 
     def why_unanswered(self, error: Exception) -> str | None:
-        """Return the reason why a call failed; `None` if `error` is the server's own answer."""
+        """Return why a call failed; `None` if `error` is the server's own answer."""
 
 
 def first_line(error: BaseException | None) -> str:
-    """Return the first line of an exception's text, cut to a limit; the exception's type if it has no text."""
+    """Return the first line of an exception's text, cut to a limit.
+
+    An exception without text is represented by its type.
+    """
     message = next(iter(str(error).splitlines()), "") or type(error).__name__
     if len(message) <= MAX_SERVER_ERROR_CHARS:
         return message
@@ -228,7 +240,10 @@ if sys.platform == "win32":
 
 
 def inherited_variables(environment: Mapping[str, str], passed: Iterable[str], secrets: Secrets) -> dict[str, str]:
-    """Return the variables that a started program inherits, with the `passed` ones. Their values become secrets."""
+    """Return the environment variables that a started program inherits, and those in `passed`.
+
+    Their values are registered as secrets.
+    """
     add_passed(passed, environment, secrets)
     inherited = {}
     for name in (*INHERITED, *passed):
@@ -260,9 +275,10 @@ def register_server_secrets(server: Server, secrets: Secrets) -> None:
 
 
 def expand_variables(text: str, environment: Mapping[str, str], secrets: Secrets) -> str:
-    """Replace `$NAME` and `${NAME}` by the variable's value and `$$` by a dollar sign; any other `$` stays.
+    """Replace `$NAME` and `${NAME}` by the variable's value, and `$$` by a dollar sign.
 
-    The values are added to `secrets`. Raises MissingVariableError if a variable is not set."""
+    Any other `$` stays. The values are added to `secrets`. Raises MissingVariableError if a variable is not set.
+    """
 
     def value_of(name: str) -> str:
         if name not in environment:

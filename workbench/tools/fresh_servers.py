@@ -30,9 +30,10 @@ BeginStart = Callable[[Grant, bool], StartingServer]
 
 
 class FreshServers:
-    """The servers of one definition. Use it on one event loop.
+    """The servers of one definition of which each run gets a new one.
 
-    `name` is the server's name in messages."""
+    `name` is the server's name in messages. Use this object on one event loop.
+    """
 
     def __init__(self, name: str, begin: BeginStart, background: BackgroundClosing) -> None:
         self._name = name
@@ -48,12 +49,15 @@ class FreshServers:
         self._told = False
 
     def is_first_report(self) -> bool:
-        """Return whether this is the first call in the batch: only the first caller reports notices on all servers."""
+        """Return whether this is the first call of the method in the batch.
+
+        Only the first caller reports notices that concern all servers.
+        """
         told, self._told = self._told, True
         return not told
 
     async def acquire(self, grant: Grant) -> McpServer:
-        """Return a server that no other run has used; `release` ends it.
+        """Return a server that no other run has used. Pass it to `release` at the end.
 
         Raises ServerError if the server does not start, or lists other tools than the first server of the batch."""
         if self._failure is not None and self._failures >= MAX_FAILED_STARTS:
@@ -84,12 +88,12 @@ class FreshServers:
         return server
 
     def release(self, server: McpServer) -> asyncio.Task[None]:
-        """Close a server after its run, in the background; return the closing task."""
+        """Close a server after its run, in the background. Returns the task that closes it."""
         self._used.discard(server)
         return self._background.close_later(server.close())
 
     def begin_batch(self) -> None:
-        """Begin a new batch: new tools may be listed, and failed starts are tried again."""
+        """Begin a new batch: servers may list new tools, and failed starts are tried again."""
         self.drop_spare()
         self._tools, self._failure, self._failures, self._taken = None, None, 0, 0
         self._told = False
@@ -119,13 +123,13 @@ class FreshServers:
 
 
 class BackgroundClosing:
-    """Servers being closed in the background; `wait_closed` waits for them."""
+    """The servers that are being closed in the background."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def close_later(self, closing: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Begin to close a server."""
+        """Close a server in the background. Returns the task that closes it."""
         task = asyncio.get_running_loop().create_task(closing)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -138,9 +142,11 @@ class BackgroundClosing:
 
 
 class RunServers:
-    """The servers that one run has for itself; `close` returns each server as soon as it has started.
+    """The servers that one run has for itself.
 
-    `places` bounds the runs that have such servers; a place becomes free when all servers of its run have ended."""
+    `close` returns each server as soon as it has started. `places` limits the number of runs that have such servers. A
+    place becomes free when all servers of its run have ended.
+    """
 
     def __init__(self, places: asyncio.Semaphore, background: BackgroundClosing) -> None:
         self._places = places
@@ -150,13 +156,16 @@ class RunServers:
         self._closed = False
 
     async def wait_for_place(self) -> None:
-        """Wait for a place; call it once, before the first server is taken."""
+        """Wait for a free place. Call this method once, before the first server is acquired."""
         # One place for all servers of a run: with one place per server, runs could wait for each other for ever.
         await self._places.acquire()
         self._has_place = True
 
     async def acquire(self, servers: FreshServers, grant: Grant) -> McpServer:
-        """Return a server for the run alone. Raises ServerError."""
+        """Return a server that only this run uses.
+
+        Raises ServerError.
+        """
         server = await servers.acquire(grant)
         if self._closed:
             servers.release(server)
@@ -165,7 +174,7 @@ class RunServers:
         return server
 
     def close(self) -> None:
-        """Return all servers."""
+        """Return all servers, so that they are closed."""
         self._closed = True
         ending = [servers.release(server) for servers, server in self._held]
         self._held.clear()

@@ -16,7 +16,7 @@ from workbench.tools.python_code import HashedCode, PythonFunctions
 
 @dataclass(frozen=True)
 class Grant:
-    """The approved needs of one suite, with the environment and the code at the time of approval.
+    """The approved needs of one suite, with the environment and the code from the time of the approval.
 
     `environment` is an error if the variables could not be read. `code` is the code of the suite's modules and
     functions. Neither is read again, so a later change has no effect."""
@@ -26,14 +26,14 @@ class Grant:
     code: HashedCode = field(repr=False)
 
     def covers(self, server: Server) -> bool:
-        """Return whether a server's present definition was approved."""
+        """Return whether the user approved a server in its present definition."""
         need, roots = server_need(server, self.needs.folder), roots_need(server, self.needs.folder)
         if roots is not None and roots not in self.needs.roots:
             return False
         return need is None or need in (*self.needs.commands, *self.needs.modules, *self.needs.urls)
 
     def covers_agent(self, agent: Subject) -> bool:
-        """Return whether the present definition of an agent is among the approved ones."""
+        """Return whether the user approved an agent in its present definition."""
         return agent_need(agent, self.needs.folder) in self.needs.commands
 
     def variables(self, server: Server) -> Mapping[str, str]:

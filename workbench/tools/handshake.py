@@ -19,14 +19,15 @@ _QUESTION = "server/discover"
 
 
 class SilentServerError(Exception):
-    """A server has read `server/discover` and answers neither it nor `initialize`."""
+    """A server has read `server/discover`, but answers neither this request nor `initialize`."""
 
 
 class Handshake:
-    """The beginning of a connection to a server whose protocol is not known.
+    """The beginning of a connection to a server whose protocol version is not known.
 
-    The time limit for the answer begins when the server has read the question. Until then, the server is still
-    starting."""
+    The time limit for the answer begins when the server has read the first request. Until then, the server is still
+    starting.
+    """
 
     def __init__(self, connection: Connection, limits: TimeLimits) -> None:
         self._connection = connection
@@ -41,7 +42,7 @@ class Handshake:
         """Whether `server/discover` stayed without an answer, so that `initialize` was sent as well."""
 
     def attach_to(self, client: Client) -> None:
-        """Replace the client's own negotiation, which would wait ten seconds for an answer."""
+        """Replace the client's own negotiation of the protocol, which would wait ten seconds for an answer."""
         build = client._build_session
 
         async def built(exit_stack: AsyncExitStack[bool | None]) -> ClientSession:
@@ -101,7 +102,10 @@ class Handshake:
         session.send_discover = first_answer  # type: ignore[method-assign]
 
     async def _answered(self, *tasks: asyncio.Task[Any], seconds: float) -> bool:
-        """Wait until a task is done, for at most `seconds` while the server has nothing left to read."""
+        """Wait until a task is done.
+
+        The wait is at most `seconds`, not counting the time until the server has read everything.
+        """
         left = seconds
         while left > 0:
             done, _ = await asyncio.wait(tasks, timeout=_POLL_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED)

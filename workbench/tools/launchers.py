@@ -30,7 +30,7 @@ _FORWARDING = frozenset({"docker", "podman", "nerdctl", "kubectl", "ssh", "wsl"}
 
 
 def launcher_of(command: Sequence[str]) -> str | None:
-    """Return the name of the launcher in a command; `None` without a launcher.
+    """Return the name of the launcher in a command; `None` if there is none.
 
     >>> launcher_of(["npx", "-y", "@modelcontextprotocol/server-memory"])
     'npx'
@@ -50,17 +50,17 @@ def launcher_of(command: Sequence[str]) -> str | None:
 
 
 def rolls_back(command: Sequence[str]) -> bool:
-    """Return whether a command is npm's. When terminated, npm rolls back a download; when killed, it does not."""
+    """Return whether a command is npm's, which rolls back a download when it is terminated but not when killed."""
     return (launcher_of(command) or "").partition(" ")[0] in ("npx", "npm")
 
 
 def forwards(command: Sequence[str]) -> bool:
-    """Return whether a command reads the server's messages itself and forwards them later."""
+    """Return whether a command reads the server's messages itself and forwards them."""
     return program_name(_unwrapped(command)[0]) in _FORWARDING
 
 
 def _unwrapped(command: Sequence[str]) -> Sequence[str]:
-    """Return the words of a command; for a shell, those of the program that it starts."""
+    """Return the words of a command. For a shell, return those of the program that the shell starts."""
     if len(command) < 3:
         return command
     program, option, *words = command

@@ -34,7 +34,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The tools of a server with prefixed names, its instructions, and the time of the listing."""
+    """The tools that a server listed, with prefixed names, its instructions, and the time of the listing."""
 
     tools: tuple[ToolDefinition, ...]
     listed_at: datetime
@@ -43,7 +43,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class ListingChange:
-    """The differences between two listings of a server, by the names of tools."""
+    """The names of the tools that differ between two listings of a server."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -76,9 +76,10 @@ class DamagedListingError(Exception):
 
 
 class StoredListings:
-    """The stored listings of servers, one file for each suite file and definition of a server.
+    """The stored listings of servers, one file for each pair of a suite file and a server's definition.
 
-    `now` returns the time with its zone. A changed definition counts as a new server without a listing."""
+    A server with a changed definition counts as a new server. `now` returns the time with its zone.
+    """
 
     def __init__(self, folder: Path, now: Callable[[], datetime] = lambda: datetime.now().astimezone()) -> None:
         self._folder = folder
@@ -87,7 +88,7 @@ class StoredListings:
     def remember(
         self, suite_file: Path, server: Server, tools: tuple[ToolDefinition, ...], instructions: str = ""
     ) -> None:
-        """Store a server's new listing; a failure goes to the program's log."""
+        """Store a server's new listing. A failure is logged."""
         document = {
             "format": LISTING_FORMAT,
             "suite": str(suite_file),
@@ -124,11 +125,14 @@ class StoredListings:
             raise DamagedListingError(f"{file} is damaged and was ignored") from error
 
     def has(self, suite_file: Path, server: Server) -> bool:
-        """Return whether a listing of a server is stored, that is, whether the server has run before."""
+        """Return whether a listing of a server is stored. If it is, the server has run before."""
         return self._file(suite_file, server).exists()
 
     def of(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
-        """Return the stored listings of a suite's servers by the servers' names, without damaged ones."""
+        """Return the stored listings of a suite's servers, keyed by the servers' names.
+
+        Damaged listings are left out.
+        """
         found: dict[str, Listing] = {}
         for server in suite.servers:
             try:
@@ -149,7 +153,7 @@ class StoredListings:
 
 
 def readable_name(suite_file: Path, server: Server) -> str:
-    """Return the beginning of a file name for a server of a suite, readable by people."""
+    """Return a readable beginning for the names of files about a server of a suite."""
     # File systems limit names to 255 bytes, and a character of some scripts takes four.
     return re.sub(r"[^\w.-]+", "-", f"{suite_file.stem}-{server.name}")[:50]
 
@@ -161,9 +165,10 @@ def digest(text: str) -> str:
 def _listing_in(document: Any, server: Server) -> Listing:
     """Return the listing in a parsed file.
 
-    Raises ValueError, KeyError or TypeError if the file has none."""
+    Raises ValueError, KeyError or TypeError if the file has none.
+    """
     if document["format"] != LISTING_FORMAT:
-        raise ValueError("a listing of another format")
+        raise ValueError("the listing has another format")
     tools = tuple(
         ToolDefinition(
             name=_a(str, tool["name"]),
@@ -201,7 +206,7 @@ definition_of_provider: CachedByIdentity[ProviderTool, ToolDefinition] = CachedB
 
 
 def definitions_for(suite: Suite, case: Case) -> list[ToolDefinition]:
-    """Return the definitions of a suite's tools for a case; providers' tools come last."""
+    """Return the definitions of a suite's tools for a case. Tools of model providers come last."""
     if not case.tools:
         return [*_definitions_in(suite)]
     return _definitions(suite, written_tools(suite, case))
@@ -217,7 +222,7 @@ _definitions_in: CachedByIdentity[Suite, list[ToolDefinition]] = CachedByIdentit
 
 
 def with_listed_names(file: SuiteFile, listings: StoredListings) -> SuiteFile:
-    """Return a suite file with a warning for each name of a tool that neither the suite nor a stored listing has."""
+    """Add a warning to a suite file for each tool name that neither the suite nor a stored listing has."""
     suite = file.suite
     if suite is None or not suite.servers:
         return file
@@ -242,9 +247,10 @@ def pin_file(suite_file: Path) -> Path:
 
 @dataclass(frozen=True)
 class Pins:
-    """The pins of a suite by the names of its servers: the definitions of tools by name, and the instructions.
+    """The pinned definitions of a suite's tools, and the servers' instructions, by the names of its servers.
 
-    `instructions` is `None` for a file that was written before instructions were pinned."""
+    `instructions` is `None` for a file that was written before instructions were pinned.
+    """
 
     servers: Mapping[str, Mapping[str, JsonValue]]
     instructions: Mapping[str, JsonValue] | None = None
@@ -253,9 +259,11 @@ class Pins:
 def write_pins(
     suite_file: Path, listed: Mapping[str, Sequence[ToolDefinition]], instructions: Mapping[str, str]
 ) -> Path:
-    """Write the listed tools and the instructions of a suite's servers, by the servers' names, as pins.
+    """Write the tools and instructions of a suite's servers into its pin file.
 
-    The caller must have redacted them. Returns the path of the file. Raises OSError."""
+    Both are keyed by the servers' names. The caller must have redacted them. Returns the path of the file. Raises
+    OSError.
+    """
     servers = {}
     for server, tools in listed.items():
         servers[server] = {tool.name: _pinned(tool) for tool in _sorted(tools)}
@@ -268,9 +276,10 @@ def write_pins(
 
 
 def read_pins(suite_file: Path) -> Pins | None:
-    """Return the pins of a suite, `None` if it has none.
+    """Return the pins of a suite; `None` if it has none.
 
-    Raises ToolsError for a file that has no pins of this program."""
+    Raises ToolsError for a file that is not a pin file of this program.
+    """
     file = pin_file(suite_file)
     try:
         document = json.loads(file.read_text(encoding="utf-8-sig"))

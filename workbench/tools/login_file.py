@@ -34,7 +34,7 @@ _EARLY_SHARE = 0.1
 
 @dataclass(frozen=True)
 class LoginSettings:
-    """The keys of a server about its login, with the values of their variables."""
+    """The settings of a server for its login, with the values of their variables."""
 
     url: str
     auth: ServerAuth
@@ -45,15 +45,19 @@ class LoginSettings:
 
     @property
     def file_name(self) -> str:
-        """The name of the login's file, derived from everything that determines who may use the tokens, and where."""
+        """The name of the login's file.
+
+        It is derived from everything that determines who may use the tokens, and where.
+        """
         keys = [self.url, self.auth, self.client_id, self.issuer, self.scope]
         return f"{hashlib.sha256(json.dumps(keys).encode()).hexdigest()[:32]}.json"
 
 
 def login_settings(server: Server, environment: Mapping[str, str], secrets: Secrets) -> LoginSettings | None:
-    """Return how to log in to a server, `None` if it has no `auth`.
+    """Return the settings for a login to a server; `None` if the server has no `auth`.
 
-    Raises MissingVariableError if a variable is not set."""
+    Raises MissingVariableError if a variable is not set.
+    """
     if server.auth is None or server.url is None:
         return None
     client_id = client_secret = None
@@ -80,7 +84,7 @@ class Logins:
         return f"workbench login {shlex.quote(server)} {shlex.quote(suite)}"
 
     def how_to_log_in(self, server: str, url: str) -> str:
-        """Return how to log in to a server that demands a login and has no `auth`, as the end of a sentence."""
+        """Tell how to log in to a server that requires a login and has no `auth`, as the end of a sentence."""
         # The suite does not exist yet. It will use the login that is stored for the address.
         if not self.suite_file.exists():
             return f"it wants a login: run 'workbench login {shlex.quote(url)}', and then this again"
@@ -88,12 +92,12 @@ class Logins:
 
 
 def has_login(folder: Path, url: str) -> bool:
-    """Return whether there is a login of a person for an address, without further settings."""
+    """Return whether a person has logged in at an address without further settings."""
     return (folder / LoginSettings(url, "oauth").file_name).exists()
 
 
 class StoredLogin(BaseModel):
-    """The tokens of a login, and the data for their renewal, as the MCP SDK writes them.
+    """The tokens of a login, and the data for their renewal, in the form in which the MCP SDK writes them.
 
     `expires_at` is the end of the access token, in seconds of the system clock."""
 
@@ -110,7 +114,7 @@ class StoredLogin(BaseModel):
 
     @property
     def access_token(self) -> str:
-        """The access token for requests, "" without one."""
+        """The access token for requests; "" if there is none."""
         return _text(self.tokens.get("access_token"))
 
     @property
@@ -132,7 +136,7 @@ class StoredLogin(BaseModel):
         return self.is_valid(now_s + early_s)
 
     def register_secrets(self, server: str, secrets: Secrets) -> None:
-        """Register the secrets of the login of a server."""
+        """Register the tokens and the client secret of a server's login as secrets."""
         name = re.sub(r"\W+", "_", server.upper())
         secrets.add(f"{name}_TOKEN", self.access_token)
         secrets.add(f"{name}_REFRESH_TOKEN", _text(self.tokens.get("refresh_token")))
@@ -145,7 +149,7 @@ class LoginFileError(Exception):
 
 
 class LoginFile:
-    """The file of one login. Only its owner can read and write it."""
+    """The file of one login, which only its owner can read and write."""
 
     def __init__(self, folder: Path, settings: LoginSettings) -> None:
         self._path = folder / settings.file_name
@@ -165,9 +169,10 @@ class LoginFile:
             raise LoginFileError(f"{self._path} cannot be read: {error.strerror}") from error
 
     def write(self, login: StoredLogin) -> None:
-        """Replace the stored login as a whole.
+        """Replace the whole stored login.
 
-        Raises LoginFileError."""
+        Raises LoginFileError.
+        """
         try:
             self._make_folder()
             write_atomically(self._path, login.model_dump_json(exclude_none=True).encode())
@@ -188,9 +193,10 @@ class LoginFile:
 
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
-        """Lock the login against other connections and processes.
+        """Lock the login, so that other connections and processes wait.
 
-        Raises LoginFileError if it stays locked."""
+        Raises LoginFileError if it stays locked.
+        """
         deadline = time.monotonic() + LOCK_TIMEOUT_S
         with ExitStack() as held:
             while True:

@@ -38,20 +38,22 @@ async def _ignore_listing() -> None:
 
 @dataclass(frozen=True)
 class StartNotice:
-    """A notice about a start of a server, with the unreported output of an earlier start."""
+    """A notice about a start of a server, with the output of an earlier start that was not reported yet."""
 
     notice: str
     output: ServerOutput | None = None
 
 
 class McpServer:
-    """An MCP server of a suite, however it is reached; `connect` returns a new connection to it, not opened yet.
+    """An MCP server of a suite, however it is reached.
 
-    It has one session at a time. When that session has ended or expired, the next run gets a new one. Every ServerError
-    names it with its command, address or module, redacted. `relisted` is called after it has listed different tools
-    than before, and `announce` reports each start. `known` says that the server has run before on this machine, so no
-    launcher downloads it. `protocol` replaces the suite's `protocol` if an earlier start found a protocol that works.
-    `roots` are the folders that the server may use."""
+    It has one session at a time. When that session has ended or expired, the next run gets a new one. `connect` returns
+    a new connection, which is not open yet. Every ServerError names the server with its command, address or module,
+    redacted. `relisted` is called after the server has listed different tools than before, and `announce` reports each
+    start. `known` means that the server has run before on this machine, so no launcher downloads it. `protocol`
+    replaces the suite's `protocol` if an earlier start found a protocol that works. `roots` are the folders that the
+    server may use.
+    """
 
     def __init__(
         self,
@@ -103,7 +105,10 @@ class McpServer:
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
-        """The tools that runs offer, with prefixed names: those of the first listing until the next `begin_batch`."""
+        """The tools that runs offer, with prefixed names.
+
+        They are those of the first listing, until the next `begin_batch`.
+        """
         return self._tools
 
     @property
@@ -113,7 +118,7 @@ class McpServer:
 
     @property
     def task_tools(self) -> tuple[str, ...]:
-        """The prefixed names of the tools that can be called only as MCP tasks, which are not offered."""
+        """The prefixed names of tools that are not offered, because they can be called only as MCP tasks."""
         return self._session.task_tools
 
     @property
@@ -123,23 +128,26 @@ class McpServer:
 
     @property
     def instructions(self) -> str:
-        """The server's instructions that runs send: those of the first session until the next `begin_batch`."""
+        """The server's instructions that runs send.
+
+        They are those of the first session, until the next `begin_batch`.
+        """
         return self._instructions
 
     @property
     def listed_instructions(self) -> str:
-        """The server's instructions in the present session, "" without any."""
+        """The server's instructions in the present session; "" if there are none."""
         return self._session.instructions
 
     def begin_batch(self) -> None:
-        """Begin a batch: offer the tools that the server has now, and forget earlier deaths."""
+        """Begin a batch: offer the tools that the server lists now, and reset the number of restarts."""
         self._tools, self._instructions = self._session.listed, self._session.instructions
         self._lists_others = None
         self._restarts = 0
 
     @property
     def down_reason(self) -> str | None:
-        """The reason why the server cannot be called now, `None` while it can."""
+        """The reason why the server cannot be called now; `None` while it can."""
         return self._session.down_reason
 
     @property
@@ -158,22 +166,26 @@ class McpServer:
 
     @property
     def renewal(self) -> asyncio.Task[None] | None:
-        """The task that starts the server again, `None` if there is none."""
+        """The task that is starting the server again; `None` if there is none."""
         return self._renewal
 
     def take_start_notices(self) -> list[StartNotice]:
-        """Return news for the next run: unreported starts, and whether the server lists different tools."""
+        """Return and remove the notices for the next run.
+
+        They report starts, and whether the server lists different tools.
+        """
         news, self._news = self._news, []
         if self._lists_others is not None:
             news.append(StartNotice(self._lists_others))
         return news
 
     async def start(self) -> None:
-        """Connect to the server and list its tools; call it once.
+        """Connect to the server and list its tools. Call this method once.
 
-        A server that cannot be asked for the newest protocol is started once more with `initialize` as the first
-        message. Raises ServerError if the server cannot be reached, does not answer in time, or its listing does not
-        end."""
+        A server that does not understand the request for the newest protocol is started once more, with `initialize` as
+        the first message. Raises ServerError if the server cannot be reached, does not answer in time, or its listing
+        does not end.
+        """
         with self._announced() as launched:
             await self._begin(self._session, launched)
         self._tools, self._instructions = self._session.listed, self._session.instructions
@@ -182,8 +194,9 @@ class McpServer:
     async def ready(self) -> None:
         """Make sure that the server can be called, starting a new session if necessary.
 
-        A cancelled caller does not interrupt the start. Raises ServerError if the server does not start again, or has
-        died too often."""
+        Cancelling the caller does not interrupt the start. Raises ServerError if the server does not start again, or
+        has died too often.
+        """
         if self._renewal is None and self._is_up:
             # A run whose first call comes while the server goes down has no state there, so it gets the next session.
             await self._session.wait_until_down()
@@ -195,7 +208,10 @@ class McpServer:
         await asyncio.shield(self._renewal)
 
     def turn(self) -> AbstractAsyncContextManager[object]:
-        """Return a context for one call. It waits for other calls if the server may send requests during a call."""
+        """Return a context for one call.
+
+        If the server may send requests during a call, the context waits for the end of other calls.
+        """
         return self._turn if self._server.serializes_calls else nullcontext()
 
     async def call(
@@ -205,12 +221,12 @@ class McpServer:
         on_progress: OnProgress | None = None,
         ask: AskRun = answer_nothing,
     ) -> ToolAnswer:
-        """Call a tool for a caller who makes no further call; see `RunServer.call`."""
+        """Call a tool once, for a caller that makes no further call. See `RunServer.call`."""
         async with self.turn():
             return await RunServer(self).call(tool, arguments, on_progress, ask)
 
     async def wait_for_start(self, start: asyncio.Task[None]) -> None:
-        """Wait until the server has been downloaded, or its starting task has ended."""
+        """Wait until the server has been downloaded, or until the task that starts it has ended."""
         waiting = {start}
         if self.downloads:
             waiting.add(asyncio.create_task(_until(self._launched)))
@@ -221,16 +237,18 @@ class McpServer:
                 task.cancel()
 
     async def wait_for_change(self, seen: tuple[ToolDefinition, ...]) -> None:
-        """Wait until the server's status changes.
+        """Wait until the status of the server changes.
 
-        A running server goes down or lists different tools than `seen`; a server that is down starts."""
+        It changes when a running server goes down or lists different tools than `seen`, and when a server that is down
+        starts.
+        """
         if self._session.down_reason is not None:
             await self._start.wait()
         else:
             await self._session.wait_for_change(seen)
 
     async def close(self) -> None:
-        """End the server and everything that it started, within the limits. May be called repeatedly."""
+        """End the server and everything that it started, within the time limits. Harmless if repeated."""
         self._closed = True
         await asyncio.gather(*(session.close() for session in self._sessions))
         tasks = set(self._retirements)
@@ -242,13 +260,14 @@ class McpServer:
     async def session(self) -> Session:
         """Return the session for the first call of a run.
 
-        Raises ServerError as `ready` does."""
+        Raises the errors of `ready`.
+        """
         await self.ready()
         return self._session
 
     @contextmanager
     def _announced(self) -> Iterator[Callable[[], object]]:
-        """Report a start, and yield a function to call when the server has been downloaded."""
+        """Report a start. Yields a function to call when the server has been downloaded."""
         self.began_s = time.monotonic()
         self._start.set()
         self._start = asyncio.Event()
@@ -262,7 +281,10 @@ class McpServer:
             yield tell_launched
 
     async def _begin(self, session: Session, launched: Callable[[], object]) -> None:
-        """Start a session. If the server wants `initialize` first, start a second session in its place."""
+        """Start a session.
+
+        If the server requires `initialize` as the first message, start a second session in its place.
+        """
         try:
             await session.start(launched)
         except ServerError:
@@ -303,7 +325,10 @@ class McpServer:
         await self._tell_relisted()
 
     async def _replace(self, launched: Callable[[], object]) -> None:
-        """Start a new session in place of the present one. A server behind a URL gets some time to come back."""
+        """Start a new session in place of the present one.
+
+        A server behind a URL gets some time to become reachable again.
+        """
         clock = asyncio.get_running_loop().time
         deadline, pause_s = clock(), _FIRST_PAUSE_S
         if self._server.url is not None:
@@ -375,7 +400,10 @@ class McpServer:
 
 
 class RunServer:
-    """A server for one run: all calls of the run go over the same session, and so share its state."""
+    """A server as one run uses it.
+
+    All calls of the run go over the same session, and therefore share its state.
+    """
 
     def __init__(self, server: McpServer) -> None:
         self._server = server
@@ -393,7 +421,7 @@ class RunServer:
         on_progress: OnProgress | None = None,
         ask: AskRun = answer_nothing,
     ) -> ToolAnswer:
-        """Call a tool by its listed name and return its answer, which may be a tool error.
+        """Call a tool by its listed name, and return its answer, which may be a tool error.
 
         If the server has forgotten the session, a first call is repeated over a new session. Raises ServerError if the
         server forgets the session later, or if the server is down, dies, or does not answer within its time limit."""
@@ -402,7 +430,8 @@ class RunServer:
                 return await self._session.call(tool, arguments, on_progress, ask)
             except ExpiredError as error:
                 raise ServerError(
-                    f"{error}: what this run did there before may be lost, so it ends; the next run gets a new session"
+                    f"{error}: the state that this run had there may be lost, so the run ends; the next run gets a new "
+                    "session"
                 ) from None
         self._session = await self._server.session()
         try:

@@ -43,19 +43,23 @@ _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 
 
 class MakeAnswer(Protocol):
-    """A function that makes the answer to a call.
+    """Makes the answer to a call.
 
-    Progress notices of a server go to `on_progress`, and its requests to `ask`."""
+    Progress notices of a server are passed to `on_progress`, and its requests to `ask`.
+    """
 
     async def __call__(self, on_progress: OnProgress | None = None, ask: AskRun | None = None) -> ToolAnswer: ...
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedAnswer:
-    """The planned source of a call's answer. `server` is set for a real execution.
+    """The source that will answer a call.
+
+    `server` is set if a server executes the call.
 
     Await `run` once, inside `turn`, which may wait for other calls of the server. `run` raises ToolsError for failures
-    that the model did not cause."""
+    that the model did not cause.
+    """
 
     source: ResultSource
     run: MakeAnswer
@@ -64,9 +68,10 @@ class PlannedAnswer:
 
 
 class Mocks:
-    """The mocks of one run, with the number of calls that each answered.
+    """The mocks of one run, with the number of calls that each has answered.
 
-    Mocks of the case precede mocks of the suite. `sleep` waits a number of seconds; `row` is the case's row."""
+    Mocks of the case precede mocks of the suite. `sleep` waits a number of seconds. `row` is the case's row of data.
+    """
 
     def __init__(
         self,
@@ -87,7 +92,7 @@ class Mocks:
         self._answered: dict[int, int] = defaultdict(int)
 
     async def plan(self, call: ToolCall, judge: AskJudge | None = None) -> PlannedAnswer | None:
-        """Return the answer of the first mock whose tool and condition match, `None` if no mock matches.
+        """Return the answer of the first mock whose tool and condition match; `None` if none does.
 
         Each plan counts as one call for a mock with `results`. A judge is asked only if all other checks of a condition
         hold. Raises ToolsError if a condition cannot be evaluated."""
@@ -98,9 +103,10 @@ class Mocks:
         return None
 
     def count_replayed(self, call: ToolCall, answer: ToolAnswer) -> None:
-        """Count a replayed call for the mock that answered it, without asking a judge or calling Python.
+        """Count a replayed call for the mock that answered it.
 
-        Raises ToolsError if a condition cannot be evaluated."""
+        No judge is asked and no Python is called. Raises ToolsError if a condition cannot be evaluated.
+        """
         # If a condition needs a judge or Python, the mock counts as the source if its answer is the same.
         for index, (mock, _) in enumerate(self._mocks):
             if mock.tool != call.tool or not self._is_left(index):
@@ -111,7 +117,7 @@ class Mocks:
                 return
 
     def _is_left(self, index: int) -> bool:
-        """Return whether a mock answers further calls."""
+        """Return whether a mock may answer further calls."""
         times = self._mocks[index][0].times
         return times is None or self._answered[index] < times
 
@@ -209,7 +215,10 @@ async def _all_hold(checks: Checks, arguments: Mapping[str, JsonValue], context:
 
 
 async def _judged_holds(check: Check, value: JsonValue, context: CheckContext, judge: AskJudge) -> bool:
-    """Return whether a check with judged parts holds, asking a judge only if the other parts do not decide."""
+    """Return whether a check with judged parts holds.
+
+    A judge is asked only if the other parts do not decide.
+    """
     # A check needs no judge if it fails with every judgement perfect, or holds with every judgement zero.
 
     async def holds(say: Judge) -> bool:
@@ -227,15 +236,16 @@ async def _judged_holds(check: Check, value: JsonValue, context: CheckContext, j
 
 
 def mock_answer(result: JsonValue, arguments: Mapping[str, JsonValue], row: Row = NO_ROW) -> ToolAnswer:
-    """Return the answer with a mock's result: a text unchanged, any other value as compact JSON.
+    """Convert a mock's result to an answer: a text stays unchanged, any other value becomes compact JSON.
 
-    In every text, `{name}` is replaced by the argument of that name, and `{row.name}` by the column of the row; a text
-    that is only a column becomes its value."""
+    In every text, `{name}` is replaced by the argument of that name, and `{row.name}` by the column of the row. A text
+    that is only a column becomes the column's value.
+    """
     return ToolAnswer(_as_text(_filled(result, arguments, row)))
 
 
 def default_answer(call: ToolCall) -> ToolAnswer:
-    """Return the answer to a call without a mock or a server."""
+    """Return the answer to a call that neither a mock nor a server answers."""
     answer = {
         "status": "success",
         "result": f"Mock result for {call.tool}",

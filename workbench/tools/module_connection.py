@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 
 class ModuleConnection:
-    """A `Connection` to a server object, named in a module of the approved code.
+    """A `Connection` to a server object in a module of the approved code.
 
-    Each connection loads the module again, like a command that starts as a new process."""
+    Each connection loads the module again, like a command that starts as a new process.
+    """
 
     def __init__(self, module: str, name: str, code: HashedCode, limits: TimeLimits) -> None:
         self._module = module
@@ -199,21 +200,21 @@ class ModuleConnection:
 
 @dataclass(frozen=True)
 class _Serving:
-    """A running server: its thread's loop and task, and the stream to the server, which belongs to that loop."""
+    """A running server: the loop and the task of its thread, and the stream to it, which belongs to that loop."""
 
     loop: asyncio.AbstractEventLoop
     task: asyncio.Task[None]
     to_server: MemoryObjectSendStream[SessionMessage | Exception]
 
     def pass_on(self, message: SessionMessage) -> None:
-        """Pass a message to the server, on its loop; it is dropped if the server no longer reads."""
+        """Pass a message to the server, on its loop. A message that the server no longer reads is dropped."""
         import anyio
 
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             self.to_server.send_nowait(message)
 
     def soon(self, what: Callable[..., object], *arguments: object) -> None:
-        """Call a function on the server's loop, or do nothing if the server has ended."""
+        """Schedule a function on the server's loop. Nothing happens if the server has ended."""
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(what, *arguments)
 
@@ -224,9 +225,10 @@ def _resolve(future: asyncio.Future[None]) -> None:
 
 
 def _server_in(module: str, name: str, functions: PythonFunctions) -> Server[Any]:
-    """Load a module and return the server object of a name in it.
+    """Load a module and return the server object with the given name.
 
-    Raises PythonReferenceError if the name is missing or its object is not an MCP server."""
+    Raises PythonReferenceError if the name is missing or its object is not an MCP server.
+    """
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer
 
@@ -252,7 +254,8 @@ def _server_in(module: str, name: str, functions: PythonFunctions) -> Server[Any
 def _console_handlers_removed() -> Iterator[None]:
     """Remove the handlers for the terminal that a module installs while it is loaded.
 
-    The SDK and fastmcp install such handlers. Their log lines go to the program's log instead."""
+    The SDK and fastmcp install such handlers. Their log lines go to the program's log instead.
+    """
     from rich.logging import RichHandler
 
     root = logging.getLogger()

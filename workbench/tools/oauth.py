@@ -61,20 +61,25 @@ _FAILURES = (OAuthFlowError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, 
 
 
 class LoginUser(Protocol):
-    """The person who logs in; the browser goes to the address `redirect` after the login."""
+    """The person who logs in.
+
+    `redirect` is the address to which the browser goes after the login.
+    """
 
     redirect: str
 
     async def answer_to(self, address: str) -> RedirectAnswer:
-        """Show the address of the authorization server, and return its answer.
+        """Show the person an address of the authorization server, and return the server's answer.
 
-        Raises LoginError if the answer is an error."""
+        Raises LoginError if the answer is an error.
+        """
 
 
 class ServerLogin:
-    """The login of a server, for all its connections.
+    """The login of a server, which all connections to the server share.
 
-    `command` is the command that logs in, and `timeout_s` the limit of one request in seconds."""
+    `command` is the command that logs in. `timeout_s` limits one request, in seconds.
+    """
 
     def __init__(
         self, server: str, settings: LoginSettings, file: LoginFile, secrets: Secrets, command: str, timeout_s: float
@@ -91,9 +96,10 @@ class ServerLogin:
         silence_sdk_logging()
 
     async def token(self, refused: str | None = None) -> str:
-        """Return a valid token, renewed if necessary, but never the `refused` one.
+        """Return a valid token, which is renewed if necessary and is never the `refused` one.
 
-        Raises LoginError if there is none."""
+        Raises LoginError if there is none.
+        """
         if (token := self._usable(refused)) is not None:
             return token
         async with self._renewing:
@@ -128,7 +134,10 @@ class ServerLogin:
             raise LoginError(f"cannot keep its login: {error}") from error
 
     def wants_login(self, why: str = "") -> LoginError:
-        """Return the error for a server without a valid login; `why` begins with a space."""
+        """Return the error for a server without a valid login.
+
+        `why` is added to the message and begins with a space.
+        """
         return LoginError(f"wants a login{why}: run '{self._command}'")
 
     def _usable(self, refused: str | None) -> str | None:
@@ -206,9 +215,11 @@ async def _finish_renewal(renewal: Coroutine[Any, Any, str]) -> str:
 
 
 class LoginAuth(httpx2.Auth):
-    """Sends a login's token with each request. After a refusal, it sends the request once more with a new token.
+    """Sends a login's token with each request.
 
-    A final refusal is passed to `on_refusal` with its reason."""
+    After a refusal, the request is sent once more with a new token. If that is refused too, `on_refusal` is called with
+    the reason.
+    """
 
     def __init__(self, login: ServerLogin, on_refusal: Callable[[httpx2.Response, str], object]) -> None:
         self._login = login
@@ -235,7 +246,7 @@ class LoginAuth(httpx2.Auth):
 
 
 def wanted_scope(response: httpx2.Response) -> str | None:
-    """Return the scope that a server demands and a token lacks; `None` for any other refusal."""
+    """Return the scope that a server requires and the token lacks; `None` if the refusal has another reason."""
     if extract_field_from_www_auth(response, "error") != "insufficient_scope":
         return None
     return extract_scope_from_www_auth(response)
@@ -248,7 +259,10 @@ class _Provider(Protocol):
 
 
 class _NoStorage:
-    """A storage for the SDK that keeps nothing: logins are stored as a whole, with their expiry and metadata."""
+    """A storage for the SDK that stores nothing.
+
+    Workbench stores logins itself, together with their expiry and metadata.
+    """
 
     async def get_tokens(self) -> OAuthToken | None:
         return None
@@ -264,7 +278,7 @@ class _NoStorage:
 
 
 class _PersonProvider(OAuthClientProvider):
-    """Authorizes by a person's answer, at the issuer in the settings if one is set."""
+    """Logs in by a person's answer, at the issuer in the settings if there is one."""
 
     def __init__(self, settings: LoginSettings, person: LoginUser | None = None) -> None:
         redirects = [AnyUrl("http://127.0.0.1/callback" if person is None else person.redirect)]
@@ -312,7 +326,7 @@ class _PersonProvider(OAuthClientProvider):
 
 
 class _MachineProvider(ClientCredentialsOAuthProvider):
-    """Authorizes by the id and the secret of a client, at the issuer of the settings alone."""
+    """Logs in by the id and the secret of a client, only at the issuer in the settings."""
 
     def __init__(self, settings: LoginSettings) -> None:
         assert settings.client_id is not None and settings.client_secret is not None
@@ -336,9 +350,10 @@ class _MachineProvider(ClientCredentialsOAuthProvider):
 
 
 def _at_issuer(advertised: list[str], issuer: str | None) -> str:
-    """Choose among the authorization servers that the server names.
+    """Choose one of the authorization servers that the server advertises.
 
-    Raises OAuthFlowError if the suite names another server."""
+    Raises OAuthFlowError if the suite names another one.
+    """
     if issuer is None:
         return advertised[0]
     for each in advertised:
@@ -365,10 +380,11 @@ def _is_basic(request: httpx2.Request) -> bool:
 
 
 def _with_secret_in_form(request: httpx2.Request) -> httpx2.Request:
-    """Return a token request with the client's id and secret in its form.
+    """Move the client's id and secret of a token request into its form.
 
-    A client that was registered by hand may have to send both in the form or in a header; only the authorization server
-    knows which."""
+    A client that was registered by hand may have to send both in the form or in a header. Only the authorization server
+    knows which.
+    """
     credentials = base64.b64decode(request.headers["authorization"].partition(" ")[2]).decode()
     client_id, _, secret = credentials.partition(":")
     form = dict(parse_qsl(request.content.decode()))
@@ -377,7 +393,7 @@ def _with_secret_in_form(request: httpx2.Request) -> httpx2.Request:
 
 
 class _Requests:
-    """Sends the requests of one flow and explains failures."""
+    """Sends the requests of one login flow, and explains failures."""
 
     def __init__(self, url: str, timeout_s: float, secrets: Secrets) -> None:
         self._url = url
@@ -418,7 +434,7 @@ class _Requests:
         return response
 
     async def drive(self, provider: _Provider, refusal: httpx2.Response | None = None) -> None:
-        """Send the requests of a provider's flow until it has tokens.
+        """Send the requests of a provider's login flow until it has tokens.
 
         `refusal` is the answer to the flow's own request, which makes the flow get tokens. Without it, tokens can only
         be refreshed."""
@@ -536,7 +552,7 @@ _LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
 
 async def _client() -> httpx2.AsyncClient:
-    """Return a client that reaches addresses of this machine without the environment's proxies."""
+    """Return an HTTP client that ignores the environment's proxies for addresses of this machine."""
 
     def made() -> httpx2.AsyncClient:
         mounts = {f"all://{host}": None for host in _LOCAL_HOSTS}
@@ -547,9 +563,10 @@ async def _client() -> httpx2.AsyncClient:
 
 
 def _resume(provider: OAuthClientProvider, login: StoredLogin, settings: LoginSettings) -> None:
-    """Set a provider to an expired token of a stored login, which is then refreshed.
+    """Prepare a provider to refresh the expired token of a stored login.
 
-    Raises ValidationError for a login that is not complete."""
+    Raises ValidationError for a login that is not complete.
+    """
     context = provider.context
     context.current_tokens = OAuthToken.model_validate(login.tokens)
     context.token_expiry_time = 1.0
@@ -600,6 +617,6 @@ def _origin(url: str) -> tuple[str, str]:
 
 
 def _shown(url: str) -> str:
-    """Return an address without user, query and fragment, which may hold secrets."""
+    """Return an address without user, query and fragment, because they may hold secrets."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

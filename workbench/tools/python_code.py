@@ -50,7 +50,7 @@ class HashedModule:
 
 @dataclass(frozen=True)
 class HashedCode:
-    """The modules that a suite names and the neighbours that they import, by their dotted names."""
+    """The modules that a suite names, and the modules beside them that they import, by their dotted names."""
 
     folder: Path
     modules: Mapping[str, HashedModule]
@@ -60,7 +60,7 @@ class HashedCode:
 
     @property
     def files(self) -> tuple[CodeFile, ...]:
-        """The files below the suite's folder, sorted by path, without installed modules."""
+        """The files below the suite's folder, sorted by path. Installed modules are left out."""
         files = []
         for found in self.modules.values():
             if found.in_folder and found.file is not None:
@@ -71,8 +71,9 @@ class HashedCode:
 def hash_code(folder: Path, names: Iterable[str]) -> HashedCode:
     """Find the files of modules and hash them, without importing anything.
 
-    A module outside the folder is an installed one. Modules that a file imports relatively (`from . import helper`) are
-    included."""
+    A module outside the folder counts as installed. Modules that a file imports relatively (`from . import helper`) are
+    included.
+    """
     folder = folder.absolute()
     # Python caches the content of folders, which may be outdated: a file may have been written a moment ago.
     importlib.invalidate_caches()
@@ -105,9 +106,12 @@ def hash_code(folder: Path, names: Iterable[str]) -> HashedCode:
 
 
 def import_module(code: HashedCode, name: str) -> ModuleType:
-    """Import a module of the found code; a module of the suite's folder is imported again each time.
+    """Import a module of the hashed code.
 
-    Raises PythonReferenceError if a file has changed since it was found, and the errors of the module's own code."""
+    A module of the suite's folder is imported again each time.
+
+    Raises PythonReferenceError if a file has changed since it was hashed, and the errors of the module's own code.
+    """
     found = code.modules.get(name)
     if found is None:
         raise PythonReferenceError(f"the module {name} is not among those that were approved")
@@ -131,7 +135,7 @@ def import_module(code: HashedCode, name: str) -> ModuleType:
 
 
 def forget_module(module: ModuleType) -> None:
-    """Remove a suite's module from memory, with the imported neighbours; installed modules stay."""
+    """Remove a suite's module and the modules beside it from memory. Installed modules stay."""
     package = module.__name__.partition(".")[0]
     if _FINDER.packages.pop(package, None) is None:
         return
@@ -142,10 +146,11 @@ def forget_module(module: ModuleType) -> None:
 
 
 class _ApprovedFinder:
-    """A finder of Python's import system for the modules of suites' folders.
+    """A finder of Python's import system for the modules in the folders of suites.
 
-    It raises PythonReferenceError for a module whose file has changed since it was found. A module whose name the code
-    builds at run time was not found before, and is imported unchecked."""
+    It raises PythonReferenceError for a module whose file has changed since it was hashed. If the code builds the name
+    of a module at run time, the module was not hashed, and is imported unchecked.
+    """
 
     def __init__(self) -> None:
         self.packages: dict[str, HashedCode] = {}
@@ -177,7 +182,7 @@ _FINDER = _ApprovedFinder()
 
 
 class _ApprovedLoader(SourceFileLoader):
-    """A loader that compiles exactly the bytes that it has hashed and compared."""
+    """A loader that compiles exactly the bytes whose hash it has checked."""
 
     # Python's own loader would use a compiled file next to the source, whose content the user has not approved.
 
@@ -223,7 +228,7 @@ def _spec_below(folder: Path, name: str) -> ModuleSpec | None:
 
 
 def _installed(name: str) -> HashedModule:
-    """Return the module of this name that Python itself would import, without importing its parents."""
+    """Return the installed module that Python would import by this name. Its parents are not imported."""
     # `importlib.util.find_spec` would import the module's parents, and so run their code.
     places: Sequence[str] | None = None
     spec: ModuleSpec | None = None
@@ -268,9 +273,11 @@ def _hash(content: bytes | None) -> str:
 
 
 def _neighbours(source: bytes, package: str) -> Iterator[str]:
-    """Yield the modules that a file imports relatively, and the imported names, which may also be modules.
+    """Yield the modules that a file imports relatively.
 
-    `package` is the package of the file, "" for the suite's folder."""
+    The imported names are included, because they may be modules too. `package` is the package of the file, "" for the
+    suite's folder.
+    """
     # Lazy import: most suites have no code.
     import ast
 
@@ -303,9 +310,12 @@ _Result = TypeVar("_Result")
 
 
 class PythonFunctions:
-    """The functions of one suite in its approved code; without `code`, none may be called.
+    """The functions in the approved code of one suite.
 
-    Each module is loaded once. Any thread may use the object."""
+    Without `code`, none may be called.
+
+    Each module is loaded once. Any thread may use the object.
+    """
 
     def __init__(self, code: HashedCode | None) -> None:
         self._code = code
@@ -317,17 +327,23 @@ class PythonFunctions:
         self._shared: tuple[PythonFunctions, frozenset[str]] | None = None
 
     def for_run(self, modules: Iterable[str]) -> PythonFunctions:
-        """Return functions for one run, with own copies of the given modules; all other modules are shared.
+        """Return functions for one run, which loads the given modules for itself.
 
-        Call `forget` after the run."""
+        Other modules are shared.
+
+        Call `forget` after the run.
+        """
         own = PythonFunctions(self._code)
         own._shared = self, frozenset(modules)
         return own
 
     def forget(self) -> None:
-        """Remove the modules that were loaded here from memory. Call no function afterwards.
+        """Remove the modules that were loaded here from memory.
 
-        A module that a thread is loading is removed once it is loaded."""
+        Call no function afterwards.
+
+        A module that a thread is still loading is removed when it is loaded.
+        """
         with self._keeping:
             self._forgotten = True
             for module in self._loaded.values():
@@ -335,10 +351,11 @@ class PythonFunctions:
             self._loaded.clear()
 
     def function(self, reference: str) -> Callable[..., object]:
-        """Import a module, which may be slow, and return its function, named as `module:function`.
+        """Return a function, named as `module:function`.
 
-        Raises UntrustedError if the suite is not trusted, and PythonReferenceError if the function is missing or its
-        module cannot be loaded."""
+        Its module is imported, which may be slow. Raises UntrustedError if the suite is not trusted. Raises
+        PythonReferenceError if the function is missing or its module cannot be loaded.
+        """
         module_name, _, name = reference.partition(":")
         function = self.value(module_name, name)
         if not callable(function):
@@ -348,10 +365,11 @@ class PythonFunctions:
         return function
 
     def value(self, module_name: str, name: str) -> object:
-        """Return the object of a name in a module; `None` if the module lacks the name.
+        """Return the object with a name in a module; `None` if the module lacks the name.
 
-        Raises UntrustedError if the suite is not trusted, and PythonReferenceError if the module cannot be loaded, for
-        example because its file has changed since it was approved."""
+        Raises UntrustedError if the suite is not trusted. Raises PythonReferenceError if the module cannot be loaded,
+        for example because its file has changed since it was approved.
+        """
         if self._shared is not None and module_name not in self._shared[1]:
             return self._shared[0].value(module_name, name)
         reference = f"{module_name}:{name}"
@@ -380,9 +398,10 @@ class PythonFunctions:
         return module
 
     def answer(self, reference: str, value: JsonValue) -> object:
-        """Call the function of a `python` check and return its result.
+        """Call the function of a `python` check, and return its result.
 
-        Raises the function's own errors, and CheckError if it cannot be loaded."""
+        Raises the function's own errors, and CheckError if the function cannot be loaded.
+        """
         try:
             function = self.function(reference)
         except ToolsError as error:
@@ -394,9 +413,10 @@ class PythonFunctions:
 
 
 async def in_thread(function: Callable[[], _Result], *, name: str = "python of a suite") -> _Result:
-    """Call a suite's function in a thread, as `workbench.threads` does.
+    """Call a suite's function in a thread.
 
-    Raises PythonReferenceError if the function tries to end the program, for example by SystemExit."""
+    Raises PythonReferenceError if the function tries to end the program, for example by SystemExit.
+    """
 
     def call() -> _Result:
         try:

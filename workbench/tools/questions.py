@@ -12,11 +12,12 @@ from workbench.trajectory.events import AskedKind, JsonValue, ReplyAction, Reply
 
 @dataclass(frozen=True, slots=True)
 class ServerQuestion:
-    """A request of a server: an elicitation or a sampling.
+    """A request of a server during a call: an elicitation or a sampling.
 
     An elicitation has a `message` for the user, a sampling has messages. `request` holds the other parameters under
     their names in the protocol. `undeclared` marks a request that the server should not have sent, because Workbench
-    declared that it does not answer such requests."""
+    declared that it does not answer such requests.
+    """
 
     kind: AskedKind
     server: str
@@ -38,7 +39,10 @@ def question_of(asked: ServerAsked) -> ServerQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ServerReply:
-    """The reply to a request of a server; `problem` is the reason if the answer that applies cannot be sent."""
+    """The reply to a request of a server.
+
+    `problem` says why the answer that applies cannot be sent, if it cannot.
+    """
 
     action: ReplyAction
     source: ReplySource
@@ -52,7 +56,7 @@ UNANSWERED = ServerReply("decline", "nobody")
 
 
 class AskRun(Protocol):
-    """Returns a run's reply to a server's request during one of the run's calls. It raises nothing."""
+    """Returns a run's reply to a server's request during one of the run's calls. Never raises."""
 
     async def __call__(self, question: ServerQuestion) -> ServerReply: ...
 

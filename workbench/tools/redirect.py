@@ -19,7 +19,7 @@ _PAGE = """<!doctype html><meta charset="utf-8"><title>Workbench</title><p>{text
 
 
 class LoginError(Exception):
-    """A login failed; the message is the predicate of a sentence whose subject is the server."""
+    """A login failed. The message is the end of a sentence that begins with the server."""
 
 
 class PortTakenError(Exception):
@@ -36,7 +36,7 @@ class RedirectAnswer:
 
 
 class RedirectServer:
-    """A context manager that waits at a local address for the answer to one login.
+    """Waits at a local address for the answer to one login, as a context manager.
 
     Entering it raises PortTakenError if the port is in use. An answer with an unexpected `state` belongs to another
     login, so it is refused and the wait continues."""
@@ -70,15 +70,19 @@ class RedirectServer:
             writer.close()
 
     async def answer_to(self, address: str) -> RedirectAnswer:
-        """Wait for the answer to the request of the authorization address.
+        """Wait for the answer to the login that an authorization address starts.
 
-        Raises LoginError if the answer is an error."""
+        Raises LoginError if the answer is an error.
+        """
         self._state = _values_of(address).get("state")
         self._answer = asyncio.get_running_loop().create_future()
         return await self._answer
 
     def accept_address(self, address: str) -> str | None:
-        """Take the address of a redirect as the answer; return the reason if it is not an answer, `None` if it is."""
+        """Use the address of a redirect as the answer to the login.
+
+        Returns why the address is not an answer; `None` if it is one.
+        """
         values = _values_of(address.strip())
         if "code" not in values and "error" not in values:
             return "this is not the address to which the browser was sent: it has neither code= nor error="

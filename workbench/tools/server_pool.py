@@ -62,10 +62,12 @@ _CHANGED_INSTRUCTIONS = (
 
 @dataclass(frozen=True)
 class _Listed:
-    """The tools of a server for one run. Without a running server, they are stored ones.
+    """The tools of a server for one run.
 
-    If the server does not run, `server` is `None`, `notices` have the reason, and `outputs` have the output of a failed
-    server. If the server runs, `notices` report the issues of its list, and its last starts."""
+    If the server does not run, the tools are stored ones and `server` is `None`. Then `notices` have the reason, and
+    `outputs` the output of a failed server. If the server runs, `notices` report the issues of its list and its last
+    starts.
+    """
 
     tools: tuple[ToolDefinition, ...]
     instructions: str
@@ -133,16 +135,16 @@ class ServerPool:
         clock: Clock | None = None,
         of_subject: bool = False,
     ) -> Toolbox:
-        """Return the tools of one run of a case; `changes` are those of a variant, already made in `case`.
+        """Return the tools of one run of a case. `changes` are those of a variant, which `case` already includes.
 
-        With `of_subject`, the run belongs to the suite's subject, which may have further tools.
+        `of_subject` means that the suite's subject makes the run; a subject may have further tools.
 
         `instructions` are the servers' instructions in earlier runs of the batch, by the servers' names; they replace
         the present ones. Dates in conditions of mocks and answers are relative to `clock`.
 
         Only servers that the grant covers are started. If a server does not run and nothing is executed, its stored
         tools are used, and a notice reports that. Raises UntrustedError and ServerError if a server's tools are not
-        available, and ToolsError and UnknownToolError as `offered` does."""
+        available, and the errors of `offered`."""
         leases = RunServers(self._places, self._background)
         try:
             if execute and grant is not None and any(server.state == "run" for server in suite.servers):
@@ -257,10 +259,10 @@ class ServerPool:
         return tuple(sent), notices
 
     async def running_server(self, suite_file: Path, server: Server, grant: Grant) -> McpServer:
-        """Return a server of a suite; start it if necessary, or restart it if it has died or lost its session.
+        """Return a running server of a suite. It is started if necessary, also after it died or lost its session.
 
         Raises UntrustedError if the grant does not cover the server. Raises ServerError if the server does not start or
-        has died too often; `stop` or `begin_batch` then allow another start."""
+        has died too often. After `stop` or `begin_batch`, it may start again."""
         self._refuse(suite_file, server, grant)
         key = _key(suite_file, server)
         if key not in self._servers:
@@ -281,9 +283,10 @@ class ServerPool:
             raise ServerError(f"server {server.name!r} is not started: the program is quitting")
 
     async def _leased(self, suite_file: Path, server: Server, grant: Grant, leases: RunServers) -> McpServer:
-        """Return a server for one run alone.
+        """Return a server that only one run uses.
 
-        Raises UntrustedError and ServerError as `running_server` does."""
+        Raises the errors of `running_server`.
+        """
         self._refuse(suite_file, server, grant)
         key = _key(suite_file, server)
         if key not in self._fresh:
@@ -311,10 +314,13 @@ class ServerPool:
         )
 
     async def wait_for_change(self, suite_file: Path, server: Server, seen: tuple[ToolDefinition, ...] = ()) -> None:
-        """Wait for a change of a server's status; `seen` are the tools in the status that the caller knows.
+        """Wait for a change of a server's status.
 
-        A starting server is downloaded, runs or has failed. A running server goes down or lists different tools. A
-        server that is down starts again."""
+        `seen` are the tools in the status that the caller knows.
+
+        A starting server changes when it is downloaded, runs or has failed. A running server changes when it goes down
+        or lists different tools. A server that is down changes when it starts again.
+        """
         started = self._servers.get(_key(suite_file, server))
         if started is None:
             return
@@ -336,7 +342,10 @@ class ServerPool:
             await started.server.close()
 
     async def begin_batch(self) -> None:
-        """Prepare the servers for the next batch: dead ones may start again, the others offer their latest tools."""
+        """Prepare the servers for the next batch.
+
+        Servers that died may start again, and the others offer the tools that they listed last.
+        """
         # Within a batch the offered tools do not change, because runs with different tools cannot be compared.
         for started in self._servers.values():
             started.server.begin_batch()
@@ -348,7 +357,7 @@ class ServerPool:
         await asyncio.gather(*(started.server.close() for started in dead.values()))
 
     async def close(self) -> None:
-        """Close all servers at the same time, within their limits; may be called more than once."""
+        """Close all servers at the same time, within their time limits. Harmless if repeated."""
         self._closed = True
         closing = [started.server.close() for started in self._servers.values()]
         closing += [fresh.close() for fresh in self._fresh.values()]
@@ -356,20 +365,23 @@ class ServerPool:
         await self._background.wait_closed()
 
     def drop_spares(self) -> None:
-        """End the spare servers after a batch."""
+        """End the servers that were started in advance and not used."""
         for fresh in self._fresh.values():
             fresh.drop_spare()
 
     def stored_listings(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
         """Return the stored listings of the servers of a suite, by the servers' names.
 
-        A suite with a listing for every server can run with mocks without starting a server."""
+        If every server has a listing, the suite can run with mocks and no server."""
         return self._listings.of(suite, suite_file)
 
     async def _listed(
         self, suite_file: Path, server: Server, *, execute: bool, grant: Grant | None, leases: RunServers | None
     ) -> _Listed:
-        """Return the tools of a server; with `leases`, those of a server for the run alone."""
+        """Return the tools of a server.
+
+        With `leases`, they are the tools of a server that only one run uses.
+        """
         try:
             if grant is None:
                 raise UntrustedError(
@@ -420,7 +432,10 @@ class ServerPool:
         return _Listed(listing.tools, listing.instructions, None, (notice,), outputs)
 
     def _begin_fresh(self, suite_file: Path, definition: Server, grant: Grant, first: bool) -> StartingServer:
-        """Begin to start a server for one run. The first server of a batch decides the tools of all."""
+        """Start a server for one run.
+
+        The first server of a batch determines the tools of all later ones.
+        """
         return self._begin(suite_file, definition, grant, quiet=not first)
 
     def _begin(self, suite_file: Path, definition: Server, grant: Grant, *, quiet: bool = False) -> StartingServer:
@@ -515,7 +530,7 @@ def _modules_of_runs(mocks: Iterable[Mock]) -> Iterator[str]:
 
 
 def _withheld(suite: Suite, grant: Grant | None) -> list[Mapping[str, JsonValue] | None]:
-    """Return the providers' tools that the suite's grant does not cover, as requests offer them."""
+    """Return the tools of model providers that the suite's grant does not cover, in the form of requests."""
     withheld = []
     for tool in suite.provider_tools:
         if grant is None or provider_tool_need(tool) not in grant.needs.provider_tools:

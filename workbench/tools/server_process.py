@@ -64,8 +64,9 @@ def log_file_of(folder: Path, suite_file: Path, server: Server) -> Path:
 class ServerLog:
     """The log of a server process: its redacted standard error, in a file that only its owner may read.
 
-    A file that becomes too large loses its oldest lines. The last lines are known even if the file cannot be written.
-    `changed` is called after each change."""
+    A file that becomes too large loses its oldest lines. The last lines are available even if the file cannot be
+    written. `changed` is called after each change.
+    """
 
     def __init__(
         self,
@@ -96,21 +97,26 @@ class ServerLog:
         self._write(f"== {title}, started {now():%Y-%m-%d %H:%M:%S}\n")
 
     def write_line(self, beginning: str, text: str, limit: int) -> None:
-        """Append a line of the server with a prefix, its text cut to `limit` characters.
+        """Append a line that the server wrote.
 
-        The lines of a private key are held back until its end."""
+        It begins with `beginning`, and its text is cut to `limit` characters. The lines of a private key are held back
+        until its end.
+        """
         self._lines.setdefault((beginning, limit), _RedactedLines()).add(f"{text.rstrip()}\n", self._secrets.finder)
         self._append_lines()
 
     def write_note(self, text: str) -> None:
-        """Append a line of Workbench's own about the server; it does not count among the last lines."""
+        """Append a line that Workbench writes about the server.
+
+        It does not count among the server's last lines.
+        """
         begin = ""
         if self._last and not self._last.endswith("\n"):
             begin = "\n"
         self._write(f"{begin}[workbench] {self._secrets.redact(text)}\n")
 
     def last_lines(self) -> tuple[tuple[str, ...], int]:
-        """Return the last lines of the server, and the number of lines before them."""
+        """Return the last lines of the server, and how many lines came before them."""
         whole = self._last.removesuffix("\n")
         if not whole:
             return (), self._line_ends
@@ -123,7 +129,7 @@ class ServerLog:
         return tuple(lines), of_all - len(lines)
 
     async def follow(self, stream: asyncio.StreamReader) -> None:
-        """Append everything from a stream until it ends; may be cancelled."""
+        """Append everything from a stream until the stream ends or the call is cancelled."""
         decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
         pieces = RedactedPieces()
         try:
@@ -133,7 +139,7 @@ class ServerLog:
             self._append(pieces.flush(self._secrets.finder))
 
     def close(self) -> None:
-        """Close the file; later writes are dropped."""
+        """Close the file. Later writes are dropped."""
         for lines in self._lines.values():
             lines.end(self._secrets.finder)
         self._append_lines()
@@ -185,7 +191,10 @@ class ServerLog:
 
 
 class _RedactedLines:
-    """The lines of a text that is redacted as a whole, because a secret may span several lines."""
+    """The lines of a text that is redacted as a whole.
+
+    A secret may span several lines.
+    """
 
     def __init__(self) -> None:
         self._pieces = RedactedPieces()
@@ -198,7 +207,7 @@ class _RedactedLines:
         self._shown += self._pieces.flush(finder)
 
     def taken(self) -> list[str]:
-        """Remove the complete lines and return them."""
+        """Remove the complete lines, and return them."""
         *lines, self._shown = self._shown.split("\n")
         return lines
 
@@ -272,14 +281,17 @@ class StdioTransport:
 
     @property
     def pid(self) -> int | None:
-        """The id of the process and of its group, `None` before the start."""
+        """The id of the process and of its group; `None` before the start."""
         if self._process is not None:
             return self._process.pid
         return None
 
     @property
     def has_read(self) -> bool | None:
-        """Whether the process has read everything that was sent; `None` if that is unknown or nothing was sent."""
+        """Whether the process has read everything that was sent to it.
+
+        It is false if nothing was sent, and `None` if it is unknown.
+        """
         if self._process is None or not self._sent:
             return False
         if self._process.stdin is None or self._process.stdin.is_closing():
@@ -288,7 +300,7 @@ class StdioTransport:
 
     @property
     def disconnected(self) -> asyncio.Task[None]:
-        """A task that ends when no further message can come. Await it, but never cancel it."""
+        """A task that ends when no further message can arrive. Await it, but never cancel it."""
         return self._reader
 
     async def __aenter__(self) -> TransportStreams:
@@ -332,14 +344,17 @@ class StdioTransport:
             self._process._transport.close()  # type: ignore[attr-defined]
 
     def kill(self) -> None:
-        """Kill the process and everything that it started, at once; harmless before the start and after the end."""
+        """Kill the process and everything that it started, at once.
+
+        Harmless before the start and after the end.
+        """
         if self._process is not None and not self._ended:
             signal_group(self._process, hard=True)
             self._end_left_behind(self._process)
 
     @property
     def rollback_s(self) -> float:
-        """The seconds in which the process may roll back a download; 0 once it has sent a message."""
+        """The seconds in which a command may roll back a download; 0 once it has sent a message."""
         return self._rollback_s
 
     async def _end(self, process: asyncio.subprocess.Process, closed_by_server: bool) -> None:
@@ -445,7 +460,7 @@ def _is_read(pipe: asyncio.WriteTransport) -> bool | None:
 async def started_process(
     command: Sequence[str], *, folder: Path, environment: Mapping[str, str], limit: int, mark: str
 ) -> tuple[asyncio.subprocess.Process, socket.socket | None]:
-    """Start a command in a process group of its own, with pipes whose readers hold up to `limit` bytes.
+    """Start a command in its own process group, with pipes whose readers buffer up to `limit` bytes.
 
     To end the group, close the returned socket: a watcher in the group waits for that, and for the end of this program.
     `kill_left_behind` finds processes by the `mark` in their environment. Raises OSError if the command cannot be
@@ -468,7 +483,7 @@ async def started_process(
 async def _started_with_watcher(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], limit: int
 ) -> tuple[asyncio.subprocess.Process, socket.socket]:
-    """Start a command through `watched_start`, so that its group ends with this program."""
+    """Start a command through `watched_start`, so that its process group ends with this program."""
 
     words = packed([os.fsencode(word) for word in command])
     if any(not name or "=" in name for name in environment):
@@ -510,18 +525,24 @@ async def _started_with_watcher(
 
 
 def new_mark() -> str:
-    """Return a mark for one start of a command."""
+    """Return a random mark that identifies the processes of one start of a command."""
     return uuid.uuid4().hex
 
 
 def kill_left_behind(process: asyncio.subprocess.Process, mark: str) -> Iterator[tuple[int, str]]:
-    """Kill processes that a killed command started outside its group, and yield their ids and command lines."""
+    """Kill the processes that a killed command started outside its group.
+
+    Yields their ids and command lines.
+    """
     for pid, command in end_marked(mark.encode(), process.pid):
         yield pid, command.decode("utf-8", "replace")
 
 
 def signal_group(process: asyncio.subprocess.Process, *, hard: bool) -> None:
-    """Send SIGKILL (`hard`) or SIGTERM to a process and everything in its group; harmless if it has ended."""
+    """Send SIGKILL (if `hard`) or SIGTERM to a process and everything in its group.
+
+    Harmless if the process has ended.
+    """
     with suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
             process.kill() if hard else process.terminate()
@@ -531,9 +552,10 @@ def signal_group(process: asyncio.subprocess.Process, *, hard: bool) -> None:
 
 
 def message_in(line: bytes) -> JSONRPCMessage | None:
-    """Return the MCP message on a line, `None` if the line has none.
+    """Parse the MCP message on a line; `None` if the line has none.
 
-    Bytes that are not UTF-8 and lone surrogates become �."""
+    Bytes that are not UTF-8 and lone surrogates become �.
+    """
     # Without that repair, a flaw in an answer would leave its call waiting until the time limit.
     from mcp_types import jsonrpc_message_adapter
 
@@ -558,7 +580,7 @@ async def _read_to_end(descriptor: int) -> bytes:
 
 
 async def _group_ends_within(group: int, seconds: float) -> None:
-    """Wait until a killed process group has ended, `seconds` at most."""
+    """Wait at most `seconds` until a killed process group has ended."""
     if sys.platform == "win32":
         return
     clock = asyncio.get_running_loop().time
@@ -570,7 +592,7 @@ async def _group_ends_within(group: int, seconds: float) -> None:
 
 
 async def ends_within(process: asyncio.subprocess.Process, seconds: float) -> bool:
-    """Wait until a process has ended, `seconds` at most, and return whether it has."""
+    """Wait at most `seconds` until a process has ended. Returns whether it has."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + seconds
     while process.returncode is None and clock() < deadline:  # noqa: ASYNC110
@@ -589,7 +611,8 @@ MAX_COMMAND_CHARS = 200
 class CommandConnection:
     """A `Connection` over the standard input and output of a command, which runs in `folder`.
 
-    `passed` are the variables of the shell that every command gets (`workbench.config.passed_variables`)."""
+    `passed` are the shell's variables that every command receives (`workbench.config.passed_variables`).
+    """
 
     def __init__(
         self,

@@ -61,7 +61,7 @@ class ExpiredError(ServerError):
 
 
 class Session:
-    """One connection to an MCP server of a suite, from its start to its end, however the server is reached.
+    """One connection to an MCP server of a suite, from its start to its end.
 
     With `handshake`, the server is first asked for the newest protocol; otherwise `initialize` is the first message.
     `launcher` is a program that may download the server before it starts it. Every ServerError names the server with
@@ -117,7 +117,7 @@ class Session:
 
     @property
     def task_tools(self) -> tuple[str, ...]:
-        """The prefixed names of the tools that can be called only as MCP tasks, which are not offered."""
+        """The prefixed names of tools that are not offered, because they can be called only as MCP tasks."""
         return self._task_tools
 
     @property
@@ -127,7 +127,7 @@ class Session:
 
     @property
     def down_reason(self) -> str | None:
-        """The reason why the server can no longer be called, `None` while it can."""
+        """The reason why the server can no longer be called; `None` while it can."""
         return self._down
 
     @property
@@ -148,12 +148,15 @@ class Session:
 
     @property
     def was_silent(self) -> bool:
-        """Whether the server did not answer the question for the newest protocol."""
+        """Whether the server did not answer the request for the newest protocol."""
         return self._handshake is not None and self._handshake.unanswered
 
     @property
     def wants_initialize(self) -> bool:
-        """Whether a failed start may be due to the question for the newest protocol."""
+        """Whether a failed start may be due to the request for the newest protocol.
+
+        Such a server may start if `initialize` is the first message.
+        """
         handshake, error = self._handshake, self._error
         if handshake is None or not handshake.asked or handshake.agreed or error is None:
             return False
@@ -164,10 +167,11 @@ class Session:
         return self._connection.pid
 
     async def start(self, launched: Callable[[], object]) -> None:
-        """Connect to the server and list its tools; call this method only once.
+        """Connect to the server and list its tools. Call this method once.
 
-        `launched` is called when a launcher such as npx has downloaded the server. Raises ServerError if the
-        server cannot be reached, does not answer in time, or its listing does not end."""
+        `launched` is called when a launcher such as npx has downloaded the server. Raises ServerError if the server
+        cannot be reached, does not answer in time, or its listing does not end.
+        """
         try:
             await self._start(launched)
         except ServerError as error:
@@ -192,7 +196,7 @@ class Session:
         on_progress: OnProgress | None = None,
         ask: AskRun = answer_nothing,
     ) -> ToolAnswer:
-        """Call a tool by its listed name and return its answer, which may be a tool error.
+        """Call a tool by its listed name, and return its answer, which may be a tool error.
 
         `ask` replies to requests of the server during the call. Raises ExpiredError if the server has forgotten the
         session. Otherwise raises ServerError if the server is down, dies, or exceeds the time limit, which starts again
@@ -293,19 +297,22 @@ class Session:
             await asyncio.wait({owner, self._relisting}, return_when=asyncio.FIRST_COMPLETED)
 
     async def wait_until_down(self) -> None:
-        """Wait until a server that lost its connection is down; return at once while the server can be called."""
+        """Wait until a server that lost its connection counts as down.
+
+        Returns at once while the server can be called.
+        """
         if self._client is None and not self._connecting and self._down is None:
             await self._end()
 
     async def close_when_idle(self) -> None:
-        """Close the connection when the calls in progress have ended."""
+        """Close the connection as soon as the calls in progress have ended."""
         if self._under_way:
             self._idle.clear()
             await self._idle.wait()
         await self.close()
 
     async def close(self) -> None:
-        """End the server and everything that it started, within the limits. May be called repeatedly."""
+        """End the server and everything that it started, within the time limits. Harmless if repeated."""
         if self._down is None:
             self._down = self._says("was closed")
         await self._end()
@@ -332,7 +339,10 @@ class Session:
         raise error
 
     async def _lateness(self, over: set[asyncio.Future[Any]], launched: Callable[[], object]) -> str:
-        """Wait until a start has ended or exceeds its time limit; return a message in the second case."""
+        """Wait until a start has ended or exceeds its time limit.
+
+        Returns a message in the second case.
+        """
         limits = self._limits
         if self._launcher is not None:
             if not await self._is_launched(over):
@@ -344,7 +354,7 @@ class Session:
         return f"{late}; {_more_time('start_timeout_s', limits.start_s)}"
 
     async def _is_launched(self, over: set[asyncio.Future[Any]]) -> bool:
-        """Wait for the end of a launcher's work, and return whether the server runs, that is, reads messages."""
+        """Wait until a launcher has finished its work. Returns whether the server itself runs and reads messages."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._limits.download_s
         while clock() < deadline:
@@ -354,7 +364,10 @@ class Session:
         return False
 
     async def _own(self, listed: asyncio.Future[None], stop: asyncio.Future[None]) -> None:
-        """Own the connection from start to end in one task."""
+        """Open, use and close the connection in one task.
+
+        The SDK requires a single task for this.
+        """
         from mcp import Client
         from mcp_types import ToolListChangedNotification
 
@@ -400,7 +413,10 @@ class Session:
                 self._output = self._connection.output
 
     async def _follow(self, pages: ToolPages, changed: asyncio.Event) -> None:
-        """List the tools again whenever `changed` is set, because the server has announced a change."""
+        """List the tools again whenever `changed` is set.
+
+        It is set when the server announces a change.
+        """
         from mcp import MCPError
 
         while True:
@@ -454,9 +470,10 @@ class Session:
         )
 
     async def _check_result(self, name: str, result: CallToolResult) -> None:
-        """Validate structured content by the tool's output schema.
+        """Validate the structured content of a result by the tool's output schema.
 
-        Raises RuntimeError if it does not fit."""
+        Raises RuntimeError if it does not fit.
+        """
         # This replaces the SDK's own validation, which would search for a pattern of the server without a time limit.
         schema = self._output_schemas.get(name)
         if schema is None:
@@ -466,12 +483,15 @@ class Session:
         try:
             problem = await in_thread(lambda: result_problem(result.structured_content, schema), name="schema")
         except BrokenSchemaError as error:
-            raise RuntimeError(f"Invalid schema for tool {name}: {error}") from error
+            raise RuntimeError(f"the output schema of tool {name} is invalid: {error}") from error
         if problem is not None:
             raise RuntimeError(f"Invalid structured content returned by tool {name}: {problem}")
 
     async def _end(self) -> None:
-        """End the owner task: set the future `stop` while it serves, or cancel it once while it connects."""
+        """End the task that owns the connection.
+
+        While it serves, the future `stop` is set. While it connects, the task is cancelled once.
+        """
         owner, stop = self._owner, self._stop
         if owner is None or stop is None:
             return
@@ -491,9 +511,10 @@ class Session:
             self._owner.cancel()
 
     def _fit(self, answer: ToolAnswer, tool: str) -> ToolAnswer:
-        """Return an answer with a text that files and requests can hold.
+        """Return an answer whose text files and requests can hold.
 
-        Raises ServerError for a text above the limit."""
+        Raises ServerError for a text above the limit.
+        """
         if len(answer.content) > MAX_MESSAGE_BYTES:
             raise self._failure(MAX_MESSAGE_BYTES.reached(what=f"an answer to a call of {tool}"))
         return replace(answer, content=clean_text(answer.content))
@@ -573,7 +594,7 @@ def _is_text(arguments: Mapping[str, JsonValue]) -> bool:
 
 
 def silence_sdk_logging() -> None:
-    """Keep the log lines of the SDK and its HTTP client off the terminal."""
+    """Stop the SDK and its HTTP client from writing log lines to the terminal."""
     # The server's own log and the errors of this module already have everything of interest.
     for name in ("mcp", "client", "httpx2", "httpcore2"):
         logger = logging.getLogger(name)

@@ -34,7 +34,7 @@ _MAX_NAMED = 3
 
 
 def issues_notice(server: str, issues: Sequence[ListingIssue]) -> str:
-    """Return a notice of the issues in a server's list, for the runs that use its tools."""
+    """Return a notice about the issues in a server's list of tools, for the runs that use them."""
     named = "; ".join(f"{issue} ({issue.outcome})" for issue in issues[:_MAX_NAMED])
     if len(issues) > _MAX_NAMED:
         named += f"; and {len(issues) - _MAX_NAMED} more"
@@ -43,16 +43,18 @@ def issues_notice(server: str, issues: Sequence[ListingIssue]) -> str:
 
 @dataclass(frozen=True)
 class ListedTools:
-    """The usable tools of a server, in its order and under its names, and the issues of its list."""
+    """The usable tools of a server, under its names and in its order, and the issues of its list."""
 
     tools: tuple[Tool, ...]
     issues: tuple[ListingIssue, ...]
 
 
 class ToolPages:
-    """Reads the pages of a client's list of tools. Create one for each client, right after its connection.
+    """Reads all pages of a server's list of tools.
 
-    `redact` removes secrets from the values that issues quote."""
+    Create one for each client, right after the client has connected. `redact` removes secrets from the values that
+    issues quote.
+    """
 
     def __init__(self, client: Client, prefix: str, redact: Callable[[str], str]) -> None:
         self._client = client
@@ -73,7 +75,10 @@ class ToolPages:
         dispatcher.send_raw_request = send_and_repair
 
     async def read(self) -> ListedTools:
-        """Return all tools; raises the errors of `Client.list_tools`, and ValueError for an answer without a list."""
+        """Return all tools.
+
+        Raises the errors of `Client.list_tools`, and ValueError for an answer without a list.
+        """
         from mcp import MCPError
         from mcp_types import INVALID_PARAMS
 
@@ -136,9 +141,10 @@ class ToolPages:
         self._found.append(ListingIssue(of, clean_text(where), clean_text(message), outcome))
 
     def _repaired(self, raw: dict[str, Any]) -> dict[str, Any]:
-        """Return a page whose tools the SDK accepts, and record its issues.
+        """Repair a page so that the SDK accepts its tools, and record the issues.
 
-        Raises ValueError for a page without a list of tools, or with a fault outside its tools."""
+        Raises ValueError for a page without a list of tools, or with a fault outside its tools.
+        """
         version = self._client.session.protocol_version or _SUPPOSED_VERSION
         tools = raw.get("tools")
         if not isinstance(tools, list):
@@ -177,7 +183,10 @@ class ToolPages:
             tool = repaired
 
     def _can_be_sent(self, tool: object, version: str) -> bool:
-        """Return whether the SDK keeps a valid tool. It drops a tool with invalid settings for arguments in headers."""
+        """Return whether the SDK accepts a valid tool.
+
+        It drops a tool whose settings for arguments in headers are invalid.
+        """
         from mcp.shared.inbound import find_invalid_x_mcp_header
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -190,14 +199,17 @@ class ToolPages:
 
 
 class _SchemaFault(NamedTuple):
-    """The first fault that the SDK finds in a page: its path, and the predicate of a sentence about it."""
+    """The first fault that the SDK finds in a page: its path, and the end of a sentence that begins with the path."""
 
     path: tuple[str | int, ...]
     message: str
 
 
 def _fault_of(page: Mapping[str, Any], version: str, redact: Callable[[str], str]) -> _SchemaFault | None:
-    """Return the first fault of a page by the protocol's version, or without one by the SDK's own model."""
+    """Return the first fault of a page; `None` if there is none.
+
+    The page is checked by the protocol's version, and then by the SDK's own model.
+    """
     from mcp_types import ListToolsResult, methods
     from pydantic import ValidationError
 

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 
 def changed_definitions(definitions: Iterable[ToolDefinition], changes: Sequence[ToolChange]) -> list[ToolDefinition]:
-    """Return definitions of tools with the changes of a variant.
+    """Apply the changes of a variant to definitions of tools.
 
-    Raises ToolsError for a change of a tool or an argument that does not exist."""
+    Raises ToolsError for a change of a tool or an argument that does not exist.
+    """
     # Such a change would have no effect, and the suite would be compared with itself.
     by_tool = {change.tool: change for change in changes}
     found, there = [], set()
@@ -81,7 +82,7 @@ def _renamed(parameters: Mapping[str, JsonValue], change: ToolChange) -> dict[st
 
 
 def call_as_defined(call: ToolCall, changes: Iterable[ToolChange]) -> ToolCall:
-    """Return a call of a changed tool with the server's names of the tool and the arguments."""
+    """Return a call of a changed tool under the server's names for the tool and the arguments."""
     for change in changes:
         if call.tool == (change.name or change.tool):
             names = {new: old for old, new in change.arguments.items()}
@@ -144,7 +145,7 @@ class Toolbox:
     async def plan(
         self, call: ToolCall, step_mock: JsonValue = None, *, judge: AskJudge | None = None
     ) -> PlannedAnswer:
-        """Return the source that will answer a call; call it once for each call.
+        """Choose the source that will answer a call. Use this method once for each call.
 
         The sources are, in this order, the step's mock, the case's mocks, the suite's mocks, the server, and the
         default answer. Invalid arguments are always answered by a tool error. Unless the step's mock answers, a tool
@@ -162,9 +163,12 @@ class Toolbox:
         return await self._planned(call, judge)
 
     async def plan_own(self, call: ToolCall, *, judge: AskJudge | None = None) -> PlannedAnswer:
-        """Return the source that will answer the suite's own call, even if the tool is not offered.
+        """Choose the source that will answer a call of the suite itself.
 
-        Raises ToolsError if there is no such tool."""
+        The tool need not be offered.
+
+        Raises ToolsError if there is no such tool.
+        """
         if call.tool not in self._known:
             raise ToolsError(f"there is no tool named {call.tool}")
         return await self._planned(call, judge)
@@ -189,9 +193,12 @@ class Toolbox:
         return ToolAnswer(f"There is no tool named {name}. {known}", is_error=True)
 
     def count_replayed(self, call: ToolCall, answer: ToolAnswer, step_mock: JsonValue = None) -> None:
-        """Count a replayed call for its mock, so that a mock with several results continues after it.
+        """Count a replayed call for its mock.
 
-        No judge and no function is called. Raises ToolsError if a mock's condition cannot be evaluated."""
+        A mock with several results then continues after it.
+
+        No judge is asked and no function is called. Raises ToolsError if a mock's condition cannot be evaluated.
+        """
         if step_mock is None and call.tool in self._offered and call.problem is None:
             self._mocks.count_replayed(call, answer)
 
@@ -202,9 +209,10 @@ def _not_run_by_provider(tool: str) -> PlannedAnswer:
 
 
 def _refusal_of(tool: ToolDefinition, call: ToolCall) -> ToolAnswer | None:
-    """Return the tool error of a real server for invalid arguments.
+    """Return the tool error with which a real server would answer invalid arguments.
 
-    `None` for valid arguments, and for a tool with an invalid schema."""
+    Returns `None` for valid arguments, and for a tool with an invalid schema.
+    """
     try:
         found = argument_problems(call.arguments, tool.parameters)
     except BrokenSchemaError:
@@ -241,7 +249,7 @@ def offered(
     """Return the definitions that a case offers to the model.
 
     Raises ToolsError for two tools of one name. Raises UnknownToolError if the case offers, expects, forbids or mocks
-    an unknown tool, or if the suite mocks one. With `of_subject`, an unknown tool may be the subject's own."""
+    an unknown tool, or if the suite mocks one. With `of_subject`, an unknown tool may be a tool of the subject."""
     by_name: dict[str, ToolDefinition] = {}
     for definition in definitions:
         other = by_name.setdefault(definition.name, definition)

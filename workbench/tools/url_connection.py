@@ -158,7 +158,7 @@ class UrlConnection:
         return await self._exits.__aexit__(kind, error, traceback)
 
     def kill(self) -> None:
-        """Do nothing: the server has no process of this program."""
+        """Do nothing, because the server has no process of this program."""
 
     def why_not_started(self, error: BaseException | None) -> str:
         reason = first_line(error)
@@ -202,9 +202,10 @@ class UrlConnection:
         return None
 
     async def _authorization(self) -> LoginAuth | None:
-        """Return how the token of a login is sent with each request, `None` for a server without `auth`.
+        """Return the object that sends a login's token with each request; `None` for a server without `auth`.
 
-        Raises ServerError if there is no valid login, and MissingVariableError."""
+        Raises ServerError if there is no valid login. Also raises MissingVariableError.
+        """
         settings = login_settings(self._server, self._environment, self._secrets)
         if settings is None:
             return None
@@ -363,7 +364,7 @@ class _ObservedStream:
 
     @property
     def last_context(self) -> Any:
-        """The context of the last sent message; the SDK reads this attribute from its streams."""
+        """The context of the last sent message, which the SDK reads from its streams."""
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
@@ -403,7 +404,7 @@ class _ObservedStream:
 
 
 async def _speaks_of_session(response: httpx2.Response) -> bool:
-    """Return whether a server refuses a message because it does not know the session."""
+    """Return whether a server refused a message because it does not know the session."""
     # The protocol's status for that is 404, but some servers use it for unknown methods. Others answer with 400 or 410.
     # Servers with one session at a time say after a restart that nobody has initialized them.
     if response.status_code not in (400, 404, 410):

@@ -22,10 +22,11 @@ _MAX_SEARCHES = 100
 
 
 def main() -> None:
-    """Read the command from standard input, and nothing after it, and become the command.
+    """Read a command from standard input, and become that command.
 
-    The arguments are the numbers of two open files: the socket to Workbench, and a pipe for the error number if the
-    command cannot be started."""
+    Nothing after the command is read. The arguments are the numbers of two open files: the socket to Workbench, and a
+    pipe for the error number if the command cannot be started.
+    """
     alive, failed = int(sys.argv[1]), int(sys.argv[2])
     parent = os.getppid()
     workbench = _opened_process(parent)
@@ -58,7 +59,7 @@ def _become(words: list[bytes], environment: dict[bytes, bytes], alive: int, fai
 
 
 def _opened_process(number: int) -> int:
-    """Return a descriptor that becomes readable when a process ends, -1 on a system without such descriptors."""
+    """Return a descriptor that becomes readable when a process ends; -1 if the system has no such descriptors."""
     try:
         return os.pidfd_open(number)
     except (AttributeError, OSError):
@@ -66,7 +67,7 @@ def _opened_process(number: int) -> int:
 
 
 def _watch(alive: int, workbench: int, others: list[int], mark: bytes) -> None:
-    """Wait until Workbench has ended, then kill the marked processes and this process group; never returns."""
+    """Wait until Workbench has ended, then kill the marked processes and this process group. Never returns."""
     _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
     for number in others:
         os.close(number)
@@ -86,10 +87,13 @@ def _watch(alive: int, workbench: int, others: list[int], mark: bytes) -> None:
 
 
 def end_marked(mark: bytes, group: int = 0) -> list[tuple[int, bytes]]:
-    """Kill every process with a mark in its initial environment, and return their ids and command lines.
+    """Kill every process with a mark in its initial environment.
 
-    Processes of the killed group `group` are left out. On a system without /proc, no process is found; a process that
-    was started with another environment is never found."""
+    Returns their ids and command lines.
+
+    Processes of the killed group `group` are left out. On a system without /proc, no process is found. A process that
+    was started with another environment is never found.
+    """
     ended: dict[int, bytes] = {}
     if not mark:
         return []
@@ -102,7 +106,7 @@ def end_marked(mark: bytes, group: int = 0) -> list[tuple[int, bytes]]:
 
 
 def _marked(variable: bytes, known: dict[int, bytes], group: int) -> dict[int, bytes]:
-    """Kill and return the marked processes outside a group, except known ones."""
+    """Kill the marked processes outside a group, except known ones. Returns their ids and command lines."""
     found: dict[int, bytes] = {}
     try:
         names = os.listdir("/proc")  # noqa: PTH208 (as above)
@@ -136,7 +140,7 @@ def _kill(number: int, process: int) -> None:
 
 
 def _content(file: str) -> bytes:
-    """Return the content of a file of /proc, which has no size."""
+    """Return the content of a file in /proc. Such files report no size."""
     opened = os.open(file, os.O_RDONLY)
     pieces = []
     try:
@@ -153,13 +157,13 @@ def _command() -> tuple[list[bytes], dict[bytes, bytes]]:
 
 
 def _texts() -> list[bytes]:
-    """Read texts from standard input as `packed` writes them."""
+    """Read texts from standard input, in the form in which `packed` writes them."""
     size = int(_read(8))
     return _read(size).split(b"\0")[:-1]
 
 
 def _read(size: int) -> bytes:
-    """Read exactly `size` bytes of standard input; the following bytes belong to the command."""
+    """Read exactly `size` bytes of standard input. The bytes after them belong to the command."""
     read = b""
     while len(read) < size:
         piece = os.read(0, size - len(read))
@@ -170,9 +174,10 @@ def _read(size: int) -> bytes:
 
 
 def packed(texts: list[bytes]) -> bytes:
-    """Pack texts into bytes: the size in eight digits, then each text with a NUL after it.
+    """Pack texts into bytes: the total size in eight digits, then each text with a NUL after it.
 
-    Raises ValueError for a text with a NUL, which commands and variables cannot have."""
+    Raises ValueError for a text with a NUL, which commands and variables cannot have.
+    """
     if any(b"\0" in text for text in texts):
         raise ValueError("embedded null byte")
     whole = b"".join(text + b"\0" for text in texts)
