@@ -143,7 +143,7 @@ def test_one_recording_that_cannot_be_read_is_named_and_the_others_are_graded_an
     for words in commands:
         done = program.run(*words)
         assert done.returncode == 2, (words, done.stderr)
-        why = "runs/b.run.jsonl:8: no whole reasoning_delta: ms: must be a number of at most 1e+12"
+        why = "runs/b.run.jsonl:8: incomplete reasoning_delta event: ms: must be a number of at most 1e+12"
         assert why in done.stderr
         assert ("Oslo" if words[0] == "grade" else "1 run in") in done.stdout
     lines[7]["ms"], lines[0]["started_at"] = 7.0, "yesterday"

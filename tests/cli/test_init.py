@@ -175,7 +175,7 @@ def test_what_cannot_be_done_is_said_and_nothing_written(program: Program) -> No
         (["--env", "A"], 2, "--env and --cwd need a server that a command starts"),
         (["--env", "A", "http://x.test/mcp"], 2, "--env and --cwd need a server that a command starts"),
         (["--cwd", "nowhere", "npx", "x"], 2, "--cwd: there is no folder"),
-        (["--env", "A B", "npx", "x"], 2, "a variable is written NAME"),
+        (["--env", "A B", "npx", "x"], 2, "write a variable as NAME=value"),
         (["--url", "http://x.test/mcp", "npx", "x"], 2, "npx begins the command of a server"),
         (["shop.toml"], 2, "shop.toml is not a server: give the suite to write with -o shop.toml"),
         (["http://x.test/mcp", "--tool", "a"], 2, "http://x.test/mcp is an address, which must be the last word"),

@@ -80,7 +80,7 @@ def test_a_run_that_has_used_a_lost_session_ends_and_others_do_not_notice(
     assert [str(result.status) != "error" for result in results] == passed
     for result in results:
         if str(result.status) == "error":
-            assert "what this run did there before may be lost, so it ends; the next run gets a new" in str(
+            assert "the state that this run had there may be lost, so the run ends; the next run gets a new" in str(
                 result.error
             )
 

@@ -207,5 +207,5 @@ def test_a_changed_model_must_still_be_there(tmp_path: Path, program: Program) -
     known = named_model("strict", folder, program)
     assert known is not None
     (folder / "workbench.toml").write_text("# gone")
-    with pytest.raises(ConfigError, match="has no model 'strict' any more"):
+    with pytest.raises(ConfigError, match="no longer has a model 'strict'"):
         change_model(known, known)

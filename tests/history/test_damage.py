@@ -54,7 +54,7 @@ def three(tmp_path: Path, file: Path) -> Path:
             ("UPDATE batches SET kind = ? WHERE id = 1", "x", "kind must be one of runs, fork"),
             ("UPDATE parts SET passed = ? WHERE batch = 1", -1, "passed must not be negative"),
             ("UPDATE parts SET batch = ? WHERE batch = 1", "x", "the number of planned runs is not the sum"),
-            ("UPDATE parts SET suite = ? WHERE batch = 1", 77, "its suite 77 is not there"),
+            ("UPDATE parts SET suite = ? WHERE batch = 1", 77, "its suite 77 is missing"),
             ("UPDATE suites SET path = ? WHERE id = 1", "a\0b", "its suite 1: path must be a valid path"),
             ("UPDATE suites SET cases = ? WHERE id = 1", "x", "its suite 1: cases must be a whole number"),
         ],
@@ -134,7 +134,7 @@ def test_a_damaged_run_is_named_and_left_out(three: Path, statement: str, value:
         ("outcome", zlib.compress(b'{"status":"passed","steps":[{"x":1e999}]}'), "1e999 is too large a number"),
         ("outcome", zlib.compress(b'{"status":"passed","score":' + b"1" * 400 + b".0}"), "1111"),
         ("events", b"", "cannot be unpacked"),
-        ("events", zlib.compress(b'{"event":"a"},{"event":"b"}'), "the lines of its events are not one event each"),
+        ("events", zlib.compress(b'{"event":"a"},{"event":"b"}'), "a line of its events does not hold exactly one"),
     ],
 )
 def test_a_damaged_run_of_an_earlier_version_is_named_and_left_out(
