@@ -37,14 +37,20 @@ from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table
 from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.suite.suite_text import SpliceError
-from workbench.trajectory.events import ToolDefinition
+from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
 
-RequestKind = Literal["calls expected", "no call", "chain", "empty"]
+RequestKind = Literal["calls expected", "no call", "chain", "empty", "conversation"]
 """The kind of a request's case. It expects the calls of its run, expects no calls, or has the calls as its steps. An
-`empty` case expects nothing yet and is not run."""
+`empty` case expects nothing yet and is not run, nor is a `conversation`, whose scripted user begins with it."""
 
 KINDS: tuple[RequestKind, ...] = get_args(RequestKind)
+
+UNRUN_KINDS: frozenset[RequestKind] = frozenset({"empty", "conversation"})
+"""The kinds whose cases are added at once, without a run."""
+
+LAST_MESSAGE: Final = "Thank you, that is all."
+"""The message with which the user of a new conversation leaves, until the script is edited."""
 
 MAX_WAITING_ITEMS: Final = 3
 """The most waiting requests: users would forget further ones before the results come."""
@@ -111,7 +117,10 @@ def new_request(text: str, kind: RequestKind, suite: OpenSuite, pending: Iterabl
     ids = {outline.id for outline in suite.cases}
     ids.update(request.case_id for request in others)
     name = name_of(text, names)
-    table: Table = {"name": name, "user": text, "expect_nothing_yet": True}
+    user: JsonValue = text
+    if kind == "conversation":
+        user = {"messages": [{"say": text}, {"say": LAST_MESSAGE, "end": "done"}]}
+    table: Table = {"name": name, "user": user, "expect_nothing_yet": True}
     case_id = free_id(derived_id(name), ids)
     if case_id != derived_id(name):
         table = {"id": case_id, **table}
@@ -146,6 +155,9 @@ def case_with_request(text: str, suite: OpenSuite) -> str | None:
         asked = table.get("user")
         if isinstance(steps, list) and steps and isinstance(steps[0], dict):
             asked = steps[0].get("user")
+        match asked:
+            case {"messages": [{"say": said}, *_]}:
+                asked = said
         if isinstance(asked, str) and asked.strip() == text.strip():
             return outline.name
     return None

@@ -234,15 +234,16 @@ async def test_a_suite_with_other_changes_is_not_saved_and_the_same_request_is_p
         (1, 'user = "Dim"\nexpect_no_calls = true'),
         (2, '[[cases.steps]]\nuser = "Dim"\ntool = "set_lights"'),
         (3, 'user = "Dim"\nexpect_nothing_yet = true'),
+        (4, '[[cases.user.messages]]\nsay = "Dim"'),
     ],
-    ids=["no call", "chain", "empty"],
+    ids=["no call", "chain", "empty", "conversation"],
 )
 @pytest.mark.slow
 async def test_the_other_kinds_of_cases(tmp_path: Path, tabs: int, written: str) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites, size=(80, 24)) as app:
         keys = ("3", "n", *["tab"] * tabs, *"Dim", "enter")
-        if tabs == 3:
+        if tabs >= 3:
             await app.press(*keys)
         else:
             await app.run(*keys)

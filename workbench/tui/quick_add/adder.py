@@ -17,6 +17,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.proposal import AcceptError
 from workbench.authoring.quick_add import (
     KINDS,
+    UNRUN_KINDS,
     QuickAdd,
     Request,
     case_with_request,
@@ -368,18 +369,18 @@ class QuickAdder:
             state.confirmed = state.text
             self._say(f"{same} asks the same: Enter again adds it", "warned")
             return
-        if state.kind != "empty" and state.why_full is not None:
+        if state.kind not in UNRUN_KINDS and state.why_full is not None:
             self._say(state.why_full, "warned")
             return
         request = new_request(state.text.strip(), state.kind, suite, state.requests)
-        if state.kind == "empty":
+        if state.kind in UNRUN_KINDS:
             if self._add(request, request.table):
                 state.add(request)
                 state.requests.remove(request)
         else:
             state.add(request)
         self._set_text(state.text)
-        self._notice = self._notice if request.kind == "empty" else ()
+        self._notice = self._notice if request.kind in UNRUN_KINDS else ()
         self._store_line()
         self._start_next()
         self.show()
@@ -755,7 +756,7 @@ class QuickAdder:
                 labels = {"enter": "queue", "kind": f"kind: {state.kind}" if state.text else "stop, models"}
                 labels |= {"up": "last request", "end": "close"}
             case _:
-                labels = {"enter": "add" if state.kind == "empty" else "run", "kind": f"kind: {state.kind}"}
+                labels = {"enter": "add" if state.kind in UNRUN_KINDS else "run", "kind": f"kind: {state.kind}"}
                 if self._added and self._notice:
                     labels = {"enter": labels["enter"], "undo": "undo the last", "kind": labels["kind"]}
                 if state.recent:
