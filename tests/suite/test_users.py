@@ -78,6 +78,30 @@ def test_a_mistake_is_named_with_its_place(text: str, where: str, message: str) 
     assert any(message in problem.message for problem in errors), errors
 
 
+CONTAINS = "did you mean `contains`?"
+WHEN = '[cases.user]\nmessages = [{ say = "a" }, { say = "b", when = { answer = %s } }]'
+STOP = '[cases.user]\nstop = { answer = %s }\nmessages = [{ say = "a" }]'
+IN_TURN = '[cases.user]\nmessages = [{ say = "a", response = %s }]'
+
+
+@pytest.mark.parametrize("place", [WHEN, STOP, IN_TURN], ids=["when", "stop", "response"])
+@pytest.mark.parametrize(
+    ("check", "hint"),
+    [
+        ('{ contians = "x" }', CONTAINS),
+        ('{ contains_itmes = "x" }', CONTAINS),
+        ('{ includes = "x" }', CONTAINS),
+        ('{ regex = "x" }', "did you mean `pattern`?"),
+        ('{ rang = "x" }', 'such as { contains = "text" }'),
+        ("{ has_feilds = { a = 1 } }", 'check the text, such as { contains = "text" }, or the `result` of a call'),
+        ('{ every = "x" }', 'check the text, such as { contains = "text" }, or the `result` of a call'),
+    ],
+)
+def test_a_misspelt_check_of_an_answer_gets_a_hint_that_an_answer_can_meet(place: str, check: str, hint: str) -> None:
+    file = parse_suite(HEAD + place % check, FILE)
+    assert [problem.hint for problem in file.problems if problem.severity == "error"] == [hint]
+
+
 def test_the_misspelt_id_of_a_message_has_a_way_out() -> None:
     text = f'{HEAD}{SCRIPT}[cases.final]\nchanges = [{{ tool = "get_order", after_message = "yess" }}]'
     [problem] = [each for each in parse_suite(text, FILE).problems if each.severity == "error"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 from typing import Final
 
@@ -97,6 +97,33 @@ def near_check(key: str) -> str | None:
     if found and found[0][0] == squeezed[0]:
         return known[found[0]]
     return None
+
+
+def check_of_alias(word: str) -> str | None:
+    """Return the check that other programs call `word`; `None` if there is none."""
+    alias = word.replace("_", "").replace("-", "").lower()
+    for name, kind in CHECK_CLASSES.items():
+        if alias in kind.aliases:
+            return name
+    return None
+
+
+TEXT_CHECKS: Final = tuple(name for name, kind in CHECK_CLASSES.items() if "string" in kind.types)
+"""The checks that a text can meet."""
+
+
+def unknown_text_check(words: Collection[str], place: Place, message: str) -> Iterator[Finding]:
+    """Find a check of a text whose name is unknown; `words` may hold the misspelt name.
+
+    The hint names the most similar check that a text can meet."""
+    hints = []
+    for word in words:
+        kind = near_check(word) or check_of_alias(word)
+        if kind is not None and (never := [*answer_rules(kind, place)]):
+            yield from never
+            return
+        hints.append(did_you_mean(kind or word, TEXT_CHECKS))
+    yield Finding(place, message, next(filter(None, hints), 'such as { contains = "text" }'))
 
 
 def answer_rules(name: str, place: Place) -> Iterator[Finding]:

@@ -18,7 +18,6 @@ from pydantic import JsonValue
 
 from workbench.checks.answer_checks import are_named_checks
 from workbench.checks.check import (
-    CHECK_CLASSES,
     RESERVED_NAMES,
     check_names_in,
 )
@@ -27,12 +26,11 @@ from workbench.checks.structure_kinds import mixed_check
 from workbench.checks.values import file_name_fault
 from workbench.suite.call_rules import ARGUMENT_KEYS, call_rules, nothing_scored
 from workbench.suite.check_rules import (
-    answer_rules,
     check_rules,
     checks_rules,
     given_rules,
     mixed_rules,
-    near_check,
+    unknown_text_check,
     weight_rules,
 )
 from workbench.suite.grading_model import GRADERS, GraderName, Statistic
@@ -610,13 +608,7 @@ def _named_rules(checks: dict[str, object], place: Place) -> Iterator[Finding]:
 def _without_check(name: str, value: object, place: Place) -> Iterator[Finding]:
     # Either the name is a misspelt check, or the table has a misspelt check among its keys.
     words = (name, *islice(table(value), 4))
-    for word in words:
-        if (kind := near_check(word)) is not None and (never := [*answer_rules(kind, place)]):
-            yield from never
-            return
-    hints = [did_you_mean(word, CHECK_CLASSES) for word in words]
-    hint = next(filter(None, hints), 'such as { contains = "text" }')
-    yield Finding(place, "must be a table with one check", hint)
+    yield from unknown_text_check(words, place, "must be a table with one check")
 
 
 def _message_rules(messages: object, place: Place) -> Iterator[Finding]:

@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from pathlib import PurePath, PureWindowsPath
 from urllib.parse import urlsplit
 
-from workbench.checks.check import CHECK_CLASSES, check_names_in
+from workbench.checks.check import check_names_in
 from workbench.checks.values import is_module_name
 from workbench.config.variables import environment_names, has_stray_dollar
 from workbench.startup import late_pattern
-from workbench.suite.check_rules import check_rules, given_rules
+from workbench.suite.check_rules import check_rules, given_rules, unknown_text_check
 from workbench.suite.problems import (
     Finding,
     Place,
-    did_you_mean,
     exactly_one,
     quoted,
     requires_key,
@@ -210,8 +209,8 @@ def reply_rules(answers: object, place: Place) -> Iterator[Finding]:
             yield from given_rules(check, (*at, "message"))
             if check and not check_names_in(check):
                 key = next(iter(check))
-                hint = did_you_mean(key, CHECK_CLASSES) or 'such as { contains = "text" }'
-                yield Finding((*at, "message", key), f"{quoted(key)} is not a check, and a message is text", hint)
+                message_of = f"{quoted(key)} is not a check, and a message is text"
+                yield from unknown_text_check([key], (*at, "message", key), message_of)
 
 
 def _sampling_rules(answer: dict[str, object], place: Place) -> Iterator[Finding]:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workbench.checks.check import CHECK_CLASSES, check_names_in
+from workbench.checks.check import check_names_in
 from workbench.suite.call_rules import nothing_scored
-from workbench.suite.check_rules import check_rules, given_rules
+from workbench.suite.check_rules import check_rules, given_rules, unknown_text_check
 from workbench.suite.problems import Finding, Place, did_you_mean, in_backticks, quoted, requires_key, table, tables
 
 _SCRIPTED = ("otherwise", "patience")
@@ -62,8 +62,7 @@ def _condition_rules(condition: object, place: Place) -> Iterator[Finding]:
     answer = table(condition).get("answer")
     at: Place = (*place, "answer")
     if isinstance(answer, dict) and not check_names_in(answer):
-        hint = next(filter(None, [did_you_mean(key, CHECK_CLASSES) for key in answer]), 'such as { contains = "text" }')
-        yield Finding(at, "must be text or one check: an answer is text", hint)
+        yield from unknown_text_check(answer, at, "must be text or one check: an answer is text")
     elif isinstance(answer, dict):
         yield from check_rules(answer, at, of_answer=True)
         yield from given_rules(answer, at)

@@ -165,7 +165,7 @@ def test_a_new_check_keeps_what_it_can(value: object, kind: str, schema: Any, ch
 def test_a_check_that_there_is_not_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(CellError, match="did you mean `range`"):
         with_kind("on", "ranges")
-    with pytest.raises(CellError, match="write is, one_of"):
+    with pytest.raises(CellError, match="write is or one_of"):
         with_kind("on", "xyz")
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from workbench.checks.check import CHECK_CLASSES, CHECK_WORDS, RESERVED_NAMES, Check, CheckBase, check_names_in
 from workbench.checks.values import describe_value
-from workbench.suite.check_rules import near_check
+from workbench.suite.check_rules import check_of_alias, near_check
 from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning
 from workbench.suite.render import key_text
 from workbench.trajectory.events import JsonValue, ToolDefinition
@@ -197,21 +197,13 @@ def _meant(value: Mapping[str, JsonValue]) -> str:
     if (fields := _fields_as_option(value)) is not None:
         return f"has_fields = {describe_value(fields)}, only_fields = true"
     for key, inner in value.items():
-        if key not in RESERVED_NAMES and (name := near_check(key) or _check_of_alias(key)):
+        if key not in RESERVED_NAMES and (name := near_check(key) or check_of_alias(key)):
             return f"{name} = {describe_value(inner)}"
     for key in value:
         for kind, cls in CHECK_CLASSES.items():
             if cls.is_approximate and key in cls.options:
                 return f"{kind} = …"
     return ""
-
-
-def _check_of_alias(key: str) -> str | None:
-    alias = key.replace("_", "").replace("-", "").lower()
-    for kind, cls in CHECK_CLASSES.items():
-        if alias in cls.aliases:
-            return kind
-    return None
 
 
 def _property(schema: Schema | None, name: str, root: Schema) -> Schema | None:

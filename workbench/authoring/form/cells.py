@@ -46,7 +46,15 @@ from workbench.dataclasses import dataclass
 from workbench.numerals import whole
 from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table
-from workbench.trajectory.json_schema import Schema, allowed_values, is_number, items_of, keyword, sample_value
+from workbench.trajectory.json_schema import (
+    Schema,
+    allowed_values,
+    is_number,
+    items_of,
+    keyword,
+    sample_value,
+    types_of,
+)
 
 OF_EVERY_CHECK = ("weight", "optional", "required", "because")
 """The options that every check has. They stay when an argument gets a different check."""
@@ -155,7 +163,9 @@ def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
     """
     cls = class_named(kind) or CHECK_CLASSES.get(kind)
     if cls is None:
-        way_out = did_you_mean(kind, form_names()) or "write is, one_of or range, for example"
+        types = types_of(schema)
+        names = [each.form_name for each in CHECK_CLASSES.values() if types & each.types]
+        way_out = did_you_mean(kind, names) or "write is or one_of, for example"
         raise CellError(f"no check has this name: {way_out}")
     old = class_of(value)
     if cls is old:
