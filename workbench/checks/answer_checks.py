@@ -11,15 +11,16 @@ from workbench.checks.check import CHECK_CLASSES, Check, CheckBase, Checks, chec
 
 
 def answer_check_names(table: Mapping[str, Any]) -> list[str]:
-    """Return the keys of a `response` table that name a check. A table with such a key is one check."""
+    """Return the keys of a `response` table that name a check. With such a key, the whole table is one check."""
     return [name for name in check_names_in(table) if not CHECK_CLASSES[name].is_newer]
 
 
 def are_named_checks(value: object) -> bool:
     """Return whether the value of `response` is a table of named checks.
 
-    In such a table, every value is a table and no key is the name of a check. A key may be the name of a check if every
-    value is itself a check: an answer is text, so no check of an answer expects a table."""
+    Every value of such a table is a table. Its keys are not names of checks, unless every value is itself a check. That
+    exception is safe because an answer is text, so no check of an answer expects a table.
+    """
     if not isinstance(value, dict) or not value:
         return False
     tables = all(isinstance(inner, dict | CheckBase) for inner in value.values())

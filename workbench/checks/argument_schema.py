@@ -22,7 +22,7 @@ OtherValues = Callable[[Any, Schema], Iterator[JsonValue]]
 
 
 def accept_any_value(value: JsonValue) -> None:
-    """Accept every value; the default without a schema."""
+    """Accept every value: the default for `refused` if there is no schema."""
 
 
 _IN_WORDS = {
@@ -42,7 +42,7 @@ def one_of_types(types: frozenset[str]) -> str:
 
 
 def out_of_bounds_reason(low: float, high: float, schema: Schema) -> str | None:
-    """Return the reason why a schema's bounds exclude every number from low to high; `None` if they may allow one."""
+    """Return why a schema's bounds allow no number from `low` to `high`, or `None` if they may allow one."""
     least, most = schema.get("minimum"), schema.get("maximum")
     above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
     if is_number(least) and high < least:
@@ -57,7 +57,7 @@ def out_of_bounds_reason(low: float, high: float, schema: Schema) -> str | None:
 
 
 def field_schema(schema: Schema, name: str) -> Schema | None:
-    """Return the schema of a field, or an empty schema if it is unknown; `None` if the schema excludes the field."""
+    """Return the schema of a field. An unknown field has an empty schema, and an excluded field has `None`."""
     properties = properties_of(schema)
     if name in properties:
         inner = properties[name]

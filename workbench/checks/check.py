@@ -90,12 +90,13 @@ VerdictCache = dict[tuple[int, int], "tuple[CheckBase, JsonValue, CheckVerdict]"
 
 @dataclass(frozen=True, slots=True)
 class CheckContext:
-    """The services that some checks need besides the value; an unavailable service is `None`.
+    """The services that some checks need besides the value. An unavailable service is `None`.
 
-    The graders of a run share the cache `verdicts`. It does not hold plain values, which each grader compares by its
-    own rule, or judgements, which the judge caches. `search_time` limits the time of each pattern over all its
-    searches. `run` is the whole run, for functions that need it. With `only_fields`, a field of an object is wrong if
-    the object's check does not name it. `clock` is the time of the run; dates may be relative to it."""
+    `verdicts` is a cache that the graders of a run share. It holds no verdicts on plain values, because each grader
+    compares plain values by its own rule. It holds no judgements either, because the judge has its own cache.
+    `search_time` limits the time of each pattern over all its searches. `run` is the whole run, for functions that need
+    it. With `only_fields`, a field of an object is wrong if the object's check does not name it. `clock` is the time of
+    the run; dates may be relative to it."""
 
     call_python: CallPython | None = None
     judge: Judge | None = None
@@ -254,7 +255,7 @@ class CheckBase(BaseModel):
 
     @property
     def own_parts(self) -> tuple[CheckBase, ...]:
-        """The nested checks of the value itself."""
+        """The nested checks that judge the value itself, not its fields or elements."""
         return () if self.checks_parts else self.parts
 
     @property
@@ -273,7 +274,7 @@ class CheckBase(BaseModel):
 
     @property
     def bare_value(self) -> JsonValue:
-        """The expected value if the suite writes only the value, without the name of a check; otherwise `None`."""
+        """The expected value if the suite writes it alone, without the name of a check; otherwise `None`."""
         return None
 
     @property
@@ -293,7 +294,6 @@ class CheckBase(BaseModel):
 
     @property
     def expects_null(self) -> bool:
-        """Whether only null meets the check."""
         return False
 
     @property
@@ -359,7 +359,7 @@ class CheckBase(BaseModel):
 
     @property
     def may_be_cached(self) -> bool:
-        """Whether the verdict depends on the value alone."""
+        """Whether the verdict may be cached, because it depends on the value alone."""
         return True
 
     def _compared(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
@@ -380,7 +380,6 @@ class CheckBase(BaseModel):
 
     @property
     def is_slow(self) -> bool:
-        """Whether the check or a nested check takes long."""
         return self.cost != "quick" or any(part.is_slow for part in self.parts)
 
     # Data for the audit
@@ -430,7 +429,7 @@ class CheckBase(BaseModel):
 
     @property
     def value_types(self) -> frozenset[str]:
-        """The JSON types whose values may meet this check; `types`, unless the expected value excludes some."""
+        """The JSON types whose values may meet this check. The expected value may exclude some of `types`."""
         return self.types
 
     @property
@@ -448,9 +447,9 @@ class CheckBase(BaseModel):
         return ""
 
     def fits(self, schema: Schema, refused: Refused = accept_any_value) -> str | None:
-        """Return the reason why no value allowed by an argument's schema meets the check; `None` if one may.
+        """Return why no value allowed by an argument's schema meets the check, or `None` if one may.
 
-        `refused` returns the reason why the schema refuses a value that the check lists."""
+        `refused` is called with the values that the check lists. It returns why the schema refuses a value."""
         if self.listed is not None:
             reasons = [refused(value) for value in self.listed]
             if not reasons or None in reasons:
@@ -513,7 +512,9 @@ class CheckBase(BaseModel):
 
     @classmethod
     def has_shape(cls, expected: object) -> bool:
-        """Return whether a newer check may expect this value. If not, the table is compared as a plain value."""
+        """Return whether a value has the shape that a newer check expects.
+
+        If not, its table is compared as a plain value."""
         return True
 
     @classmethod
@@ -531,7 +532,7 @@ class CheckBase(BaseModel):
 
     @classmethod
     def convertible_values(cls, expected: object) -> list[object]:
-        """Return the values inside an expected value that can become the start of another kind of check."""
+        """Return the parts of an expected value that the form keeps when the user changes the kind of check."""
         return [expected]
 
     @classmethod
@@ -602,11 +603,11 @@ A plain value under such a name looks like a key of the call that was written be
 
 
 class WrittenCheck(dict[str, object]):
-    """The table of one check that was already read."""
+    """A table that was already read as one check."""
 
 
 def check_names_in(table: Mapping[str, Any]) -> list[str]:
-    """Return the names of checks among a table's keys, in the order written.
+    """Return the keys of a table that are names of checks, in the order written.
 
     A name counts only if its check claims the table: `{ type = "circle", radius = 3 }` is a value."""
     return [name for name in table if name in CHECK_CLASSES and CHECK_CLASSES[name].matches_table(table)]
@@ -774,26 +775,26 @@ def describe_whole(check: CheckBase) -> str:
 
 
 def carried_values(value: object) -> list[object]:
-    """Return the values of a written check or plain value that can become the start of another kind of check."""
+    """Return the parts of a check or plain value that the form keeps when the user changes the kind of check."""
     if not isinstance(value, dict) or (name := check_name(value)) is None:
         return [value]
     return CHECK_CLASSES[name].convertible_values(value[name])
 
 
 def asks_for_run(check: CheckBase) -> bool:
-    """Return whether the check or a nested check is a function that sees the whole run."""
+    """Return whether the check, or a nested check, calls a Python function with the whole run."""
     return check.needs_run or any(map(asks_for_run, check.parts))
 
 
 def with_texts(check: CheckBase, key: str, before: object, after: object) -> CheckBase:
-    """Return a check with a field changed from `before` to `after`; the same object if both are equal."""
+    """Return a check with the field `key` set to `after`. If `before` equals `after`, return the check itself."""
     if before is after or before == after:
         return check
     return check.model_copy(update={key: after})
 
 
 def zero_threshold_advice(option: str, threshold: float) -> Iterator[Advice]:
-    """Yield a warning about a threshold of 0, which every value reaches."""
+    """Warn about a threshold of 0, which every value reaches."""
     if threshold == 0:
         message = f"with {option} = 0, every comparable value passes"
         yield option, message, "write the lowest similarity that is good enough"

@@ -46,9 +46,10 @@ NOMINAL_CLOCK = Clock(datetime(2026, 1, 14, 12, tzinfo=UTC), "UTC")
 
 
 def fixed_clock(text: str) -> Clock | None:
-    """Return a suite's clock with a written time; `None` for a time zone alone.
+    """Parse a suite's `clock`. Return `None` for a time zone without a time.
 
-    Raises ValueError for other texts, unknown time zones, and times that do not exist or are ambiguous."""
+    Raises ValueError for other texts, unknown time zones, and times that do not exist or are ambiguous.
+    """
     found = _WRITTEN.fullmatch(text.strip())
     if found is None:
         _zone(text.strip())
@@ -78,9 +79,10 @@ def fixed_clock(text: str) -> Clock | None:
 
 
 def clock_at(text: str, now: datetime) -> Clock:
-    """Return a suite's clock; without a written time, it shows `now`, a time with an offset.
+    """Return a suite's clock. If the suite fixes no time, the clock shows `now`, which must have an offset.
 
-    Seconds are dropped because the model does not see them. Raises ValueError as `fixed_clock` does."""
+    Seconds are dropped because the model does not see them. Raises ValueError as `fixed_clock` does.
+    """
     if (fixed := fixed_clock(text)) is not None:
         return fixed
     at = now.astimezone(_zone(text.strip())).replace(second=0, microsecond=0)
@@ -189,9 +191,9 @@ class RelativeTime:
 
 @lru_cache(maxsize=1024)
 def relative_time(text: str) -> RelativeTime | None:
-    """Return the relative time in a text; `None` for any other text.
+    r"""Parse a relative time. Return `None` for any other text.
 
-    `today` takes days, weeks and a time of day, `now` also hours and minutes.
+    `today` may be followed by days, weeks and a time of day. `now` may also be followed by hours and minutes.
 
     >>> str(relative_time("today + 1d 15:00"))
     'today+1d 15:00'
@@ -221,7 +223,10 @@ def _with_two_digits(at: str) -> str:
 
 
 def date_or_time_text(when: RelativeTime, clock: Clock, *, with_offset: bool = False) -> str:
-    """Return a relative time as a model writes it: only a date for a whole day, unless `with_offset`."""
+    """Return a relative time as a model would write it.
+
+    A whole day is written as a date, unless `with_offset` is true.
+    """
     at = when.moments(clock)[0]
     if when.is_date and not with_offset:
         return at.date().isoformat()

@@ -45,7 +45,7 @@ _NOT_A_LIST = CheckVerdict(0.0, False, "not a list")
 
 
 class _OfElements(CheckBase):
-    """The base class of checks whose nested checks concern the elements of a list."""
+    """The base class of checks that have nested checks for the elements of a list."""
 
     types = frozenset({"array"})
     is_newer = checks_parts = True
@@ -143,7 +143,7 @@ class _Elements(_OfElements):
 
 
 class SameElements(_Elements):
-    """A list of exactly these elements, in any order or in this one."""
+    """A list of exactly these elements, in any order. With `in_order`, in the order written."""
 
     kind = "same_elements"
     written = "same_elements = [check, …]"
@@ -171,7 +171,7 @@ class SameElements(_Elements):
 
 
 class HasElements(_Elements):
-    """A list that has these elements among others, in any order or in this one."""
+    """A list with these elements and possibly others, in any order. With `in_order`, in the order written."""
 
     kind = "has_elements"
     written = "has_elements = [check, …]"
@@ -207,7 +207,7 @@ class HasElements(_Elements):
 
 
 class _TooManyPairsError(Exception):
-    """The list has too many elements to compare them with the checks."""
+    """A list has too many elements to be compared."""
 
 
 class _Comparison:

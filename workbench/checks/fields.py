@@ -41,9 +41,10 @@ TEXT = frozenset({"string"})
 
 @dataclass(frozen=True, slots=True)
 class Editor:
-    """The form's editor of a field.
+    """The editor of a field in the form.
 
-    `input_kind` is the kind of input. `least` and `most` bound a number, and `words` are the options of a choice."""
+    `input_kind` is the kind of input. `least` and `most` bound a number, and `words` are the options of a choice.
+    """
 
     input_kind: Literal[
         "nothing",
@@ -151,7 +152,7 @@ PythonReference = Annotated[str, AfterValidator(_python_reference)]
 
 
 def editor_of(annotation: Any) -> Editor:
-    """Return the form's editor for values of a Python type: the editor in its annotation, or a general editor."""
+    """Return the form's editor for a type: the editor in the type's annotation, or a general editor."""
     if get_origin(annotation) is Annotated:
         inner, *metadata = get_args(annotation)
         return editor_among(metadata) or editor_of(inner)

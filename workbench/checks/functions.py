@@ -21,7 +21,7 @@ WrittenTable = dict[str, Any]
 
 @cache
 def check_function(kind: str) -> Callable[..., WrittenTable]:
-    """Return the function that writes checks of a kind; raise KeyError for an unknown kind.
+    r"""Return the function that writes checks of a kind. Raise KeyError for an unknown kind.
 
     The expected value is positional: several values for a list, two for a range, names for fields. The options of the
     kind are keywords.

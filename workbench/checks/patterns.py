@@ -141,8 +141,8 @@ class _Automaton:
 
     Successors are counted by the number of ways to reach them. The repetition is exponentially ambiguous if two
     different walks over the same text lead from a position back to it (Weber and Seidl 1991). Assertions, atomic groups
-    and references are not analysed: each counts as a separate character, and the patterns inside them are added to
-    `apart` and analysed separately.
+    and references are not analysed here. Each counts as a separate character, and the patterns inside them go to
+    `apart`, to be analysed separately.
     """
 
     def __init__(self, loop: tuple[object, Any], ignore_case: bool, apart: list[Any]) -> None:
@@ -341,7 +341,7 @@ class SearchError(CheckError):
 
 
 def search_pattern(pattern: str, text: str, spent: SpentTime | None = None) -> bool:
-    """Return whether a pattern is found in a text; the time of earlier searches in `spent` counts too.
+    """Return whether a pattern is found in a text. `spent` has the time of earlier searches, which counts too.
 
     Raises SearchError if the time runs out, or if the pattern cannot be used.
     """

@@ -132,7 +132,8 @@ _MAX_LEVELS = 20
 def is_plainly_valid(schema: object) -> bool:
     """Return whether a schema has only the commonest keywords, each valid by draft 2020-12.
 
-    If not, the schema may still be valid; only jsonschema can tell."""
+    If False, the schema may still be valid; only jsonschema can tell.
+    """
     return _is_schema(schema, _MAX_LEVELS)
 
 
@@ -223,7 +224,8 @@ _TABLES_OF_SCHEMAS = frozenset({"properties", "$defs"})
 def plainly_accepts(schema: Mapping[str, Any], value: object) -> bool:
     """Return whether a schema is plainly valid and its commonest keywords accept a value.
 
-    If not, the schema may still accept the value; only jsonschema can tell."""
+    If False, the schema may still accept the value; only jsonschema can tell.
+    """
     plain = _without_dialect(schema)
     return is_plainly_valid(plain) and accepts(plain, value)
 

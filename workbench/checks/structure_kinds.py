@@ -66,9 +66,10 @@ def _as_field(value: Any) -> Any:
 
 
 def mixed_check(table: Mapping[str, object]) -> tuple[str, list[str]] | None:
-    """Return the check that a table resembles, and the keys that make the table a plain value.
+    """Return the check that a table resembles, and the keys that do not belong to the check.
 
-    Returns `None` if the table is a check or resembles none."""
+    Returns `None` if the table is a check or resembles none.
+    """
     if check_names_in(table):
         return None
     for name, cls in CHECK_CLASSES.items():
@@ -85,7 +86,7 @@ FieldCheck = Annotated[Check, BeforeValidator(_as_field)]
 
 
 class HasFields(CheckBase):
-    """An object whose fields meet their checks; with `only_fields`, any other field is wrong, at any depth."""
+    """An object whose fields meet their checks. With `only_fields`, any other field is wrong, at any depth."""
 
     kind = "has_fields"
     written = "has_fields = { NAME = check }"
@@ -293,7 +294,10 @@ _MAX_NAMED = 4
 
 
 def as_plain_check(value: object) -> object:
-    """Return a value as a suite expects it: plain, or with `equals` if the plain value would be read as a check."""
+    """Return the check that expects exactly this value.
+
+    This is the value alone, or the value under `equals` if it would otherwise be read as a check.
+    """
     if isinstance(value, dict) and (check_names_in(value) or (value and OPTION_NAMES.issuperset(value))):
         return {"equals": value}
     return value

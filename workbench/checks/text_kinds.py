@@ -105,10 +105,11 @@ class Similar(_TextCheck):
 
 
 class DateTime(_TextCheck):
-    """A time within `tolerance` of the expected one; the credit falls to 0 at `max_difference`.
+    """A time within `tolerance` of the expected time. The credit falls to 0 at `max_difference`.
 
     The expected time may be relative to the `clock` of the case: `today+1d 15:00`. With `offset = "required"`, a time
-    without an offset from UTC does not hold."""
+    without an offset from UTC does not hold.
+    """
 
     kind = "datetime"
     written = 'datetime = "2026-05-27T19:00"'
@@ -417,7 +418,7 @@ class OfType(CheckBase):
 
 
 class EqualsText(CheckBase):
-    """A value equal to the expected one, ignoring case, spaces and punctuation in texts, even in lists and tables."""
+    """A value equal to the expected one. Case, spaces and punctuation are ignored in all its texts."""
 
     kind = "equals_text"
     written = "equals_text = v"

@@ -466,12 +466,13 @@ class Near(CheckBase):
         return found
 
     def closeness(self, actual: float) -> float:
-        """Return the closeness of a number to `near`, at most 1.
+        """Return how close a number is to `near`, at most 1.
 
         - `value_range = [low, high]`: 1 - |e - a| with both numbers scaled to the range, as in Arcade's numeric critic;
-          negative for a distant number.
+        negative for a distant number.
+
         - `tolerance`: 1 within the tolerance, then falling linearly to 0 at twice the tolerance; integers are compared
-          exactly.
+        exactly.
 
         Raises ValueError or OverflowError if there is nothing to compare.
         """

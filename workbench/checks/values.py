@@ -34,7 +34,7 @@ def is_function_reference(text: str) -> bool:
 
 
 def file_name_fault(reference: object) -> Iterator[tuple[str, str]]:
-    """Yield the problem, with a hint, of a function reference that contains a file name."""
+    """Find a function reference that names a file instead of a module. Yield the problem with a hint."""
     if not isinstance(reference, str):
         return
     module, _, function = reference.partition(":")
@@ -120,9 +120,10 @@ def json_equal(left: JsonValue, right: JsonValue) -> bool:
 
 
 def hashable(value: JsonValue) -> Hashable:
-    """Return a key that is equal for two JSON values exactly if `json_equal` holds.
+    """Return a dictionary key for a JSON value. Two keys are equal exactly if `json_equal` holds for the values.
 
-    Raises RecursionError for a value that is nested too deeply."""
+    Raises RecursionError for a value that is nested too deeply.
+    """
     if isinstance(value, bool):
         # In Python, `True` equals 1.
         return bool, value
@@ -349,7 +350,7 @@ def read_timestamp(text: str) -> datetime:
 
 
 def seconds_between(left: datetime, right: datetime) -> float:
-    """Return the distance of two times in seconds, at least 0; if only one time has an offset, ignore the offset.
+    """Return the distance of two times in seconds, at least 0. If only one time has an offset, the offset is ignored.
 
     Raises ValueError if both times have an offset and one of the offsets is a day or more.
     """
@@ -402,7 +403,10 @@ def _is_iso_format(text: str) -> bool:
 
 
 def has_offset(text: str) -> bool:
-    """Return whether a time has an offset; true for an unreadable time, which has a finding of its own."""
+    """Return whether a time has an offset.
+
+    An unreadable time counts as having one, because it is reported separately.
+    """
     try:
         return read_timestamp(text).tzinfo is not None
     except (ValueError, OverflowError):
