@@ -20,7 +20,7 @@ class AddedVariantError(ValueError):
 def variants_in(file: Path) -> tuple[Mapping[str, object], ...]:
     """Return the variants of a TOML file: its `[[variants]]`, or the whole file as one variant.
 
-    Raises AddedVariantError if the file cannot be read, is not TOML, or has other content.
+    Raises AddedVariantError if the file cannot be read, is not TOML, or holds anything but variants.
     """
     try:
         read = file.read_bytes()

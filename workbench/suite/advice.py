@@ -281,7 +281,7 @@ def _always_met(of: str, key: str, limit: float) -> bool:
 
 
 def unknown_tags(suite: Suite) -> Iterator[tuple[Place, str]]:
-    """Find the tags of aggregates that no case has. Yield each with its place."""
+    """Yield the tags of aggregates that no case has, each with its place."""
     known = _known_tags(suite)
     for index, aggregate in enumerate(suite.aggregates):
         for number, tag in enumerate(aggregate.tags):
@@ -290,7 +290,7 @@ def unknown_tags(suite: Suite) -> Iterator[tuple[Place, str]]:
 
 
 def _known_tags(suite: Suite) -> frozenset[str]:
-    """Return the tags of the suite's cases. Empty if neither the aggregates nor the gate name a tag."""
+    """Return the tags of the suite's cases, or an empty set if neither an aggregate nor the gate names a tag."""
     if not suite.aggregates and not suite.gate.quarantine:
         return frozenset()
     return frozenset(suite.tags).union(*(case.tags for case in suite.cases))
@@ -339,7 +339,10 @@ def _type_advice(value: dict[str, JsonValue], place: Place) -> Iterator[Finding]
 
 
 def _arcade_rules(calls: list[tuple[Place, ExpectedCall]]) -> Iterator[Finding]:
-    """Find checks that `arcade_compatible` cannot express. It has one critic for each argument name of a case."""
+    """Find checks that `arcade_compatible` cannot express.
+
+    It has one critic for each argument name of a case.
+    """
     first: dict[str, tuple[Place, tuple[object, ...]]] = {}
     for at, call in calls:
         for name, check in (call.args or {}).items():

@@ -14,7 +14,7 @@ ARGUMENT_KEYS: Final = ("args", "forbidden_args", "only_args", "unlisted")
 
 
 def call_rules(call: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Check the keys of a call in a case. The checks of the call's arguments have other rules."""
+    """Find problems in the keys of an expected call. The checks of its arguments have other rules."""
     if "any_of" in place[-2:-1]:
         yield from _alternative_rules(call, place)
     elif place[-1] in ("before", "after"):
@@ -81,7 +81,10 @@ def _has_tool(call: dict[str, object], place: Place, needed: str) -> Iterator[Fi
 
 
 def nothing_scored(check: object, options: Iterable[str], place: Place, where: str) -> Iterator[Finding]:
-    """Find options of a check that affect only a score. `where` describes the place of the check."""
+    """Find options of a check that would affect only a score, where nothing is scored.
+
+    `where` describes the place of the check in messages.
+    """
     for option in options:
         if option in table(check) and is_check(check):
             message = f"`{option}` has no meaning {where}: the check decides, and counts in no score"

@@ -537,9 +537,9 @@ def _columns_of_mocks(mocks: object) -> frozenset[str]:
 
 
 def text_with_rows(text: str, cases: Sequence[Case], templates: Sequence[int]) -> str:
-    """Return a suite's text with a table for each row of its cases. Each `each` holds only its row.
+    """Return a suite's text with each row written as a separate case, whose `each` holds only this row.
 
-    Each table keeps the layout and comments of its original table.
+    Each new case keeps the layout and comments of its original.
     """
     parts = SuiteText.of(text)
     pieces: list[list[str]] = [[] for _ in parts.cases]

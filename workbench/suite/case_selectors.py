@@ -10,7 +10,7 @@ MAX_NEAR = 3
 
 
 class NamedCase(Protocol):
-    """The parts of a case in a suite or a history by which words select it."""
+    """A case that `--case` can select: a case of a suite or of a history."""
 
     @property
     def id(self) -> str: ...
@@ -46,7 +46,7 @@ def matching_ids(word: str, cases: Collection[NamedCase]) -> list[str]:
 
 
 def near_ids(word: str, cases: Iterable[NamedCase]) -> Sequence[str]:
-    """Return the ids of the cases whose id or name is most similar to a word, most similar first."""
+    """Return the ids of the cases that a misspelt word may mean, most similar first."""
     # Lazy import: only mistakes need this module.
     from difflib import get_close_matches
 

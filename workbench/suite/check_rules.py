@@ -14,7 +14,7 @@ _EXPLICIT = "to compare a table as a value, write { equals = { … } }"
 
 
 def checks_rules(checks: object, place: Place) -> Iterator[Finding]:
-    """Check the checks of `args` or `when`. These are tables by argument name."""
+    """Find problems in the checks of `args` or `when`, a table of checks by argument name."""
     for name, value in table(checks).items():
         if name in AMBIGUOUS_ARGUMENTS and not is_check(value):
             hint = f"write it above the header of `{place[-1]}`; for an argument of that name, {{ equals = … }}"
@@ -41,7 +41,7 @@ def is_check(value: object) -> bool:
 def check_rules(
     value: dict[str, object], place: Place, *, of_answer: bool = False, in_fields: bool = False
 ) -> Iterator[Finding]:
-    """Check a table that is a check or may be meant as one.
+    """Find problems in a table that is a check, or is probably meant as one.
 
     `in_fields` is true for a table inside `has_fields`, where a plain table names fields.
     """
@@ -127,7 +127,7 @@ def unknown_text_check(words: Collection[str], place: Place, message: str) -> It
 
 
 def answer_rules(name: str, place: Place) -> Iterator[Finding]:
-    """Find a check of a kind that never holds for an answer."""
+    """Find a check that no answer can meet."""
     if CHECK_CLASSES[name].is_newer and "string" not in CHECK_CLASSES[name].types:
         hint = 'check the text, such as { contains = "text" }, or the `result` of a call'
         yield Finding(place, f"`{name}` never holds here: the final answer is text", hint)
@@ -161,7 +161,7 @@ def _given_part_rules(
 
 
 def given_rules(check: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Find a check that demands the absence of a value that is always present."""
+    """Find a check with `present = false` for a value that is always present."""
     if check.get("present") is False and is_check(check):
         hint = "for an argument or a field that may be left out, write optional = true"
         yield Finding((*place, "present"), "`present = false` never holds: a value is always given here", hint)
@@ -195,7 +195,7 @@ def _plain_fields_rules(written: dict[str, object], place: Place, of_answer: boo
 
 
 def mixed_rules(name: str, others: Iterable[str], place: Place) -> Iterator[Finding]:
-    """Find keys beside a newer check that are not its options, where the table cannot be a plain value."""
+    """Report keys that stand beside the name of a check but are not its options."""
     options = [*CHECK_CLASSES[name].options, "because"]
     for key in others:
         hint = did_you_mean(key, options) or f"write {{ equals = … }} for a field `{name}`"

@@ -54,9 +54,9 @@ def with_change_applied(text: str, change: Mapping[str, object]) -> str:
     """
     at, removed, put = change["at"], change["cut"], change["put"]
     if not (isinstance(at, int) and isinstance(removed, int) and isinstance(put, str)):
-        raise TypeError("a change is two numbers and a text")
+        raise TypeError("a change in a journal must have the numbers `at` and `cut` and the text `put`")
     if not 0 <= at <= at + removed <= len(text):
-        raise IndexError("a change outside of the text")
+        raise IndexError("a change in a journal lies outside of the draft's text")
     return text[:at] + put + text[at + removed :]
 
 
@@ -91,7 +91,7 @@ class RecoveredDraft:
 
 @dataclass(frozen=True)
 class RecoverableDrafts:
-    """The journals of ended programs: drafts, latest first, and renamed files that are unreadable."""
+    """The drafts of ended programs, latest first, and damaged journals."""
 
     drafts: tuple[RecoveredDraft, ...] = ()
     damaged: tuple[Path, ...] = ()
@@ -141,7 +141,7 @@ class Drafts:
         self._thread: threading.Thread | None = None
 
     def draft_path(self, path: Path) -> Path:
-        """Return the path that drafts use for a file.
+        """Return the path under which drafts know a file.
 
         Links of its folder are resolved, but a link of the file is not.
         """

@@ -25,7 +25,7 @@ class Excerpts:
     def of(self, file: SuiteFile, case_id: str) -> str:
         """Return the text of the suite without the other cases and their comments.
 
-        Return the whole text if the cases have no blocks, or if there is no such case.
+        Return the whole text if there is no such case, or if the cases are not written as separate `[[cases]]` blocks.
         """
         file = file.standalone
         key = (file.path, file.hash)
@@ -45,7 +45,7 @@ class Excerpts:
 
 
 def case_blocks(file: SuiteFile) -> Blocks | None:
-    """Return the places of the cases in a suite's text, or `None` if the cases have no blocks.
+    """Return where each case stands in a suite's text, or `None` if the cases are not separate `[[cases]]` blocks.
 
     The blank lines below a case belong to its block.
     """

@@ -35,12 +35,12 @@ def comparable_name(name: str) -> str:
 
 
 def same_tool(left: str, right: str) -> bool:
-    """Return whether two names are of the same tool by the rule of Arcade evals, which compares `comparable_name`s."""
+    """Return whether two names mean the same tool by the rule of Arcade evals: their `comparable_name`s are equal."""
     return left == right or comparable_name(left) == comparable_name(right)
 
 
 def _times(value: Any) -> Any:
-    """Read how often a call must be made: a number, or the fewest and the most times, the latter possibly `inf`."""
+    """Parse `times`: a number of calls, or the fewest and the most calls. The most may be infinite."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = (value, value)
     if not isinstance(value, list | tuple) or len(value) != 2:
@@ -94,7 +94,7 @@ class ExpectedCall(Frozen):
 
     @property
     def alternatives(self) -> tuple[ExpectedCall, ...]:
-        """The calls of which one is expected: those of `any_of`, or the call itself."""
+        """The accepted calls: those of `any_of`, or the call itself."""
         return self.any_of or (self,)
 
     @property

@@ -65,7 +65,10 @@ Without a fixed time, each run has the time of its start."""
 
 
 def _subject_name(others: dict[str, Any]) -> str:
-    """Return the name of an unnamed subject. An agent's own name makes `--model agent:codex` mean the subject."""
+    """Return the default name of a subject.
+
+    An agent's name is kept, so that `--model agent:codex` selects the subject.
+    """
     agent = others.get("agent")
     return "subject" if agent is None else f"{AGENT}{agent}"
 
@@ -103,7 +106,7 @@ class Subject(Frozen):
 
     @property
     def has_own_tools(self) -> bool:
-        """Whether the case may name tools that only the subject has. An agent's own tools must be allowed for that."""
+        """Whether cases may name tools that only the subject has. An agent has such tools if `builtin` allows them."""
         return not self.is_agent or self.builtin == "allow"
 
     @property
@@ -115,7 +118,7 @@ class Subject(Frozen):
 
     @property
     def as_server(self) -> Server:
-        """The subject in the form of a server. The suite starts both, and both need the same trust."""
+        """The subject as a server. A suite starts both, and both need the same trust."""
         return Server.model_construct(name=self.name, command=self.started_command, env=self.env)
 
 
@@ -416,7 +419,7 @@ class Case(Frozen):
 
     @property
     def request(self) -> str | None:
-        """The text of the request. `None` for chains and conversations, whose messages come one after another."""
+        """The text of the request, or `None` for a chain or a conversation, which has several messages."""
         return self.user if isinstance(self.user, str) else None
 
     @property
@@ -433,7 +436,7 @@ class Case(Frozen):
 
     @property
     def row(self) -> dict[str, JsonValue]:
-        """The columns of the row that the case was made for. Empty for a case without `each`."""
+        """The columns of the row that the case was made for, or an empty dictionary for a case without `each`."""
         # `suite.case_rows` has made a separate case for each row of a file.
         if self.each is None or isinstance(self.each, str):
             return {}
@@ -524,7 +527,7 @@ class Case(Frozen):
             yield ("final", "goal"), self.final.goal
 
     def own_calls(self) -> Iterator[tuple[Place, SetupCall | FinalState]]:
-        """Yield the calls that the suite makes with their places: those of `setup`, then those of `final`."""
+        """Yield the calls that the suite itself makes, each with its place: first `setup`, then `final`."""
         yield from _placed(self.setup, ("setup",))
         yield from _placed(self.final_states, ("final", "state"))
 
@@ -536,7 +539,7 @@ class Case(Frozen):
 
     @property
     def answer_checks(self) -> tuple[tuple[str | None, Check], ...]:
-        """The checks of the final answer with their names. A single unnamed check has `None`."""
+        """The checks of the final answer with their names. The name of a single unnamed check is `None`."""
         return named_checks(self.response)
 
     @property
@@ -554,7 +557,7 @@ class Case(Frozen):
 
     @property
     def alternatives(self) -> tuple[ExpectedCall, ...]:
-        """The expected calls. A call with alternatives is replaced by them."""
+        """The expected calls, with each call of `any_of` in place of the call that lists them."""
         return tuple(alternative for call in self.expected_calls() for alternative in call.alternatives)
 
     @property
@@ -602,7 +605,7 @@ class Case(Frozen):
 
 
 def named_checks(response: AnswerChecks | None) -> tuple[tuple[str | None, Check], ...]:
-    """Return the checks of an answer with their names. A single unnamed check has `None`."""
+    """Return the checks of an answer with their names. The name of a single unnamed check is `None`."""
     if isinstance(response, dict):
         return tuple(response.items())
     if response is not None:
@@ -700,7 +703,7 @@ class Variant(Frozen):
 
 
 class Suite(Frozen):
-    """A whole suite file."""
+    """A suite: the content of one whole suite file."""
 
     format: Literal[1]
     name: NonEmpty
@@ -779,7 +782,10 @@ _Named = TypeVar("_Named", bound=_HasName)
 
 
 def by_name(items: Iterable[_Named]) -> dict[str, _Named]:
-    """Return tools, servers or suites by name, in the order of first use. The last of equal names counts."""
+    """Return tools, servers or suites by name, in the order in which names first occur.
+
+    Of several items with one name, the last counts.
+    """
     return {item.name: item for item in items}
 
 

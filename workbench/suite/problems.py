@@ -178,7 +178,7 @@ def message_with_line(problem: Problem, word: str) -> str:
 
 
 def tables(value: object) -> Iterator[tuple[int, dict[str, object]]]:
-    """Yield the tables of an array, each with its index. Other values have none."""
+    """Yield each table of an array with its index. A value that is not an array yields nothing."""
     if isinstance(value, list):
         for index, element in enumerate(value):
             if isinstance(element, dict):

@@ -97,15 +97,19 @@ _SHARES: Final = (
 
 
 def is_score(of: str) -> bool:
-    """Return whether a measure is a score. Its lower limit then replaces the statuses of cases in the exit code.
+    """Return whether a measure is a score.
 
-    A limit of any other measure is a budget, which applies in addition to the statuses.
+    A lower limit of a score replaces the statuses of cases in the exit code. A limit of any other measure is a budget,
+    which applies in addition to the statuses.
     """
     return of == "score" or of in GRADERS or of in _SHARES or of.startswith(NAMED_MEASURE)
 
 
 def replaces_statuses(suite: Suite) -> bool:
-    """Return whether the suite limits the scores of all runs together. A single failed case then does not decide."""
+    """Return whether the suite limits the scores of all runs together.
+
+    Then a single failed case does not fail the batch.
+    """
     gate = suite.gate
     if gate.min_score is not None or gate.min_pass_rate is not None:
         return True
@@ -117,7 +121,7 @@ def replaces_statuses(suite: Suite) -> bool:
 
 
 def measures_of(cases: object) -> tuple[str, ...]:
-    """Return all possible values of `of` in a suite with these cases. The cases are parsed TOML."""
+    """Return the measures that an aggregate may name in `of`, in a suite with these cases (parsed TOML)."""
     measures = dict.fromkeys(MEASURES)
     for _, case in tables(cases):
         response = table(case.get("response"))
@@ -133,7 +137,7 @@ _SCHEMA_TYPES = ("array", "boolean", "integer", "null", "number", "object", "str
 
 
 def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
-    """Check everything outside the cases."""
+    """Find problems in everything outside the cases."""
     if "cases" not in raw or raw["cases"] == []:
         yield warning((), NO_CASES, "write [[cases]] with `name` and `user`")
     if raw.get("models") == []:
@@ -366,7 +370,7 @@ _FIELDS_OF_ROLE: dict[object, tuple[str, ...]] = {
 
 
 def cases_rules(cases: object, templates: Sequence[int] = ()) -> Iterator[Finding]:
-    """Check all cases of a suite, and that their ids and names are unique.
+    """Find problems in the cases of a suite, such as duplicate ids and names.
 
     `templates` has the index of each case's table in the text. It is empty if these equal the indices of the cases.
     """

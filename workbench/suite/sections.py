@@ -32,7 +32,7 @@ class Section:
 
 
 def split_sections(text: str) -> list[Section]:
-    """Split a text into its head, whose place is empty, and the sections of its headers.
+    """Split a TOML text into its head and one section for each header. The head's place is empty.
 
     The text must be valid TOML without a byte order mark. `join_sections` restores the text. Raises ValueError if the
     lines of the text are not known.

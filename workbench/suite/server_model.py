@@ -63,7 +63,7 @@ class Server(Frozen):
 
     @property
     def serializes_calls(self) -> bool:
-        """Whether calls wait for each other. Only then is it known which call a request of the server belongs to."""
+        """Whether calls run one at a time, so that a request of the server belongs to a known call."""
         return "elicitation" in self.answers or "sampling" in self.answers
 
 
@@ -87,8 +87,8 @@ AnswerAction = Literal["accept", "decline", "cancel"]
 class Answer(Frozen):
     """A reply to requests that servers send during a call.
 
-    The first answer applies whose `tool` is the tool of the call and whose `message` holds for the text of the request.
-    `content` fills the form of an elicitation. `text` answers a sampling request.
+    An answer applies if `tool` is the tool of the call and the checks of `message` hold for the text of the request.
+    The first such answer is sent. `content` fills the form of an elicitation. `text` answers a sampling request.
     """
 
     to: AnsweredRequest

@@ -167,9 +167,9 @@ def _extra_calls_in(suite: Suite, case: Case) -> ExtraCalls | None:
 
 
 def extra_calls_of(case: Case, grading: Grading) -> ExtraCalls | None:
-    """Return the rule of extra calls of a case under its grading, or `None` if there is no rule.
+    """Return the rule for extra calls of a case, or `None` if it has no rule.
 
-    A chain has no such rule. A case in which every call is wrong has none either.
+    Chains have no such rule, and neither do cases in which every call is wrong.
     """
     if case.steps or case.expect_no_calls:
         return None
@@ -197,7 +197,7 @@ def surplus_rule(grading: Grading, grader: str | None = None) -> str:
 
 
 def surplus_calls_cost(grading: Grading) -> bool:
-    """Return whether extra calls lower the score by the grader's own rule because the suite has no rule for them."""
+    """Return whether the grader's own rule lowers the score for extra calls, because the suite has no rule for them."""
     return grading.extra_calls is None and not grading.is_compatible and surplus_rule(grading) != _FREE
 
 

@@ -118,9 +118,8 @@ class SuiteFile:
     def case_of(self, index: int, case_id: str) -> Case:
         """Return a case of a valid suite by the index of its table in the text.
 
-        The id selects among the rows of a case.
-
-        If no row has the id, the first row is returned. Raises IndexError if there is no such table.
+        The id selects among the rows of a case. If no row has the id, the first row is returned. Raises IndexError if
+        there is no such table.
         """
         if self.suite is None:
             raise IndexError(f"{self.path} has no case {index}")
@@ -482,9 +481,9 @@ class _Reused:
 
 
 def reparse(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | None:
-    """Return the suite for the text of `now`, given `file` for the text of `before`.
+    """Read the edited text `now`. Unchanged cases are taken from `file`, whose text is `before`.
 
-    The result equals that of `parse_suite`. `None` if the whole text must be read.
+    The result equals that of `parse_suite`. Returns `None` if the whole text must be read again.
     """
     has_rows = any("each" in case for case in now.cases)
     # Warnings about mocks depend on whether a case has rows, and rows with errors are missing from the cases.
@@ -568,7 +567,7 @@ def _reused(before: SuiteText, now: SuiteText) -> _Reused | None:
 
 
 def _ids_differ(file: SuiteFile, now: SuiteText, reused: _Reused) -> bool:
-    """Return whether the ids of all cases are unique, given that those of reused cases are."""
+    """Return whether the ids of all cases are unique. The ids of reused cases must already be."""
     fresh = [_id(now.cases[at]) for at in reused.fresh]
     if not fresh:
         return True
@@ -607,7 +606,7 @@ def _id(case: Table) -> object:
 def _alone(
     file: SuiteFile, now: SuiteText, fresh: Sequence[int]
 ) -> tuple[tuple[Case, ...] | None, tuple[int, ...], tuple[Problem, ...]]:
-    """Read some cases of a text with everything outside the cases. Return them with templates and problems.
+    """Read some cases of a text, together with everything outside the cases. Return cases, templates and problems.
 
     The cases are `None` if a problem is an error. Lines and indices of problems are those of the whole text.
     """
@@ -667,7 +666,10 @@ def _moved(problems: Sequence[Problem], before: SuiteText, now: SuiteText, reuse
 
 
 def _starts(text: SuiteText) -> list[int]:
-    """Return the number of lines before each piece: the text before the first case, that case, the text after it, …"""
+    """Return the number of lines before each piece of the text.
+
+    Pieces alternate between cases and the text around them.
+    """
     counts = []
     for gap, block in zip(text.between, text.blocks, strict=False):
         counts += [gap.count("\n"), block.count("\n")]

@@ -40,10 +40,10 @@ from workbench.suite.toml_equality import matching_elements, toml_equal
 
 
 def edit_pairs(text: str, old: Table, new: Table, keys: Keys) -> str:
-    """Return the text of the pairs `old`, edited to hold `new`. `keys` lead to their table.
+    """Edit the text of key-value pairs so that it holds the values `new` instead of `old`.
 
-    Lines end with a line feed, except the last line. Raises tomlkit's errors: TOMLKitError, LookupError, TypeError,
-    AttributeError. The caller must parse and compare the result.
+    `keys` lead to the table of the pairs. Lines end with a line feed, except the last line. Raises tomlkit's errors:
+    TOMLKitError, LookupError, TypeError, AttributeError. The caller must parse and compare the result.
     """
     if text:
         text += "\n"
@@ -160,7 +160,7 @@ class CannotEditError(Exception):
 
 
 def edit_toml(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
-    """Return the text of the document `old`, edited to hold `new`. `line_end` ends new lines.
+    """Edit a TOML text so that it holds the document `new` instead of `old`. `line_end` ends new lines.
 
     Raises CannotEditError if formatting outside the change would be lost, and ValueError for values that TOML lacks.
     """

@@ -168,7 +168,7 @@ def unknown_in_suite(
 
 
 def _new_names(suite: Suite, case_indices: Iterable[int], known: KnownNames) -> Iterator[Finding]:
-    """Find tools that only the subject can have. Report each at the call that first names it."""
+    """Find tools that only the subject can have, each at the first call that names it."""
     found: set[str] = set()
     for index, case in zip(case_indices, suite.cases, strict=True):
         for at, call in case.written_calls():

@@ -258,7 +258,7 @@ class SuiteNeeds:
         return tuple(dict.fromkeys(names))
 
     def lines(self, asked: Collection[ModelNeed] = ()) -> tuple[str, ...]:
-        """Return lines that say what the suite may do if the user trusts it.
+        """Return one line for each thing that the suite may do if the user trusts it.
 
         Each model in `asked`, which holds the models of the coming run, has its own line. The others share one line.
         The texts come from the suite: show them as data.
@@ -364,9 +364,9 @@ class TypedServer:
 
     @property
     def counts(self) -> bool:
-        """Whether typing the server trusts it.
+        """Whether typing the server also trusts it.
 
-        A server with a stored login needs an answer, because the login was not typed.
+        A server with a stored login is not trusted by typing, because the login was not typed.
         """
         return self.now.auth is None and (self.before is None or self.before.auth is None)
 

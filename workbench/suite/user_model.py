@@ -31,7 +31,7 @@ class TurnCondition(Frozen):
 class ScriptedMessage(Frozen):
     """A message of a scripted user, with the expectations of the turn that it begins.
 
-    It is said once, as soon as `when` holds. With `end`, the user leaves after the answer to this message.
+    The user sends it once, as soon as `when` holds. With `end`, the user leaves after the answer to this message.
     """
 
     say: NonEmpty
@@ -80,9 +80,9 @@ WrittenFact = Annotated[
 class UserTable(Frozen):
     """The user of a conversation: scripted with `messages`, or played by a model with `goal`.
 
-    If no message of the script fits, `otherwise` is said, up to `patience` times. A played user begins with `opening`.
-    A message that breaks the user's rules is tried again up to `tries` times. With `vary`, each repeat asks the model
-    anew. The run ends after `max_turns` messages, or once `stop` holds.
+    If no message of the script fits, the user sends `otherwise`, up to `patience` times. A played user begins with
+    `opening`. A message that breaks the user's rules is tried again up to `tries` times. With `vary`, each repeat asks
+    the model anew. The run ends after `max_turns` messages, or once `stop` holds.
     """
 
     messages: Items[ScriptedMessage] = ()

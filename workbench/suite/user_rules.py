@@ -82,7 +82,7 @@ def goal_rules(final: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def after_message_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Check that each message exists that a call or change must follow."""
+    """Check that every `after_message` of a call or a change names an existing message."""
     user, ids = table(case.get("user")), []
     for _, message in tables(user.get("messages")):
         if isinstance(name := message.get("id"), str):

@@ -39,7 +39,7 @@ class UnknownVariantError(ValueError):
 
 @dataclass(frozen=True)
 class Variants:
-    """The variants of suites to run: those with one of the `names`, or all with `all_of_them`.
+    """The variants to run: those in `names`, or every variant if `all_of_them` is true.
 
     `plain` adds runs of the suite without a variant.
     """
@@ -103,7 +103,7 @@ def changed_tools(variant: Variant | None) -> tuple[ToolChange, ...]:
 
 
 def varied_suite(suite: Suite, variant: Variant | None) -> Suite:
-    """Return the suite with the changes of a variant and without variants.
+    """Apply a variant to a suite. The result has no variants.
 
     The cases are unchanged: `varied_case` changes each case. The same arguments return the same object.
     """
@@ -113,7 +113,7 @@ def varied_suite(suite: Suite, variant: Variant | None) -> Suite:
 
 
 def varied_case(case: Case, variant: Variant | None) -> Case:
-    """Return a case with the changes of a variant and without the case's variants.
+    """Apply a variant to a case. The result has no variants.
 
     The same arguments return the same object.
     """
