@@ -33,7 +33,7 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 
 @dataclass(frozen=True, slots=True)
 class FaultyResult:
-    """A result changed by a fault."""
+    """A tool result that a fault changed."""
 
     content: str
     is_error: bool = False
@@ -41,7 +41,7 @@ class FaultyResult:
 
 @dataclass(frozen=True, slots=True)
 class InjectedCall:
-    """The call that an injected instruction requests; the case does not expect the tool."""
+    """A call that an injected instruction requests. The case does not expect its tool."""
 
     tool: str
     arguments: Mapping[str, JsonValue]
@@ -217,7 +217,10 @@ FORKABLE_FINISH_REASONS = ("answered", "decided", "steps done", "rounds exhauste
 
 @dataclass(frozen=True)
 class FaultOptions:
-    """The faults to try, the affected tools (all if empty), and the number of calls that each fault lasts."""
+    """The faults to inject. `tools` limits them to some tools; if empty, all tools are tried.
+
+    `lasts` is the number of calls that each fault affects.
+    """
 
     faults: tuple[FaultName, ...]
     tools: frozenset[str] = frozenset()
@@ -226,7 +229,7 @@ class FaultOptions:
 
 @dataclass(frozen=True)
 class PlannedTrial:
-    """A fault to try in the result of a call; `origin` is the run without the fault, `run` the planned run with it."""
+    """A planned run in which a fault changes one tool result. `origin` is the finished run without the fault."""
 
     origin: PlannedRun
     call: CallRecord
@@ -239,17 +242,17 @@ class PlannedTrial:
 
 @dataclass(frozen=True)
 class FaultPlan:
-    """The trials of faults, and the plan of the runs with them."""
+    """The planned trials of faults, and the plan of their runs."""
 
     plan: Plan
     trials: tuple[PlannedTrial, ...]
     origins: Mapping[str, RunResult]
-    """The runs without faults, by their ids."""
+    """The finished runs without faults, by their ids."""
     untried: tuple[FaultTrial, ...]
     """The trials that cannot be made, with the reason."""
 
     def matrix(self, results: Iterable[RunResult]) -> FaultMatrix:
-        """Return the matrix of all trials from the results of the planned runs."""
+        """Return the verdicts of all trials, from the results of the planned runs."""
         by_id = by_run_id(results)
         tried = []
         for trial in self.trials:

@@ -38,9 +38,10 @@ Table = dict[str, object]
 def mutants_of(
     tools: Sequence[ToolDefinition], kinds: Iterable[MutantKind] = MUTANT_KINDS, only: Iterable[str] = ()
 ) -> tuple[Mutant, ...]:
-    """Return the mutants of some kinds, of all tools or of the tools named `only`.
+    """Return the mutants of tools, one or more for each of the given kinds.
 
-    A mutant that removes a part of a definition exists only for tools that have the part.
+    `only` names the tools to mutate; if empty, all tools are mutated. A mutant that removes a part of a definition
+    exists only for tools that have the part.
     """
     wanted = set(kinds)
     meant = set(only or names_of_tools(tools))
@@ -168,7 +169,7 @@ class MutationOptions:
 
 @dataclass
 class Mutation:
-    """The runs of a plan's cases with mutants, after the runs without mutants.
+    """A mutation test of a plan: its cases run again with changed tool definitions.
 
     Call `next_plan` for the next runs and `record_results` with their results until `next_plan` returns `None`. Then
     call `report`.
@@ -234,14 +235,14 @@ class Mutation:
         return self._origins[key][0].case
 
     def _template(self, key: MutatedCaseKey) -> MutatedCaseKey:
-        """Return the key of the case as written. The case of a row is the one with `each`."""
+        """Return the key of a case in the suite's text. For a row, this is the case with `each`."""
         return key[0], self._case(key).template or key[1], key[2]
 
     def _should(self, key: MutatedCaseKey, mutant: Mutant) -> bool:
         return expects_tool_of(self._case(key), mutant.tools)
 
     def next_plan(self) -> Plan | None:
-        """Return the plan of the next runs; `None` if there are none left."""
+        """Return the plan of the next runs, or `None` if no runs are left."""
         runs: list[PlannedRun] = []
         for key, cases in self._waiting.items():
             mutant = self._mutant(*key[:2])

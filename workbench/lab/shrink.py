@@ -34,12 +34,12 @@ _BY_SILENCE: frozenset[Cause] = frozenset({"gave up", "missing call", "content"}
 
 
 class OutOfRunsError(Exception):
-    """The limit of runs is reached."""
+    """Shrinking reached its limit of runs."""
 
 
 @dataclass(frozen=True)
 class RemovedPieces:
-    """The removed pieces of one kind; `of` is the number of all pieces of the kind."""
+    """The removed pieces of one kind. `of` is the number of such pieces before shrinking."""
 
     kind: str
     pieces: tuple[str, ...]
@@ -48,7 +48,7 @@ class RemovedPieces:
 
 @dataclass
 class ShrinkResult:
-    """The remaining document, and the removed pieces.
+    """The document that is left after shrinking, and the removed pieces.
 
     `complete` is false if the limit of runs ended the search. Then more pieces might be removable.
     """
@@ -64,7 +64,7 @@ _Kind = tuple[str, Callable[[Document], list[Any]], _KeepPieces]
 
 
 def failure_mode_of(result: RunResult, case: Case) -> FailureMode | None:
-    """Return the way in which a run fails; `None` for a run that does not fail."""
+    """Return the way in which a run fails, or `None` if the run does not fail."""
     failed = failures_of([(result, case)]).runs
     if not failed:
         return None
