@@ -30,11 +30,11 @@ EXTRA = "extra"
 def grade_accuracy(
     case: Case, grading: Grading, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> Grade:
-    """Grade a run by the `accuracy` grader, with the suite's thresholds for the verdict.
+    """Grade a run with the `accuracy` grader. The suite's thresholds decide the verdict.
 
     The score is the sum of the credits of `pairings` over `numbers["expected"]`, clamped to 0..1.
 
-    Raises CheckError when a check cannot be evaluated, and GradingError for weights that no number can hold.
+    Raises CheckError if a check cannot be evaluated, and GradingError if the weights are too large to add up.
     """
     if not case.expects_calls_or_none:
         return Grade("accuracy", None, "not applicable", case.why_no_expected_calls)
@@ -63,10 +63,10 @@ def grade_accuracy(
 
 
 def averaged(grade: Grade, metrics: Sequence[Metric], grading: Grading) -> Grade:
-    """Combine the grade of a run's calls with the named checks of the answer, which count as further scorers.
+    """Return the grade of a run's calls, averaged with the scores of the named checks of the answer.
 
-    The score is the mean of all scorers' scores, as Evalite averages an eval. `numbers["calls"]` keeps the score of the
-    calls; it is absent without expected calls.
+    The calls and each named check count equally, as the scorers of an Evalite eval do. `numbers["calls"]` keeps the
+    score of the calls. The key is missing if no calls are expected.
     """
     if not metrics:
         return grade
@@ -118,7 +118,7 @@ class _Reading:
         return tuple(lines)
 
     def in_any_order(self) -> tuple[CallPairing, ...]:
-        """Compare calls regardless of their positions: the flexible mode.
+        """Pair calls regardless of their positions (the flexible mode).
 
         As many equal calls as possible are paired first. The remaining calls are paired by tool name, earlier calls
         first. Expectations of any tool (`"*"`) are paired last.
@@ -170,7 +170,7 @@ class _Reading:
     def _equal(self, row: int, column: int) -> bool:
         """Return whether tool and arguments are equal in flexible mode.
 
-        In this mode, as in Evalite, an expected call without input matches only a call without arguments.
+        An expected call without input equals only a call without arguments, as in Evalite.
         """
         wanted, record = self._expected[row], self._calls[column]
         if record.is_broken or not (wanted.is_any or wanted.tool == record.tool):
@@ -228,7 +228,7 @@ def _alone(calls: Iterable[int], outcome: str, credit: float) -> Iterator[CallPa
 
 
 def _counts(lines: Sequence[CallPairing], mode: str) -> dict[str, float]:
-    """Return the quantities in the formula of a mode; exact mode omits missing calls because they cost nothing."""
+    """Return the quantities in the formula of a mode. Exact mode omits missing calls, because they cost nothing."""
     outcomes = [line.outcome for line in lines]
     matched = {"exact": float(outcomes.count(EXACT)), "name_only": float(outcomes.count(NAME_ONLY))}
     if mode == "flexible":
@@ -243,7 +243,7 @@ def _score(counts: dict[str, float], expected: int, options: AccuracyOptions) ->
     else:
         lost = options.extra_penalty * counts["extra"] / expected
     if not math.isfinite(earned - lost):
-        raise GradingError("grading.accuracy: the weights are too large to add up; write smaller ones")
+        raise GradingError("grading.accuracy: the weights are too large to add up; write smaller weights")
     return min(max(earned - lost, 0.0), 1.0)
 
 

@@ -9,7 +9,7 @@ from workbench.dataclasses import dataclass
 
 
 class ToolArguments(NamedTuple):
-    """The numbers of calls of one tool: `checked` by the schema, `valid` by the schema, `unknown` without a schema."""
+    """The numbers of calls of one tool that its schema accepts (`valid`), that it checked, and that have no schema."""
 
     tool: str
     valid: int
@@ -19,9 +19,9 @@ class ToolArguments(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ValidArguments:
-    """The valid, checked and unknown calls of some runs by tool, in the order of the first calls.
+    """The numbers of valid, checked and unknown calls of some runs, by tool, in the order of the first calls.
 
-    Runs that were not graded, or were graded by a version without this measure, add no calls.
+    Runs that were not graded add no calls. Neither do runs that were graded by a version without this measure.
     """
 
     tools: tuple[ToolArguments, ...] = ()
@@ -44,7 +44,7 @@ class ValidArguments:
 
     @property
     def rate(self) -> float | None:
-        """Valid calls divided by checked calls, 0..1; `None` if no call was checked."""
+        """Valid calls divided by checked calls, 0..1, or `None` if no call was checked."""
         if checked := self.checked:
             return self.valid / checked
         return None
@@ -61,7 +61,7 @@ class _Called(Protocol):
 
 
 class ArgumentsFold:
-    """A running sum of calls by tool."""
+    """A running count of valid, checked and unknown calls by tool."""
 
     def __init__(self) -> None:
         self._tools: dict[str, list[int]] = {}

@@ -13,9 +13,10 @@ from workbench.trajectory.trajectory import CallRecord
 
 
 def result_mismatch(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> str | None:
-    """Return the reason why a call's result is wrong; `None` if it is right.
+    """Return why the result of a call is not the expected result, or `None` if it is.
 
-    Raises CheckError when a check cannot be evaluated."""
+    Raises CheckError if a check cannot be evaluated.
+    """
     if not expected.checks_result:
         return None
     result = record.result
@@ -54,7 +55,7 @@ alternatives_of: CachedByIdentity[ExpectedCall, tuple[ExpectedCall, ...]] = Cach
 
 
 def result_value(content: str, check: Check) -> JsonValue:
-    """Return a result as its check receives it: parsed if it is JSON, unless the check is only about texts."""
+    """Return the value of a call's result for its check: parsed JSON, or the text if the check is only about texts."""
     if check.value_types <= {"string"}:
         return content
     try:

@@ -47,7 +47,7 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 
 
 class ToolRegistry:
-    """The tools offered in a run, with their schemas' defaults for omitted arguments."""
+    """The tools offered in a run, and the defaults that their schemas give for omitted arguments."""
 
     def __init__(self, tools: Iterable[ToolDefinition]) -> None:
         self._tools: dict[str, ToolDefinition] = {}
@@ -57,8 +57,8 @@ class ToolRegistry:
     def resolve(self, name: str) -> ToolDefinition | None:
         """Return the offered tool with a name, or `None`.
 
-        A name with underscores also matches a tool with dots, because some providers allow no dots in names. Of two
-        such tools, the first one offered wins.
+        A name with underscores also matches a tool with dots, because some providers allow no dots in names. If two
+        tools match, the one that was offered first is returned.
         """
         return self._tools.get(name) or self._by_underscores.get(name)
 
@@ -70,7 +70,7 @@ class ToolRegistry:
         return tools
 
     def defaults(self, name: str) -> Mapping[str, JsonValue]:
-        """Return the defaults of a tool's arguments by name; empty for an unknown tool."""
+        """Return the defaults of a tool's arguments by name, or an empty mapping for an unknown tool."""
         tool = self.resolve(name)
         return _NO_DEFAULTS if tool is None else _defaults_of(tool)
 
@@ -106,10 +106,10 @@ _defaults_of: CachedByIdentity[ToolDefinition, dict[str, JsonValue]] = CachedByI
 
 
 class Critic(NamedTuple):
-    """The check of one argument of an expected call, with its resolved weight.
+    """The check of one argument of an expected call, with its weight.
 
-    If the suite expects null, `check` expects the default in the tool's schema; without a default, `expects_null` is
-    true. `judged` is false for a weight of zero: the argument is then only recorded. The run fails when a `required`
+    If the suite expects null, `check` expects the default in the tool's schema. Without a default, `expects_null` is
+    true. `judged` is false for a weight of zero: the argument is then only recorded. The run fails if a `required`
     critic does not hold.
     """
 
@@ -135,7 +135,7 @@ class CallCritics(NamedTuple):
     always_all: bool
 
     def judging(self, arguments: Mapping[str, JsonValue]) -> CallCritics:
-        """Return the critics that judge a call with these arguments; omitted optional arguments have no critic."""
+        """Return the critics that apply to a call with these arguments. Omitted optional arguments have no critic."""
         if not self.has_optional:
             return self
         judging = []
@@ -159,10 +159,10 @@ def _weighted(critics: Sequence[Critic]) -> CallCritics:
 
 
 def critics_of(calls: Sequence[ExpectedCall], registry: ToolRegistry, *, arcade_compatible: bool) -> list[CallCritics]:
-    """Return the critics of each expected call; none for a call whose arguments do not matter (`args` absent).
+    """Return the critics of each expected call. A call without `args` has none, because any arguments are right.
 
-    If only the tool's schema names an argument, with a default, the argument is recorded and not judged. Raises
-    GradingError when, with `arcade_compatible`, one argument name has different checks or weights within the case.
+    An argument that has only a default in the tool's schema is recorded but not judged. Raises GradingError if
+    `arcade_compatible` is set and an argument name has different checks or weights within the case.
     """
     if arcade_compatible:
         return [_weighted(critics) for critics in _by_name_over_the_case(calls, registry)]
@@ -225,7 +225,10 @@ def _bound_templates(call: ExpectedCall, templates: dict[str, Check], registry: 
 
 
 def _critic(name: str, check: Check, default: JsonValue, *, arcade_compatible: bool = False) -> Critic:
-    """Return the critic of an argument's check; if the check expects null, the schema's default replaces the null."""
+    """Return the critic for the check of an argument.
+
+    A check that expects null expects the schema's default instead.
+    """
     required = is_required(check, without_weight=not arcade_compatible)
     if check.expects_null:
         return Critic(name, bound_to(check, default), default is None, check.weight != 0, required)
@@ -306,7 +309,7 @@ def _cast(expected: JsonValue, value: JsonValue) -> JsonValue:
 def judge(
     check: Check, value: JsonValue, given: bool, arcade_compatible: bool, context: CheckContext = EMPTY_CONTEXT
 ) -> CheckVerdict:
-    """Evaluate the check of one critic on one value.
+    """Evaluate the check of one argument on one value.
 
     The score is in 0..1. With `arcade_compatible`, the score of a value outside a `value_range` may be negative. Raises
     CheckError as `evaluate` does.
@@ -336,9 +339,9 @@ _OF_ANOTHER_TOOL = CheckVerdict(0.0, False, "not judged, because another tool wa
 # `Candidates`), and the other calls are paired in turn, tool by tool. `is_optimal` says whether the result is known to
 # be the best.
 class CriticPairing:
-    """The pairing of expected calls (rows) with the calls of a run (columns) that earns the most credit.
+    """The pairing of expected calls (rows) with actual calls (columns) that earns the most credit.
 
-    Raises GradingError when the weights of the case cannot be added up.
+    Raises GradingError if the weights of the case are too large to add up.
     """
 
     def __init__(
@@ -366,7 +369,7 @@ class CriticPairing:
         # Gains are converted to integer units, so they must be finite.
         total = sum([own.weight for own in critics]) + self._tool_weight * len(expected)
         if not math.isfinite(total * _UNITS):
-            raise GradingError("weight: the weights of the case are too large to add up")
+            raise GradingError("weight: the weights of the case are too large to add up; write smaller weights")
 
     def lines(self) -> tuple[CallPairing, ...]:
         """Return the best pairing: pairs and missing calls in the order of the expected calls, then the extra calls."""
@@ -437,7 +440,7 @@ class CriticPairing:
         return self._tool_weight + self._critics[row].weight
 
     def _in_turn(self, rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
-        """Pair expected calls with calls of their tool, then wildcards with any call, then the rest in order."""
+        """Pair each expected call with a call of its tool, then wildcards with any call, then the rest in order."""
         columns_of: dict[str, list[int]] = {}
         for column in columns:
             columns_of.setdefault(self._called_names[column], []).append(column)
@@ -454,7 +457,7 @@ class CriticPairing:
         return paired | dict(rest)
 
     def _gain(self, row: int, column: int) -> float:
-        """Return the gain of a pair: its credit without arguments that are null or expected to be null."""
+        """Return the credit of a pair, ignoring arguments that are null or expected to be null."""
         # As published, Arcade skips nulls while pairing but judges them when it scores the pairs.
         if self._broken[column]:
             return 0.0
@@ -491,10 +494,10 @@ class CriticPairing:
     def _exact_gains(
         self, gains: Sequence[Sequence[float]], rows: Sequence[int], columns: Sequence[int]
     ) -> list[list[int]]:
-        """Return the gain of each pair of some rows and columns as one integer that also resolves ties.
+        """Return the gain of each pair of the rows and columns as one integer that also breaks ties.
 
-        `gains` are the plain gains of the same rows and columns. If gains are equal (to 1e-9), the higher score comes
-        first, then the lower weight, then the right tool, then the smaller distance of calls from their position.
+        `gains` are the plain gains of these pairs. If gains are equal (to 1e-9), the higher score comes first, then the
+        lower weight, then the right tool, then the smaller distance between the positions of the two calls.
         """
         if not rows or not columns:
             return []
@@ -522,7 +525,6 @@ class CriticPairing:
         return exact
 
     def _score_and_cost(self, row: int, column: int) -> tuple[float, float]:
-        """Return a pair's credit, and its weight minus the weight of the same expected call without a partner."""
         if self._broken[column]:
             return 0.0, 0.0
         score = self._tool_weight if self._same_tool(row, column) else 0.0
@@ -648,12 +650,12 @@ def _in_units(amount: float) -> int:
 def grade_critics(
     case: Case, grading: Grading, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> Grade:
-    """Grade a run by the `critics` grader.
+    """Grade a run with the `critics` grader.
 
     The score is `numbers["earned"] / numbers["possible"]`: the sum of the scores of tools and arguments, divided by the
     sum of their weights. If a rule decides before scoring, `numbers` is empty, but `pairings` are filled.
 
-    Raises CheckError when a check cannot be evaluated, and GradingError for critics that `arcade_compatible` refuses.
+    Raises CheckError if a check cannot be evaluated, and GradingError for critics that `arcade_compatible` refuses.
     """
     if not case.expects_calls_or_none:
         return Grade("critics", None, "not applicable", case.why_no_expected_calls)
@@ -678,7 +680,7 @@ def _decide(
     pairings: Sequence[CallPairing],
     grading: Grading,
 ) -> tuple[float, Verdict, str, Mapping[str, float]]:
-    """Return score, verdict, reason and the two sums by the first applicable rule (docs/graders.md)."""
+    """Return score, verdict, reason and the two sums, by the first rule of docs/graders.md that applies."""
     # The order of the rules is Arcade's: quantity, both empty, selection, no critics, then the pairs.
     options = grading.critics
     if options.fail_on_tool_call_quantity and len(expected) != len(calls):
@@ -728,7 +730,7 @@ def _selection_difference(
 
 
 def _beyond_wildcards(wanted: Sequence[str], made: Sequence[str]) -> str | None:
-    """Describe the first named tool without a call if the wildcards cannot take all remaining calls."""
+    """Describe the first named tool without a call, unless wildcards explain all remaining calls."""
     left = list(made)
     missing: list[str] = []
     for name in wanted:

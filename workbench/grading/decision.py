@@ -30,12 +30,12 @@ EXTRA_COST = 0.5
 def grade_decision(
     case: Case, grading: Grading, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> Grade:
-    """Grade a run by the `decision` grader, with the suite's thresholds for the verdict.
+    """Grade a run with the `decision` grader. The suite's thresholds decide the verdict.
 
     The score is `numbers["total"] / numbers["items"]`: the mean over all decisions. Each expected call, or each step of
-    a chain, is a decision with a credit of 0..1. Each surplus call is a decision with credit 0.
+    a chain, is a decision with a credit of 0..1. Each extra call is a decision with credit 0.
 
-    Raises CheckError when a check cannot be evaluated.
+    Raises CheckError if a check cannot be evaluated.
     """
     if not case.expects_calls_or_none:
         return Grade("decision", None, "not applicable", case.why_no_expected_calls)
@@ -60,7 +60,7 @@ def _means(items: Sequence[CallPairing]) -> Mapping[str, float]:
 
 
 class Decision(NamedTuple):
-    """A graded decision: its three parts, each 0..1, and the verdicts on the arguments."""
+    """A graded decision: the credits of its three parts, each 0..1, and the verdicts on the arguments."""
 
     should_call: float
     tool_name: float
@@ -81,10 +81,10 @@ def judge_decision(
     *,
     broken: bool = False,
 ) -> Decision:
-    """Grade one decision: whether to call, the tool's exact name, the arguments.
+    """Grade one decision: whether to call a tool, the tool's exact name, and the arguments.
 
-    `expected` is `None` if no call is expected. `broken` arguments (not a JSON object) earn nothing. Raises CheckError
-    if a check cannot be evaluated.
+    `expected` is `None` if no call is expected. `broken` arguments are not a JSON object and earn nothing. Raises
+    CheckError if a check cannot be evaluated.
     """
     # As published, the arguments are graded even without a call: a refusal earns as much as empty arguments.
     if expected is None:
@@ -105,12 +105,12 @@ def judge_expected_arguments(
     same_tool: bool = True,
     context: CheckContext = EMPTY_CONTEXT,
 ) -> tuple[float, tuple[ArgumentVerdict, ...]]:
-    """Return the credit of arguments, 0..1, and a verdict for each argument.
+    """Return the credit of a call's arguments, 0..1, and a verdict for each argument.
 
     With n expected arguments, the credit is `max(0, right / n - 0.5 * unexpected / n)`. If `checks` is `None`,
-    arguments do not matter and the credit is 1. If no arguments are expected, the credit is 1 without arguments and 0
-    with some. The scores of the verdicts add up to the credit before clamping, or to the loss if no arguments are
-    expected.
+    arguments do not matter and the credit is 1. If no arguments are expected, the credit is 1 for a call without
+    arguments and 0 for any other. The scores of the verdicts add up to the credit before clamping. If no arguments are
+    expected, they add up to the loss.
     """
     if checks is None:
         return 1.0, ()
@@ -127,7 +127,7 @@ def judge_expected_arguments(
 
 
 def _calls(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterator[CallPairing]:
-    """Yield the decisions of a case without steps: the k-th expected call is compared with the k-th actual call."""
+    """Yield the decisions of a case without steps, comparing the k-th expected call with the k-th actual call."""
     expected = case.expected_calls()
     calls = trajectory.calls
     # A case without expected calls is one decision too: the first call is compared with a refusal.
@@ -156,7 +156,7 @@ def _line(expected_call: int | None, call: int | None, judged: Decision, outcome
 
 
 def _steps(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterator[CallPairing]:
-    """Yield the decisions of a chain: each step is compared with the first call of its round.
+    """Yield the decisions of a chain, comparing each step with the first call of its round.
 
     As published, a step has two parts, the tool and the arguments. The decision to call is not a part.
     """

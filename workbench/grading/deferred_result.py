@@ -14,9 +14,11 @@ GradesCallback = Callable[[], tuple[Grade, ...]]
 
 
 class DeferredResult(LazyResult):
-    """A result that computes the grades after the first one on first access; it equals its `whole`.
+    """A result that grades with the non-deciding graders only when those grades are first read.
 
-    Any thread may read it. Two threads may compute the same grades at once, and both must get equal grades."""
+    `whole` is the equal result with all grades. Any thread may read a deferred result. Two threads may compute the same
+    grades at once, so computing them must always give equal grades.
+    """
 
     __slots__ = ("_first", "_others")
 
@@ -25,7 +27,7 @@ class DeferredResult(LazyResult):
 
     @staticmethod
     def of(first: RunResult, others: GradesCallback) -> RunResult:
-        """Return a result that has its deciding grade now and gets the `others` later."""
+        """Return a result that has the grade of its deciding grader now and computes the `others` later."""
         late: DeferredResult = object.__new__(DeferredResult)
         object.__setattr__(late, "_first", first)
         object.__setattr__(late, "_others", others)
@@ -49,14 +51,14 @@ class DeferredResult(LazyResult):
 
 
 def plain_result(result: RunResult) -> RunResult:
-    """Return a late result whose grades are known as a plain one, whose fields are read in a fraction of the time."""
+    """Return a deferred result as a plain result if all its grades are computed. A plain result is faster to read."""
     if isinstance(result, DeferredResult) and result._others is None:
         return result._first
     return result
 
 
 def changed(result: RunResult, **changes: Any) -> RunResult:
-    """Return a result with other values of some fields; pending grades stay pending."""
+    """Return a copy of a result with some fields changed. Grades that are not computed yet stay deferred."""
     if isinstance(result, DeferredResult) and (others := result._others) is not None:
         return DeferredResult.of(replace(result._first, **changes), others)
     return replace(result, **changes)

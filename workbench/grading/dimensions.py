@@ -59,16 +59,16 @@ def grade_dimensions(
     *,
     context: CheckContext = EMPTY_CONTEXT,
 ) -> Grade:
-    """Grade a run by the `dimensions` grader.
+    """Grade a run with the `dimensions` grader.
 
     The score is the sum of the dimensions in `numbers`, each 0..1, weighted by `SHARES` and rounded to 3 digits. The
     run passes from 0.8 on if every expected tool was called. A case that expects no calls is graded only by its
     keywords.
 
-    An `optional` check corresponds to a validator of the published system; if its Python function raises, the check
+    An `optional` check corresponds to a validator of the published system. If its Python function raises, the check
     counts as failed. Keywords and limits produce no issues here because they are requirements under every grader.
 
-    Raises CheckError when a check cannot be evaluated.
+    Raises CheckError if a check cannot be evaluated.
     """
     calls = trajectory.calls
     expected = case.expected_calls()
@@ -125,7 +125,7 @@ def grade_dimensions(
 
 
 def latency_of(options: DimensionsOptions, trajectory: Trajectory) -> float:
-    """Return the latency of a run in milliseconds: of the model's answers, or of the whole agent loop."""
+    """Return the latency of a run in milliseconds, of the model's answers or of the whole agent loop."""
     if options.latency == "model":
         return trajectory.model_latency_ms
     return trajectory.loop_ms
@@ -135,9 +135,9 @@ def latency_of(options: DimensionsOptions, trajectory: Trajectory) -> float:
 class _Compared:
     """The comparison of an expected call with an actual call.
 
-    `score` is the mean of the arguments' credits; `entries` is the number of credits, and `halves` their sum in halves.
-    `found` lists each argument with its check, its verdict and the halves that it earned. The halves are `None` for an
-    argument without an entry.
+    `score` is the mean credit of the arguments. `entries` is the number of credits, and `halves` is their sum in
+    halves. `found` lists each argument with its check, its verdict and its credit in halves. The credit is `None` for
+    an argument without an entry.
     """
 
     halves: int
@@ -155,9 +155,9 @@ def _paired(
 ) -> tuple[tuple[CallPairing, ...], list[str], bool]:
     """Pair the expected calls with actual calls.
 
-    Returns the pairings of all expected and remaining calls, the tools that were called too few times, and whether the
-    pairing is known to have the best parameter score. With `first_call_for_all`, all expected calls of a tool are
-    compared with its first call, as published.
+    Returns the pairings of all calls, the tools that were called too few times, and whether this is certainly the
+    pairing with the best parameter score. With `first_call_for_all`, all expected calls of a tool are compared with its
+    first call, as published.
     """
     made: dict[str, list[int]] = {}
     for index, record in enumerate(calls):
@@ -234,7 +234,7 @@ def _perfect(
     columns: Sequence[int],
     judged_on: Callable[[int, int], _Compared],
 ) -> dict[int, int]:
-    """Return as many pairs with all parameters correct as possible; all rows and columns belong to one tool."""
+    """Return as many pairs with correct parameters as possible. All rows and columns must belong to one tool."""
     # The names need not be compared.
     wanted = [("", expected[row].args) for row in rows]
     made: list[Made] = []
@@ -271,7 +271,7 @@ def _together(row: int, column: int, judged: _Compared, arguments: Mapping[str, 
 def _best(table: Sequence[Sequence[_Compared]]) -> list[tuple[int, int]]:
     """Return the pairs of rows (expected calls) and columns (calls) with the largest sum of scores.
 
-    Ties are resolved row by row: the first row is paired if possible, with the earliest column, then the second row.
+    Ties are broken row by row: the first row is paired if possible, with the earliest column, then the second row.
     """
     if not table or not table[0]:
         return []
@@ -303,7 +303,7 @@ argument."""
 
 
 def _published_parts(args: Checks) -> Iterator[tuple[str, Check]]:
-    """Yield the checks of arguments; a required value and each of its validators are separate checks.
+    """Yield the checks of arguments, with a required value and each of its validators as separate checks.
 
     The published system allows both for one argument. A suite writes them as `all_of` with the value first.
     """
@@ -322,8 +322,8 @@ def _compared(
 ) -> _Compared:
     """Compare an expected call with an actual call.
 
-    A right argument earns 1, a wrong value ½, and an absent argument 0. A forbidden argument that was given, and a
-    validator that fails, are further entries of 0.
+    A right argument earns 1, a wrong value ½, and an absent argument 0. A forbidden argument that was given adds an
+    entry of 0. So does a validator that fails.
     """
     arguments = record.arguments
     found: list[tuple[str, Check | None, CheckVerdict, int | None]] = []
@@ -359,7 +359,6 @@ def _compared(
 
 
 def _without_object(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> _Compared:
-    """Compare an expected call with a call whose arguments are not a JSON object: each expected argument earns 0."""
     verdict = CheckVerdict(0.0, False, NO_OBJECT)
     found: list[tuple[str, Check | None, CheckVerdict, int | None]] = []
     for name, check in (expected.args or {}).items():
@@ -372,7 +371,7 @@ _FORBIDDEN = CheckVerdict(0.0, False, "this argument must not be given")
 
 
 def _without_verdict(check: Check, error: CheckError, place: str) -> CheckVerdict:
-    """Return a failed verdict for a validator whose function raised; raise CheckError for any other check."""
+    """Return a failed verdict for a validator whose function raised. Raise CheckError for any other check."""
     if check.optional and isinstance(error, FunctionRaisedError):
         return CheckVerdict(0.0, False, str(error))
     raise CheckError(f"{place}: {error}") from error

@@ -47,7 +47,7 @@ def is_offered(name: str, tools: Iterable[ToolDefinition]) -> bool:
 
 
 def intended_tool(written: str, names: Iterable[str]) -> str | None:
-    """Return the offered tool whose name is surrounded by a template's residue; `None` for any other name.
+    r"""Return the offered tool whose name stands between remains of a chat template, or `None` for any other name.
 
     >>> intended_tool("functions.get_weather:0", ["get_weather"])
     'get_weather'
@@ -142,7 +142,7 @@ _OTHER_KEYS = frozenset({"id", "type", "index", "call_id", "tool_call_id"})
 
 
 class TextCall(NamedTuple):
-    """A call in the text of an answer."""
+    """A call that was found in the text of an answer."""
 
     tool: str
     arguments: Mapping[str, JsonValue]
@@ -155,7 +155,7 @@ class _Python(NamedTuple):
 
 
 def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall, ...]:
-    """Return the calls of offered tools in the text of an answer.
+    """Return the calls of offered tools that a model wrote into the text of its answer.
 
     Either the text consists only of calls, or each call follows a template's mark. Equal calls count once.
     """
@@ -176,7 +176,7 @@ def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall,
 
 
 def calls_after_thoughts(thoughts: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall, ...]:
-    """Return the last marked call in thoughts without an answer; empty if further thoughts follow the call."""
+    """Return the calls at the end of a model's thoughts, if the thoughts end with a marked call."""
     # Earlier calls in the thoughts may be abandoned plans.
     if len(thoughts) > MAX_TEXT_CHARS or not _END_OF_CALL.search(thoughts):
         return ()
@@ -189,7 +189,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _fences(answer: str) -> list[tuple[str, str]]:
-    """Return the language and body of each fenced block; empty if the answer has text outside the blocks."""
+    """Return the language and body of each fenced block, or nothing if there is text outside the blocks."""
     if _FENCE.sub("", answer).strip():
         return []
     return _FENCE.findall(answer)
@@ -338,7 +338,7 @@ class _Reader:
 
 
 def _objects(arguments: object) -> Iterator[dict[str, JsonValue]]:
-    """Yield the possible readings of written arguments as objects.
+    """Yield each possible reading of written arguments as an object.
 
     Pairs of tags have two readings: every value as text, and every value as JSON if it is valid JSON.
     """
@@ -375,7 +375,6 @@ def _accepts(tool: ToolDefinition, arguments: Mapping[str, JsonValue]) -> bool:
 
 
 def _filled(text: str, at: int) -> int:
-    """Return the position after a template's punctuation at `at`."""
     if (filling := _FILLING.match(text, at)) is not None:
         return filling.end()
     return at
@@ -403,7 +402,7 @@ def _json_values(text: str, at: int) -> tuple[list[JsonValue], int]:
 
 
 def _literal(text: str) -> list[JsonValue]:
-    """Return the value of a Python literal in a list of one element; an empty list for any other text."""
+    """Return the value of a Python literal as a list of one element, or an empty list for any other text."""
     # Some models write dictionaries as Python does, with single quotes and `True`.
     try:
         return [ast.literal_eval(text)]
@@ -412,7 +411,7 @@ def _literal(text: str) -> list[JsonValue]:
 
 
 def _named_in(values: Iterable[JsonValue]) -> list[tuple[object, object]]:
-    """Return the name and arguments of each value; both are `None` if a value is not a call."""
+    """Return the name and arguments of each value, or `None` twice for a value that is not a call."""
     found: list[tuple[object, object]] = []
     for value in values:
         inner = value
@@ -426,7 +425,7 @@ def _named_in(values: Iterable[JsonValue]) -> list[tuple[object, object]]:
 
 
 def _with_arguments(value: JsonValue) -> JsonValue:
-    """Add empty arguments to a call without arguments. After a mark, a name alone is a call."""
+    """Give a call without arguments empty arguments. After a template's mark, a name alone is a call."""
     if isinstance(value, list):
         return list(map(_with_arguments, value))
     if isinstance(value, dict) and value.keys().isdisjoint((*_ARGUMENT_KEYS, *_LIST_KEYS, "function", "function_call")):
@@ -459,7 +458,7 @@ _JSON_NAMES: Mapping[str, JsonValue] = {"true": True, "false": False, "null": No
 
 
 def _python_calls(text: str, *, printed: bool) -> list[_Python]:
-    """Return the calls of a text that consists of Python calls; empty for any other text.
+    """Return the calls of a text that consists only of Python calls, or an empty list for any other text.
 
     With `printed`, a call inside `print(…)` counts too, as in Gemini's `tool_code` blocks.
     """
@@ -547,12 +546,12 @@ _MIN_PROMPT = 16
 
 
 def endpoint_faults(trajectory: Trajectory) -> tuple[Issue, ...]:
-    """Return an issue for each fault of the endpoint in a run; each issue makes the run fail."""
+    """Return an issue for each fault of the endpoint in a run. Each of these issues makes the run fail."""
     return tuple(_faults(trajectory))
 
 
 def advice_about_fault(fault: Issue) -> str | None:
-    """Return the advice on a fault; `None` for a fault from another version of Workbench."""
+    """Return advice on a fault of an endpoint, or `None` for a fault from another version of Workbench."""
     for why, advice in _ADVICE.items():
         if fault.why.startswith(why):
             return advice
@@ -560,7 +559,7 @@ def advice_about_fault(fault: Issue) -> str | None:
 
 
 def fault_as_error(fault: Issue) -> str:
-    """Return a fault as the error of a run, with advice."""
+    """Return a fault of the endpoint as the error message of a run, with advice."""
     reason = fault.why
     if fault.got is not None:
         reason += f" (got {fault.got})"
@@ -609,7 +608,7 @@ def _calls_as_text(round_: Round, tools: tuple[ToolDefinition, ...]) -> Iterator
 
 
 def _lost_tools(trajectory: Trajectory, tools: tuple[ToolDefinition, ...]) -> Issue | None:
-    """Return an issue if the first prompt is too small to hold the tools; `None` otherwise.
+    """Return an issue if the first prompt has too few tokens to contain the offered tools.
 
     Some chat templates ignore the tools of a request, so the model never sees them. The prompt then has fewer tokens
     than a lower bound for the tools and the conversation together.
@@ -663,7 +662,7 @@ def _meant(name: str, tools: tuple[ToolDefinition, ...]) -> str | None:
 
 
 def _objects_in(raw: str) -> str:
-    """Describe arguments that were sent several times; empty for any other text."""
+    """Describe arguments that were sent several times. Return an empty text for any other arguments."""
     decoder, at, objects = json.JSONDecoder(), 0, list[JsonValue]()
     try:
         while at < len(raw):

@@ -34,7 +34,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Terms added up."""
+    """The sum of some terms."""
 
     terms: tuple[Term, ...]
 
@@ -59,14 +59,14 @@ class Quotient:
 
 @dataclass(frozen=True, slots=True)
 class Clamped:
-    """A term clamped to 0..1; always outermost."""
+    """A term clamped to 0..1. It always contains all other terms."""
 
     term: Term
 
 
 @dataclass(frozen=True, slots=True)
 class Rounded:
-    """A term rounded to three digits by Python's rule; always outermost."""
+    """A term rounded to three digits by Python's rule. It always contains all other terms."""
 
     term: Term
 
@@ -77,7 +77,7 @@ Term = Amount | Sum | Difference | Product | Quotient | Clamped | Rounded
 def evaluate(term: Term) -> float:
     """Return the value of a term.
 
-    Raises ZeroDivisionError for a quotient by 0.
+    Raises ZeroDivisionError for a division by 0.
     """
     match term:
         case Amount(value=value):
@@ -163,7 +163,7 @@ class Contribution:
     `formula` shows how the pairing's credit was computed. `share` is the contribution to the score, `most` the largest
     possible contribution. Both are 0 for an extra call that costs nothing. Both are `None` under `dimensions`, which
     does not add up pairings; there `formula` is that of the parameter score. `arguments` is the credit of the arguments
-    if unexpected ones were given, and otherwise `None`.
+    if some of them were unexpected, otherwise `None`.
     """
 
     formula: Term | None
@@ -176,7 +176,7 @@ class Contribution:
 class GraderExplanation:
     """The parts of an `Explanation` that depend on the grader.
 
-    `shortcut` is empty if the formula decided; `rule` is empty if the formula in words is complete.
+    `shortcut` is empty if the formula decided. `rule` is empty if the formula in words is complete.
     """
 
     formula: Term
@@ -202,7 +202,7 @@ def _thresholds(grade: Grade, grading: Grading) -> str:
 
 
 def _made(grade: Grade) -> int:
-    """Return the number of counted calls: all calls except free surplus calls."""
+    """Return the number of calls that count, which are all calls except free extra calls."""
     made = set()
     for line in grade.pairings:
         if line.call is not None and line.outcome != ALLOWED_EXTRA_CALL:
@@ -324,7 +324,7 @@ def _decision_account(line: CallPairing, items: float) -> Contribution | None:
 
 
 def _less_unlisted(line: CallPairing) -> Term | None:
-    """Return the credit of a pairing's arguments if some are unexpected; `None` otherwise."""
+    """Return the credit of a pairing's arguments if some of them are unexpected, otherwise `None`."""
     listed = [verdict for verdict in line.arguments if verdict.listed]
     unlisted = len(line.arguments) - len(listed)
     if not listed or not unlisted:
@@ -512,10 +512,10 @@ class Explanation:
     """The derivation of a grade's score and verdict from its pairings.
 
     `system` is the name of the published system, `rule` its formula in words, and `more` its rules point by point.
-    `formula` holds the numbers of the run. It is `None` for a grade without a score, and if `shortcut` describes the
-    rule that decided before scoring. `verdict` compares the score with its thresholds. `deciding_issues` holds the
-    issues that fail the run regardless of the score. `contributions` has one entry for each pairing; the entry is
-    `None` if the pairing does not affect the score.
+    `formula` holds the numbers of the run. It is `None` for a grade without a score, and if a rule decided before
+    scoring. Then `shortcut` describes that rule. `verdict` compares the score with its thresholds. `deciding_issues`
+    holds the issues that fail the run regardless of the score. `contributions` has one entry for each pairing. An entry
+    is `None` if the pairing does not affect the score.
     """
 
     system: str
@@ -529,7 +529,7 @@ class Explanation:
 
 
 def explain(grade: Grade, grading: Grading) -> Explanation:
-    """Explain a grade that was made under `grading`, with or without a score."""
+    """Explain how a grade was computed. `grading` must be the options that the grade was made with."""
     reading = GRADER_EXPLANATIONS[grade.grader](grade, grading)
     more = reading.more
     if grade.published is not None:
@@ -554,7 +554,10 @@ def explain(grade: Grade, grading: Grading) -> Explanation:
 
 
 def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ...]], ...]:
-    """Return the conflicting statuses of a run, worst first, with the grades that give each; empty without conflict."""
+    """Return the conflicting statuses that graders give a run, worst first, each with its grades.
+
+    Returns an empty tuple if the graders agree.
+    """
     grades = tuple(grades)
     if not disagree(grades):
         return ()
@@ -572,7 +575,7 @@ _MAX_TERMS = 12
 
 
 class DimensionTerm(NamedTuple):
-    """One dimension: its name, the formula of its amount, and a description of what is counted."""
+    """One dimension of a score: its name, the formula of its amount, and a description of what it counts."""
 
     name: str
     formula: Term
@@ -580,7 +583,7 @@ class DimensionTerm(NamedTuple):
 
 
 def dimension_terms(grade: Grade, keywords: int) -> tuple[DimensionTerm, ...]:
-    """Return the dimensions in the score of a grade; `keywords` is the number of keywords that the case requires.
+    """Return the dimensions of a grade's score. `keywords` is the number of keywords that the case requires.
 
     The result is empty for other graders, and for a run with calls if the case forbids all calls.
     """

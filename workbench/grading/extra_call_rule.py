@@ -12,11 +12,11 @@ from workbench.trajectory.trajectory import CallRecord
 
 @dataclass(frozen=True, slots=True)
 class ExtraCallRule:
-    """The rule of a case about surplus calls, applied to one run.
+    """The rule of a case about extra calls (calls that no expectation needs), applied to one run.
 
-    `written` is the suite's `extra_calls`; `None` leaves surplus calls to the grader's own rule. `read_only` names the
-    tools that "allow_read_only" frees. `corrected` holds the indices of calls that were refused for their arguments and
-    then corrected. These calls did nothing, so they are free for every tool.
+    `written` is the suite's `extra_calls`, or `None` if the grader's own rule applies. `read_only` names the tools that
+    "allow_read_only" frees. `corrected` holds the indices of calls that were refused for their arguments and then
+    corrected. These calls did nothing, so they are free for every tool.
     """
 
     written: ExtraCalls | None
@@ -24,17 +24,17 @@ class ExtraCallRule:
     corrected: frozenset[int] = frozenset()
 
     def is_free(self, call: int, tool: str) -> bool:
-        """Return whether a call, given by index and tool, is free if it is surplus."""
+        """Return whether a call costs nothing if it turns out to be an extra call."""
         return self.written == "allow" or call in self.corrected or self.is_free_tool(tool)
 
     def free_calls(self, calls: Sequence[CallRecord]) -> frozenset[int]:
-        """Return the indices of the calls that are free if they are surplus."""
+        """Return the indices of the calls that cost nothing if they turn out to be extra calls."""
         if self.written in (None, "forbid") and not self.corrected:
             return frozenset()
         return frozenset([index for index, record in enumerate(calls) if self.is_free(index, record.tool)])
 
     def is_free_tool(self, tool: str) -> bool:
-        """Return whether the rule frees a tool's surplus calls, by the tool's name or because the tool only reads."""
+        """Return whether extra calls of a tool cost nothing, because the rule names the tool or it only reads."""
         match self.written:
             case "allow_read_only":
                 return tool in self.read_only
@@ -45,7 +45,7 @@ class ExtraCallRule:
 
     @property
     def failure_reason(self) -> str | None:
-        """Return the reason why a surplus call fails the run; `None` if the call is free or does not fail the run."""
+        """Return why an extra call fails the run, or `None` if it does not."""
         match self.written:
             case "allow" | None:
                 return None

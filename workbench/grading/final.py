@@ -24,9 +24,10 @@ _MAX_SHOWN = 200
 
 
 def final_issues(case: Case, trajectory: Trajectory, context: CheckContext = EMPTY_CONTEXT) -> Iterator[Issue]:
-    """Yield the issues of `final`; they are the same under every grader and affect no score.
+    """Yield the issues of `final`. They are the same under every grader and affect no score.
 
-    Raises CheckError if a check cannot be evaluated, or if the tools of the run were not asked for a state."""
+    Raises CheckError if a check cannot be evaluated, or if the tools of the run were not asked for a state.
+    """
     if case.final is None or trajectory.finish is None:
         return
     if case.final.changes is not None:
@@ -44,7 +45,7 @@ def final_issues(case: Case, trajectory: Trajectory, context: CheckContext = EMP
 
 
 def met_requirements(final: FinalTable, issues: Sequence[Issue]) -> tuple[list[str], int]:
-    """Return the requirements of `final` that a graded run met, in words, and the number of all."""
+    """Return the requirements of `final` that a graded run met, in words, and the number of all requirements."""
     wanted: list[tuple[str, bool]] = []
     unmet = {(issue.kind, issue.expected) for issue in issues if issue.decides}
     for change in final.changes or ():
@@ -70,9 +71,10 @@ def met_requirements(final: FinalTable, issues: Sequence[Issue]) -> tuple[list[s
 
 
 def replays_changes(case: Case, trajectory: Trajectory) -> bool:
-    """Return whether a fork replays results of changing calls that its own tools did not execute.
+    """Return whether a fork replays results of calls that changed something, so its own tools did not execute them.
 
-    The tools of such a run are not asked for their state."""
+    The tools of such a run are not asked for their state.
+    """
     if trajectory.fork is None:
         return False
     patterns = () if case.final is None else case.final.readers
@@ -84,7 +86,7 @@ def replays_changes(case: Case, trajectory: Trajectory) -> bool:
 
 
 class ReadOnlyTools:
-    """The tools that change nothing, by their annotation or by the patterns of `readers`."""
+    """The tools that change nothing, according to their annotations or the patterns of `readers`."""
 
     def __init__(self, patterns: Sequence[str], tools: Iterable[ToolDefinition]) -> None:
         self._patterns = patterns
@@ -95,14 +97,15 @@ class ReadOnlyTools:
                 self._known |= {tool.name, tool.name.replace(".", "_")}
 
     def has(self, tool: str) -> bool:
-        """Return whether a tool, by its name, changes nothing."""
+        """Return whether a tool changes nothing. `tool` is its name."""
         return tool in self._known or any(fnmatchcase(tool, pattern) for pattern in self._patterns)
 
 
 def changing_calls(final: FinalTable, trajectory: Trajectory) -> list[int]:
-    """Return the indices of the calls that changed something: successful calls of tools that are not readers.
+    """Return the indices of the calls that changed something: successful calls of tools that do more than read.
 
-    A tool that the model's provider runs itself changes nothing that the suite owns."""
+    A tool that the model's provider runs itself changes nothing that the suite owns.
+    """
     readers, found = ReadOnlyTools(final.readers, trajectory.offered), []
     for index, record in enumerate(trajectory.calls):
         result = record.result
@@ -183,7 +186,7 @@ def _missing(expected: ExpectedCall, trajectory: Trajectory) -> Issue:
 
 
 def comes_early(expected: ExpectedCall, record: CallRecord, trajectory: Trajectory) -> bool:
-    """Return whether a call was made before the user's message that must come first."""
+    """Return whether a call was made before the user's message that the call must follow."""
     if expected.after_message is None:
         return False
     for round_ in trajectory.rounds:
@@ -193,7 +196,7 @@ def comes_early(expected: ExpectedCall, record: CallRecord, trajectory: Trajecto
 
 
 def early_call_reason(expected: ExpectedCall) -> str:
-    """Return the reason of an issue about a call that comes too early."""
+    """Return the reason for the issue of a call that comes too early."""
     return f'made before the user said the message "{expected.after_message}"'
 
 
@@ -226,7 +229,7 @@ _THOUSANDS = late_pattern(r"(?<=\d),(?=\d{3}(?!\d))")
 
 
 def comparable_text(text: str) -> str:
-    """Return a text in the form that `says` compares: lower case, without commas between thousands.
+    r"""Return a text as `says` compares it: in lower case, without commas between thousands.
 
     >>> comparable_text("You get $1,200 BACK")
     'you get $1200 back'
@@ -235,7 +238,7 @@ def comparable_text(text: str) -> str:
 
 
 def _said_issues(final: FinalTable, trajectory: Trajectory) -> Iterator[Issue]:
-    # A text beside calls is no answer: in a conversation, the user does not hear it.
+    # A text beside calls is not an answer, because the user of a conversation does not hear it.
     answers = [each for each in trajectory.rounds if each.stop_reason is not None and not each.calls_to_answer]
     for wanted in final.texts:
         since, where = 0, ""
@@ -258,7 +261,7 @@ def _said_issues(final: FinalTable, trajectory: Trajectory) -> Iterator[Issue]:
 
 
 def transcript_of(trajectory: Trajectory) -> list[JsonValue]:
-    """Return the messages, calls and results of a run, as the judge of `goal` reads them."""
+    """Return the messages, calls and results of a run in the form that the judge of `goal` reads."""
     lines: list[JsonValue] = []
     if trajectory.start is not None:
         lines += [{"role": message.role, "text": message.content} for message in trajectory.start.messages]
@@ -324,7 +327,7 @@ def error_text(content: str) -> str:
 
 
 def state_request_text(tool: str, args: Mapping[str, JsonValue]) -> str:
-    """Return the description of a requested state for the start of an issue's reason."""
+    """Return a description of a requested state, as the start of an issue's reason."""
     return f"{tool} {describe_value(dict(args))}"
 
 

@@ -50,7 +50,7 @@ class Judgement:
 
     @property
     def verdict(self) -> CheckVerdict:
-        """The judgement as the verdict of a check; a rating scores from 0 (low end of the scale) to 1 (high end)."""
+        """The judgement as a verdict. A rating scores from 0 (low end of the scale) to 1 (high end)."""
         # Lazy import: the module also loads the comparison of texts and dates. Readers of results do not need it.
         from workbench.checks.check import CheckVerdict
 
@@ -62,7 +62,7 @@ class Judgement:
         return CheckVerdict((self.number - low) / (high - low), self.holds, rated, number=self.number)
 
     def by(self, check: Judged) -> Judgement:
-        """Return the judgement for a check: if the check asks for a number, its `at_least` decides `holds`."""
+        """Return the judgement for a check. If the check rates a value, its `at_least` decides `holds`."""
         # Checks with the same scale share one rating, but each check has its own minimum.
         if self.number is None or check.at_least is None:
             return self
@@ -71,7 +71,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class JudgeUsage:
-    """The use of judges: questions, tokens, and US dollars; not included in the use of the run.
+    """The use of judges: questions, tokens and US dollars. The run's own use does not include it.
 
     `usage` and `cost_usd` are `None` if they are unknown.
     """
@@ -97,7 +97,7 @@ NO_JUDGE_USAGE = JudgeUsage()
 
 
 def judged_value(value: JsonValue) -> str:
-    """Return the text of a value for judges: JSON on one line, keys sorted, in NFC; equal values have equal texts.
+    """Return a value as text for judges: JSON on one line, keys sorted, in NFC. Equal values have equal texts.
 
     Raises ValueError for NaN and infinity, and RecursionError for deeply nested values.
     """
@@ -106,7 +106,7 @@ def judged_value(value: JsonValue) -> str:
 
 
 class KnownJudgements:
-    """Judgements by criteria, scale and value."""
+    """A collection of judgements, found by criteria, scale and value."""
 
     def __init__(self, judgements: Iterable[Judgement]) -> None:
         self._by_value: dict[tuple[str, tuple[float, float] | None, str], dict[str, Judgement]] = {}
@@ -115,7 +115,7 @@ class KnownJudgements:
             self._by_value.setdefault(asked, {}).setdefault(judgement.model, judgement)
 
     def of(self, check: Judged, value: str, chosen: str | None = None) -> Judgement | None:
-        """Return the judgement of a value, given as `judged_value` writes it; `None` if there is no judgement.
+        """Return the judgement of a value, or `None` if there is none. `value` is the text from `judged_value`.
 
         The judging model must be the model in the check, otherwise `chosen`. Without either, any model fits.
         """
@@ -134,7 +134,7 @@ def unjudged_error(check: Judged, why: str) -> CheckError:
 class JudgementNeededError(Exception):
     """A judge must be asked about a value before the run can be graded.
 
-    Raised by a `CheckContext.judge` that collects the questions of a run to ask them later.
+    A `CheckContext.judge` that only collects the questions of a run raises this error, so that they can be asked later.
     """
 
     # Not a CheckError, because handlers add context to a CheckError and must not catch this error.
@@ -212,9 +212,9 @@ copyreg.pickle(MappingProxyType, lambda mapping: (_read_only, (dict(mapping),)))
 class Issue(NamedTuple):
     """A fault in a run, with the call, expected call and argument concerned.
 
-    `call` is the index (from 0) of the actual call in `Trajectory.calls`, `expected_call` the index of the expected
+    `call` is the index (from 0) of the actual call in `Trajectory.calls`. `expected_call` is the index of the expected
     call in `Case.expected_calls()`. Either is `None` if there is no such call. `decides` marks an issue that alone
-    makes the status failed. `expected` and `got` are short texts for screens; `why` is one line. `because` is the
+    makes the status failed. `expected` and `got` are short texts for screens. `why` is one line. `because` is the
     suite's own reason for the expectation, if any.
     """
 
@@ -231,17 +231,17 @@ class Issue(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The fault, and the suite's own reason for the expectation: `not equal; because: amounts are in cents`."""
+        """The fault in words, with the suite's own reason if any: `not equal; because: amounts are in cents`."""
         return with_because(self.why, self.because)
 
 
 class ArgumentVerdict(NamedTuple):
     """The result of one check for one argument of a paired call.
 
-    `holds` is `None` when the argument was recorded and not judged. `score` is in 0..`weight` (unclamped with
-    `arcade_compatible`). `counted` is false when the weight is left out of the denominator. `listed` is false for an
-    argument that was given although the expected call does not list it: its weight is 0, and its score 0 or below. The
-    run fails when a `required` argument does not hold, regardless of the score.
+    `holds` is `None` if the argument was recorded and not judged. `score` is in 0..`weight` (unclamped with
+    `arcade_compatible`). `counted` is false if the weight is left out of the denominator. `listed` is false for an
+    argument that was given although the expected call does not list it. The weight of such an argument is 0, and its
+    score is 0 or below. The run fails if a `required` argument does not hold, regardless of the score.
     """
 
     argument: str
@@ -258,7 +258,7 @@ class ArgumentVerdict(NamedTuple):
 
 
 class CallPairing(NamedTuple):
-    """A pair of an expected call and an actual call, by index; either may be missing.
+    """An expected call and an actual call that a grader compares, by index. Either may be missing.
 
     If the pairing is about a prohibition, `prohibition` is an index in `Case.disallowed` and `expected_call` is `None`.
     `outcome` describes the pairing under the grader's rule in a few words ("exact", "right name only", "missing",
@@ -279,7 +279,7 @@ class CallPairing(NamedTuple):
 
 
 class PublishedGrade(NamedTuple):
-    """A grade by the published rule alone, for a run whose surplus calls are free by the suite's `extra_calls`.
+    """The grade that the published rule gives a run whose extra calls are free only by the suite's `extra_calls`.
 
     The fields are the first fields of `Grade`.
     """
@@ -296,10 +296,10 @@ class PublishedGrade(NamedTuple):
 class Grade(NamedTuple):
     """The result of one grader for one trajectory.
 
-    `score` is `None` when the grader does not apply. `verdict` follows from the score by the grader's own rule.
-    `status` is the status of the run if this grader decides. It also depends on the requirements besides the score, and
-    on the steps of a chain. `numbers` are the quantities in the grader's formula, by name. `published` is the grade of
-    the published system, if free surplus calls make it differ.
+    `score` is `None` if the grader does not apply. `verdict` follows from the score by the grader's own rule. `status`
+    is the status of the run if this grader decides. It also depends on the requirements besides the score, and on the
+    steps of a chain. `numbers` are the quantities in the grader's formula, by name. `published` is the grade of the
+    published system, if free extra calls make it differ.
     """
 
     grader: str
@@ -323,7 +323,7 @@ class Grade(NamedTuple):
 
     @property
     def expected_pairings(self) -> list[CallPairing]:
-        """The pairings of expected calls, with or without a call."""
+        """The pairings that have an expected call, with or without an actual call."""
         return [line for line in self.pairings if line.expected_call is not None]
 
     @property
@@ -344,9 +344,9 @@ _SCORED: Mapping[str, frozenset[IssueKind]] = {"trajectory": frozenset({"forbidd
 
 
 class StepGrade(NamedTuple):
-    """The grade of one step of a chain by the deciding grader; `step` counts from 1.
+    """The grade of one step of a chain by the deciding grader. `step` counts from 1.
 
-    `status` is `None` for a step that was never reached. The graded call is the first call of the step's answer: `call`
+    `status` is `None` for a step that was never reached. The graded call is the first call of the step's answer. `call`
     is its index in `Trajectory.calls`. The indices in `issues` refer to the whole run too. `expected_call` is the index
     of the step's expected call in `Case.expected_calls()`. `why` is one line.
     """
@@ -366,7 +366,7 @@ class StepGrade(NamedTuple):
 
 
 def calls_of(issues: Iterable[Issue]) -> set[int | None]:
-    """Return the calls in issues, as indices in `Trajectory.calls`; `None` stands for an issue without a call."""
+    """Return the indices of the calls in some issues. An issue without a call adds `None`."""
     return {issue.call for issue in issues}
 
 
@@ -374,8 +374,8 @@ class Metric(NamedTuple):
     """The value of one named check of the final answer, 0..1, and whether the check holds.
 
     `number` is the judge's rating on the check's `scale` (low, high), if the check has one. `expected` and `why` are
-    short texts for screens. A score from the system that made an imported run is a metric too; `about` is the subject
-    of the score.
+    short texts for screens. If another system made an imported run, its scores are metrics too; `about` is the subject
+    of such a score.
     """
 
     name: str
@@ -392,7 +392,7 @@ _DEFAULTS = Grading()
 
 
 class RedactedPlace(NamedTuple):
-    """A redacted place in a stored run: it holds `$NAME` instead of a secret, and a check may read it.
+    """A place in a stored run where `$NAME` replaces a secret that a check may read.
 
     `call` is the index of the call in `Trajectory.calls`, `argument` the name of a top-level argument. `what` is the
     kind of the redacted text: "names" are the names of a call's arguments, "schema" is the schema of an offered tool
@@ -406,11 +406,11 @@ class RedactedPlace(NamedTuple):
 
 
 class GradingError(Exception):
-    """A case cannot be graded as its suite requires; the message names the key to change and the change."""
+    """A case cannot be graded as its suite requires. The message names the key to change and the change."""
 
 
 class UserFaultError(GradingError):
-    """The simulated user of a conversation invalidated the run; the message begins with `SIMULATED_USER`."""
+    """The simulated user of a conversation made the run unusable. The message begins with `SIMULATED_USER`."""
 
 
 UserOutcome = Literal["gave up", "error"]
@@ -422,7 +422,10 @@ SIMULATED_USER = "the simulated user"
 
 @dataclass(frozen=True, slots=True)
 class AgentFacts:
-    """The facts that an agent reports about itself, the handling of its own tools, and the counts of ungraded parts."""
+    """Information that an agent reports about itself.
+
+    It also covers the treatment of the agent's own tools, and the counts of ungraded parts.
+    """
 
     name: str
     version: str
@@ -441,12 +444,12 @@ class AgentFacts:
 class RunResult:
     """A run and its grades.
 
-    `repeat` counts from 0. `grades` is empty for a run that was not graded; the first grade decides the status. `error`
+    `repeat` counts from 0. `grades` is empty for a run that was not graded. The first grade decides the status. `error`
     names the fault of the infrastructure, the reason why the case was skipped, or the reason why the run is not graded.
-    `cost_usd` is the cost of the model's answers in US dollars: 0 for a model that needs no network, `None` if the cost
-    is unknown. `grading` holds the options of grading and of joining the case's repeats. `judgements` were used in
-    grading and in the conditions of mocks. `judging` is the cost of these judgements; the run's own tokens, cost and
-    latency exclude it.
+    `cost_usd` is the cost of the model's answers in US dollars. It is 0 for a model that needs no network, and `None`
+    if it is unknown. `grading` holds the options for grading the run and for combining the repeats of the case.
+    `judgements` were used in grading and in the conditions of mocks. `judging` is the cost of these judgements; the
+    run's own tokens, cost and latency exclude it.
     """
 
     run_id: str
@@ -464,7 +467,7 @@ class RunResult:
     judgements: tuple[Judgement, ...] = ()
     judging: JudgeUsage = NO_JUDGE_USAGE
     steps: tuple[StepGrade, ...] = ()
-    """The steps of a graded chain, each on its own."""
+    """The grades of the steps of a chain, each step graded separately."""
     redacted: tuple[RedactedPlace, ...] = ()
     """For a stored run: the redacted places that a check may read."""
     not_regraded: str | None = None
@@ -495,14 +498,14 @@ class RunResult:
 
     @property
     def grade(self) -> Grade | None:
-        """The grade of the deciding grader; `None` for a run that was not graded."""
+        """The grade of the deciding grader, or `None` for a run that was not graded."""
         if self.grades:
             return self.grades[0]
         return None
 
     @property
     def has_redacted_calls(self) -> bool:
-        """Whether a stored run lacks secrets that were in a call or in the result of a call."""
+        """Whether the calls or results of a stored run contain `$NAME` in place of secrets."""
         return any(place.call is not None for place in self.redacted)
 
     @property
@@ -519,7 +522,7 @@ class RunResult:
 
     @property
     def reason(self) -> str | None:
-        """The reason why the run did not pass, in one line; `None` if it passed.
+        """The reason why the run did not pass, in one line, or `None` if it passed.
 
         Issues that explain other issues, or fail the run regardless of its score, come first. The next choice is the
         deciding grader's reason. An ungraded run has its error as the reason.
@@ -536,7 +539,7 @@ class RunResult:
 
     @property
     def issues(self) -> tuple[Issue, ...]:
-        """The issues of the deciding grade; empty for a run that was not graded."""
+        """The issues of the deciding grade. A run that was not graded has none."""
         if self.grades:
             return self.grades[0].issues
         return ()
@@ -551,12 +554,15 @@ class RunResult:
 
     @property
     def user_cost_usd(self) -> float | None:
-        """The cost of the model that played the user, in US dollars: 0 without a model, `None` if it is unknown."""
+        """The cost of the model that played the user, in US dollars, or `None` if it is unknown.
+
+        It is 0 if no model played a user.
+        """
         return self.trajectory.user_cost_usd
 
     @property
     def user_usage(self) -> Usage | None:
-        """The tokens of the model that played the user; `None` without a model, or if they are unknown."""
+        """The tokens of the model that played the user, or `None` if no model did or the tokens are unknown."""
         return self.trajectory.user_usage
 
     @property
@@ -575,12 +581,12 @@ class RunResult:
 
     @property
     def graders_disagree(self) -> bool:
-        """Whether one grader would pass or warn the run and another would fail it."""
+        """Whether the graders disagree: one passes or warns the run and another fails it."""
         return disagree(self.grades)
 
     @property
     def has_free_calls(self) -> bool:
-        """Whether surplus calls of the run are free although the grader's published rule counts them."""
+        """Whether extra calls of the run are free although the grader's published rule counts them."""
         return bool(self.grades) and self.grades[0].published is not None
 
     @property
@@ -605,18 +611,18 @@ class RunResult:
 
     @property
     def has_notices(self) -> bool:
-        """Whether the run differed from its suite, or a server failed at the start."""
+        """Whether the run differed from its suite, or a server failed to start."""
         start = self.trajectory.start
         return bool(self.trajectory.notices or (start is not None and start.server_outputs))
 
     @property
     def repaired(self) -> tuple[str, ...]:
-        """The kinds of the endpoint's deviations that were repaired."""
+        """The kinds of deviations in the endpoint's answers that Workbench repaired."""
         return tuple(dict.fromkeys([each.kind for each in self.trajectory.deviations]))
 
     @property
     def agent(self) -> AgentFacts | None:
-        """The agent that ran the case and its ungraded activity; `None` for a model."""
+        """The agent that ran the case and its ungraded activity, or `None` for a model."""
         started = self.trajectory.agent
         if started is None:
             return None
@@ -636,7 +642,7 @@ class RunResult:
 
     @property
     def usage(self) -> Usage | None:
-        """The tokens of all answers of the model; `None` if the provider reported none."""
+        """The tokens of all answers of the model, or `None` if the provider reported none."""
         return self.trajectory.usage
 
     @property
@@ -663,7 +669,7 @@ class RunResult:
 
     @property
     def small(self) -> RunResult:
-        """The run in a compact form: without its rounds, or packed."""
+        """The run in a form that takes little memory, without its rounds or with compressed fields."""
         return replace(self, trajectory=replace(self.trajectory, rounds=()))
 
     def with_status(self, status: Status) -> RunResult:
@@ -690,7 +696,7 @@ def _reason(issue: Issue) -> str:
 
 
 def reason_of(grade: Grade) -> str:
-    """Return the reason for the status of a run under a grade, in one line.
+    """Return the reason for the status that a grade gives a run, in one line.
 
     This is the grader's reason, or an issue that fails the run regardless of its score.
     """

@@ -39,7 +39,7 @@ class LazySequence(Sequence[_Item]):
 
 
 class MappedSequence(LazySequence[_Item], Generic[_Other, _Item]):
-    """The results of a function for the items of another sequence, computed on access."""
+    """A sequence of the results of a function for each item of another sequence, computed on access."""
 
     def __init__(self, items: Sequence[_Other], make: Callable[[_Other], _Item]) -> None:
         self._items = items
@@ -67,7 +67,10 @@ class SelectedSequence(LazySequence[_Item]):
 
 
 class CodedColumn(Generic[_Value]):
-    """A column with few distinct values: each is stored once, and `codes` has the number of each row's value."""
+    """A column of a table with few distinct values.
+
+    Each value is stored once, and `codes` has a number for each row.
+    """
 
     def __init__(self) -> None:
         self._values: list[_Value] = []
@@ -89,7 +92,7 @@ class CodedColumn(Generic[_Value]):
         return self._values[self.codes[index]]
 
     def where(self, fits: Callable[[_Value], bool]) -> Iterator[int]:
-        """Return the rows whose value fits; `fits` is called once for each distinct value."""
+        """Return the rows whose value `fits` accepts. `fits` is called once for each distinct value."""
         fitting = {code for code, value in enumerate(self._values) if fits(value)}
         if fitting:
             return (place for place, code in enumerate(self.codes) if code in fitting)

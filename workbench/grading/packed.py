@@ -70,7 +70,7 @@ _kept_of = attrgetter(*UNPACKED_FIELDS)
 
 
 class LazyResult(RunResult):
-    """A `RunResult` that reads its fields in `PACKED_FIELDS` on access; it equals its `whole`."""
+    """A `RunResult` that reads its fields in `PACKED_FIELDS` on access. It equals the result `whole`."""
 
     __slots__ = ()
 
@@ -85,7 +85,6 @@ class LazyResult(RunResult):
 
     @property
     def small(self) -> RunResult:
-        """The result itself, which is already small."""
         return self
 
     def __eq__(self, other: object) -> bool:
@@ -133,7 +132,7 @@ class PackedResult(LazyResult):
 
     @property
     def parcel(self) -> TransferredResult:
-        """The parts of the result for another process that knows the planned run."""
+        """Return the result in a form for another process that knows the planned run."""
         judging = self.judging if self.judging is not NO_JUDGE_USAGE else None
         of_grading = self.metrics, self.valid_arguments
         return TransferredResult(
@@ -161,7 +160,7 @@ for _index, _name in enumerate(_Facts._fields):
 
 
 class TransferredResult(NamedTuple):
-    """A packed result for another process, without the fields that the planned run determines."""
+    """A packed result for another process. It lacks the fields that the planned run determines."""
 
     status: Status
     error: str | None
@@ -174,7 +173,7 @@ class TransferredResult(NamedTuple):
 
 
 class SharedPartsUpdate(NamedTuple):
-    """Parts that packed results share. Another process needs them before it can unpack the results that follow."""
+    """Parts that packed results share. Another process needs them before it can unpack later results."""
 
     key: str
     sample: bytes
@@ -192,9 +191,9 @@ def _made(result: RunResult, facts: _Facts, data: bytes, in_common: SharedParts)
 
 
 class SharedParts:
-    """The parts that packed results share: a sample that zlib compresses against, and the offered tools.
+    """The parts that packed results share: the offered tools, and a sample text that helps zlib compress.
 
-    `key` identifies the shared parts across processes; a copy in another process has the same key.
+    `key` identifies the shared parts across processes. A copy in another process has the same key.
     """
 
     def __init__(self, key: str | None = None) -> None:
@@ -208,7 +207,7 @@ class SharedParts:
         _ALL_IN_COMMON[self.key] = self
 
     def packed(self, result: RunResult) -> RunResult:
-        """Return a result packed, or unchanged if it cannot be pickled."""
+        """Return a result in packed form, or the result itself if it cannot be pickled."""
         # A model may be a Python object of the caller and may put values into a run that pickle rejects.
         if isinstance(result, PackedResult):
             return result
@@ -223,7 +222,7 @@ class SharedParts:
         return _made(result, facts, packing.compress(content) + packing.flush(), self)
 
     def news(self) -> SharedPartsUpdate | None:
-        """Return the shared parts that are new since the last call; `None` without any."""
+        """Return the shared parts that were added since the last call, or `None` if there are none."""
         if not self.sample or self._sent == len(self.tools) + 1:
             return None
         tools, sample = tuple(self.tools[max(self._sent - 1, 0) :]), b"" if self._sent else self.sample
@@ -235,7 +234,7 @@ class SharedParts:
         self.tools += news.tools
 
     def arrived(self, parcel: TransferredResult, planned: RunResult) -> RunResult:
-        """Return a result that another process packed; `planned` is an empty result of the same run."""
+        """Return a result that another process packed. `planned` is an empty result of the same run."""
         status, error, cost_usd, judging, metrics, valid_arguments, facts, data = parcel
         result = replace(
             planned,
@@ -270,7 +269,7 @@ _ALL_IN_COMMON: WeakValueDictionary[str, SharedParts] = WeakValueDictionary()
 
 
 def fast_pickle(value: object) -> bytes:
-    """Pickle a value for `pickle.loads`; records take half the time that `pickle.dumps` needs."""
+    """Pickle a value for `pickle.loads`, in half the time of `pickle.dumps` for records."""
     return _pickled(value, _REDUCERS)
 
 

@@ -39,8 +39,8 @@ def greedy_pairs(
 ) -> list[tuple[int, int]]:
     """Pair each row in turn with the best of the first hundred remaining columns.
 
-    The pairing is greedy, so a better one may exist. Returns the pairs in the order of the rows. Among equal gains, the
-    earliest column wins.
+    The pairing is greedy, so a better one may exist. Returns the pairs in the order of the rows. Among columns with
+    equal gains, the earliest is chosen.
     """
     left = list(columns)
     # With more than a thousand rows, each row considers fewer columns to keep the time linear in the number of rows.
@@ -71,12 +71,12 @@ def gain_table(rows: Sequence[int], columns: Sequence[int], gain: Callable[[int,
 
 
 def pairs_at(rows: Sequence[int], columns: Sequence[int], places: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """Convert pairs of positions in `rows` and `columns` to columns by row."""
+    """Convert pairs of positions in `rows` and `columns` to a mapping from row to column."""
     return {rows[row]: columns[column] for row, column in places}
 
 
 class LargePairing(NamedTuple):
-    """Pairs of rows with columns, and whether their total gain is known to be the largest."""
+    """Pairs of rows with columns. `is_optimal` says whether their total gain is known to be the largest."""
 
     pairs: dict[int, int]
     is_optimal: bool
@@ -91,7 +91,7 @@ def large_pairing(
     gain: Callable[[int, int], float],
     most: Callable[[int], float],
 ) -> LargePairing:
-    """Pair more rows and columns than can be compared pair by pair: first the `perfect` pairs, then the rest.
+    """Pair more rows and columns than can be compared pair by pair. The `perfect` pairs come first.
 
     The remaining rows and columns are paired by `best` if they form at most `MAX_PAIRS` pairs, otherwise by `in_turn`.
     `gain(row, column)` is the value of a pair, `most(row)` an upper bound for the gain of a row.
@@ -112,7 +112,7 @@ def _each_has_its_best(
     gain: Callable[[int, int], float],
     most: Callable[[int], float],
 ) -> bool:
-    """Return whether each row, or each column if there are fewer, has its largest gain; `False` if unknown."""
+    """Return whether every line of the shorter side (rows or columns) has its largest gain. `False` if unknown."""
     # A pairing is best if every line of the shorter side has its maximum. The converse does not hold: if two rows want
     # the same column, a best pairing is reported as unknown.
     by_row = len(rows) <= len(columns)
@@ -163,8 +163,8 @@ def _turned_back(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple[int, int]] | None:
     """Return the best pairing if it is obvious, otherwise `None`.
 
-    The pairing is obvious under two conditions. Every line of the shorter side (rows or columns) gains more with its
-    partner than with any other, by more than `margin`. No two lines share a partner.
+    Two conditions make it obvious. Every line of the shorter side (rows or columns) gains more with its partner than
+    with any other, by more than `margin`. No two lines share a partner.
     """
     if not gains or not gains[0]:
         return []
@@ -185,7 +185,7 @@ def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple
 
 
 def certain_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, int]:
-    """Return pairs that every best pairing contains, as columns by row.
+    """Return pairs that every best pairing contains, as a mapping from row to column.
 
     A row and its best column form such a pair under two conditions: the column is best by more than `margin`, and it
     gains nothing with any other row. Returns no pairs if a gain is negative.
@@ -205,7 +205,7 @@ def certain_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, 
 
 
 def _each_row_its_best(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]] | None:
-    """Return the pairing in which every row has its largest gain; `None` if two rows want the same column."""
+    """Return the pairing in which every row has its largest gain, or `None` if two rows want the same column."""
     pairs = [(number, row.index(max(row))) for number, row in enumerate(gains)]
     if len({column for _, column in pairs}) == len(pairs):
         return pairs
@@ -278,7 +278,7 @@ Bucket = tuple[Hashable, ...]
 
 
 class BucketIndex(Protocol):
-    """The buckets of members and calls; a call may fit only members of its own buckets."""
+    """An index from members and calls to buckets. A call may fit only members in its own buckets."""
 
     def bucket(self, expected: int) -> Bucket: ...
     def buckets(self, call: int) -> Sequence[Bucket]: ...
@@ -318,9 +318,10 @@ class _All:
 
 
 class IncrementalMatching:
-    """A pairing that grows call by call; a paired member may get another call, but is never left without one.
+    """A pairing that grows call by call. A paired member may get another call, but always keeps one.
 
-    `paired` are the initial calls of members."""
+    `paired` are the initial calls of members.
+    """
 
     def __init__(
         self,
@@ -345,7 +346,7 @@ class IncrementalMatching:
         self._closed: set[Hashable] = set()
 
     def take(self, call: int) -> None:
-        """Pair a call if that adds a pair."""
+        """Add a call to the pairing if that increases the number of pairs."""
         if not any(self._reachable.get(bucket) for bucket in self._among.buckets(call)):
             return
         if self._closed and self._among.kind(call) in self._closed:
@@ -402,7 +403,7 @@ class IncrementalMatching:
             self._reachable[bucket] = remaining(self._reachable[bucket], self._settled)
 
     def _pass_on(self, member: int, offered: dict[int, int], call: int) -> None:
-        """Walk back along the augmenting path from a free member; assign each member the call that reached it."""
+        """Reassign calls along the augmenting path that ends at a free member."""
         member_of = {taken: holder for holder, taken in self.call_of.items()}
         free = member
         while True:
@@ -445,13 +446,13 @@ _MAX_SHAPES = 20
 
 
 class Candidates:
-    """The pairs of an expected call and a call that may fit it; all other pairs certainly do not fit.
+    """The calls that may fit each expected call. All other pairs certainly do not fit.
 
     Expected calls (`wanted`) and calls (`made`) are counted from 0. A bucket is a tool with the names and values of
     plain arguments, or only a tool if no plain value is expected. An expected call may fit a call of its tool that has
     all its plain values.
 
-    `apart` are calls that may fit other expected calls than calls with equal arguments do. Without `ask_outside`, an
+    `apart` are calls that differ from calls with equal arguments in what they may fit. Without `ask_outside`, an
     expected call is not compared at all if it needs a judge or a function and has no plain value. `compares_all` is
     true for at most `FEW_PAIRS` pairs: then every pair may fit. `exhausted` becomes true when a limit of comparisons is
     reached.
@@ -519,7 +520,7 @@ class Candidates:
         return known
 
     def may_compare(self, bucket: Bucket) -> bool:
-        """Count a comparison in a bucket, and return whether it is within the limit."""
+        """Count a comparison in a bucket. Return whether the count is still within the limit."""
         if self.compares_all:
             return True
         alone = len(bucket) == 1
@@ -587,7 +588,7 @@ def _is_slow(checks: Checks | None) -> bool:
 
 
 def _is_plain(check: Check) -> bool:
-    """Return whether a call can fit only with the check's single value."""
+    """Return whether only a single value meets the check."""
     return check.is_exact and not check.expects_null and not check.optional and check.weight != 0
 
 
@@ -618,17 +619,17 @@ def _loosely(value: JsonValue) -> Hashable:
 
 
 class StepRound(NamedTuple):
-    """The round of a step of a chain, and the index of the round's first call in `Trajectory.calls`."""
+    """The round that belongs to a step of a chain, and the index of its first call in `Trajectory.calls`."""
 
     round: Round
     first_call: int
 
 
 def rounds_of_steps(case: Case, trajectory: Trajectory) -> tuple[StepRound | None, ...]:
-    """Return the round of each step of a chain; `None` for steps that were never reached.
+    """Return the round of each step of a chain, or `None` for a step that was never reached.
 
     Rounds name their step. If no round of the run does, the k-th round belongs to the k-th step. An agent may make
-    several rounds for a step; their calls are joined in the first of these rounds.
+    several rounds for a step. Their calls are then joined in the first of these rounds.
     """
     rounds = trajectory.rounds
     some_name_steps = any(round_.step is not None for round_ in rounds)
@@ -656,7 +657,7 @@ NO_CALL_OF_STEP = "the step expects no call"
 
 
 def calls_of_steps_without_call(case: Case, trajectory: Trajectory) -> tuple[int, ...]:
-    """Return the indices of the calls at steps of a chain that expect no call."""
+    """Return the indices of the calls that a chain's steps without an expected call contain."""
     silent: list[int] = []
     for step, reached in zip(case.steps, rounds_of_steps(case, trajectory), strict=True):
         if not step.expects_call and reached is not None:

@@ -25,10 +25,10 @@ def pairing_issues(
     extras_matter: bool = False,
     closed: bool = False,
 ) -> tuple[Issue, ...]:
-    """Return the issues of a grade, each with the call, the expected call and the argument concerned.
+    """Return the issues that the pairings of a grade show.
 
-    With `extras_matter`, every extra call is an issue. With `closed`, every argument without a verdict that the
-    expected call does not list is an issue too.
+    Each issue names the call, the expected call and the argument concerned. With `extras_matter`, every extra call is
+    an issue. With `closed`, so is every argument without a verdict that the expected call does not list.
     """
     return tuple(_findings(expected, calls, pairings, extras_matter, closed))
 
@@ -150,7 +150,7 @@ def _unexpected(expected: ExpectedCall, record: CallRecord, pairing: CallPairing
 
 
 def missing_call(expected: ExpectedCall, index: int) -> Issue:
-    """Return the issue of an expected call that was not made; `index` is the call's index in the case."""
+    """Return the issue of an expected call that was not made. `index` is its index in the case."""
     return Issue(
         "missing call",
         "no call matches it",
@@ -161,7 +161,7 @@ def missing_call(expected: ExpectedCall, index: int) -> Issue:
 
 
 def forbidden_call(prohibition: DisallowedCall, record: CallRecord, index: int) -> Issue:
-    """Return the issue of a call that violates a prohibition; `index` is the index in `Trajectory.calls`."""
+    """Return the issue of a call that violates a prohibition. `index` is the call's index in `Trajectory.calls`."""
     why = "this call must not be made"
     if condition := condition_text(prohibition):
         why = f"this call must not be made {condition}"
@@ -178,9 +178,10 @@ def forbidden_call(prohibition: DisallowedCall, record: CallRecord, index: int) 
 
 
 def condition_text(prohibition: DisallowedCall) -> str:
-    """Return the condition under which a call is forbidden; empty if the call is always forbidden.
+    """Return the condition of a prohibition in words, or an empty text if it has none.
 
-    Example: `before verify_customer(…) has returned no error`."""
+    Example: `before verify_customer(…) has returned no error`.
+    """
     parts = []
     for key, other in prohibition.conditions:
         text = f"{key} {describe_expected(other)}"
@@ -191,7 +192,7 @@ def condition_text(prohibition: DisallowedCall) -> str:
 
 
 def outcomes_text(pairings: Iterable[CallPairing], as_expected: Collection[str]) -> str:
-    """Return the number of pairings with each outcome, wrong outcomes first: `1 × missing; 2 × exact`."""
+    """Return how many pairings have each outcome, wrong outcomes first: `1 × missing; 2 × exact`."""
     counts = Counter([pairing.outcome for pairing in pairings])
     wrong_first = sorted(counts.items(), key=lambda found: found[0] in as_expected)
     return "; ".join(f"{number} × {outcome}" for outcome, number in wrong_first)
@@ -202,7 +203,7 @@ ALLOWED_EXTRA_CALL = "extra, allowed"
 
 
 def extra_call(calls: Sequence[CallRecord], index: int, why: str, *, decides: bool = False) -> Issue:
-    """Return the issue of a call that meets no expectation; `why` names the rule that makes the call wrong."""
+    """Return the issue of a call that meets no expectation. `why` names the rule that the call breaks."""
     record = calls[index]
     return Issue("extra call", why, tool=record.tool, call=index, got=describe_call(record), decides=decides)
 

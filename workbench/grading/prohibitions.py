@@ -24,7 +24,8 @@ def offending_calls(
 ) -> list[int]:
     """Return the indices of the calls that a prohibition forbids.
 
-    Raises CheckError when a check cannot be evaluated."""
+    Raises CheckError if a check cannot be evaluated.
+    """
     found = [index for index, record in enumerate(calls) if fits(prohibition, record)]
     if not found:
         return []
@@ -76,7 +77,7 @@ def duplicate_issues(calls: Sequence[CallRecord], pairings: Sequence[CallPairing
 
 
 def _key(record: CallRecord) -> tuple[str, str]:
-    """Return the tool and the arguments of a call as texts, which are equal for equal calls."""
+    """Return the tool and the arguments of a call as texts. Equal calls have equal texts."""
     arguments = json.dumps(canonical(_whole(dict(record.arguments))), sort_keys=True)
     return record.tool, record.call.raw or arguments if record.is_broken else arguments
 

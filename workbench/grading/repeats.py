@@ -21,7 +21,7 @@ from workbench.suite.settings import Grading
 
 
 class GradedRun(Protocol):
-    """A run with the fields that the repeat rules read, such as a `RunResult` or a `RunSummary`."""
+    """A run with the fields that the rules for repeats read, such as a `RunResult` or a `RunSummary`."""
 
     @property
     def repeat(self) -> int: ...
@@ -39,7 +39,7 @@ class GradedRun(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class JoinedResult:
-    """The result of a case with one model, without the runs; the fields have the meaning of those in `CaseResult`."""
+    """The combined result of a case with one model, without the runs. `CaseResult` explains the fields."""
 
     rule: RepeatRule
     status: Status
@@ -50,7 +50,7 @@ class JoinedResult:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentStatistics:
-    """The credit of an argument in each graded run, over all pairs of calls in which it was judged.
+    """Statistics of the credit that one argument earned in each graded run, over all pairs of calls.
 
     `scores` has each run's mean over its pairs, or 0 for a run without a pair. `normalised` has the scores divided by
     the weight, or 0 for a weight of 0. Deviations are population standard deviations. `weight` is the mean of the runs'
@@ -71,9 +71,9 @@ class ArgumentStatistics:
 class CaseResult:
     """The result of a case with one model.
 
-    `runs` are all runs in the order of the repeats; `rule` combines the graded runs. `score` is the mean of their
-    scores and `deviation` the population standard deviation; both are `None` without a score. `reason` says why the
-    case did not pass: under `last`, the reason of the last run; under `every`, the number of runs that passed;
+    `runs` are all runs in the order of the repeats. `rule` combines the graded runs. `score` is the mean of their
+    scores, and `deviation` is the population standard deviation. Both are `None` if no run has a score. `reason` says
+    why the case did not pass: under `last`, the reason of the last run; under `every`, the number of runs that passed;
     otherwise, the reason that all runs have in common.
     """
 
@@ -91,7 +91,7 @@ class CaseResult:
 
     @property
     def arguments(self) -> tuple[ArgumentStatistics, ...]:
-        """The credit of each argument; empty for fewer than two graded runs."""
+        """The credit statistics of each argument, or nothing for fewer than two graded runs."""
         # A property, because it unpacks the grades of every run.
         graded = [run for run in self.graded if run.grader is not None]
         if len(graded) < 2:
@@ -110,7 +110,7 @@ class CaseResult:
 
     @property
     def decisive_run(self) -> RunResult:
-        """The first run with the status of the case; the first run if no run has this status."""
+        """The first run with the status of the case, or the first run if no run has this status."""
         for run in self.runs:
             if run.status == self.status:
                 return run
@@ -118,7 +118,7 @@ class CaseResult:
 
     @property
     def grader(self) -> str | None:
-        """The deciding grader of the first graded run; `None` if no run was graded."""
+        """The deciding grader of the first graded run, or `None` if no run was graded."""
         for run in self.runs:
             if run.grader is not None:
                 return run.grader
@@ -150,7 +150,7 @@ def case_results(results: Sequence[RunResult], suite_of: Callable[[RunResult], s
 
 
 class LazyCaseResults(LazySequence[CaseResult]):
-    """The results of cases, each computed on access. Before, they take only a few bytes per run."""
+    """The results of cases, each computed on access. Until then, a result takes only a few bytes per run."""
 
     def __init__(self, results: Sequence[RunResult], suite_of: Callable[[RunResult], str]) -> None:
         self._results = results
@@ -168,7 +168,7 @@ class LazyCaseResults(LazySequence[CaseResult]):
         return sum(self._codes.count(status.urgency) for status in statuses)
 
     def of(self, *statuses: Status) -> Iterator[CaseResult]:
-        """Yield the cases with any of some statuses, in the order of the statuses."""
+        """Yield the cases that have one of the given statuses, in the order of the statuses."""
         for status in statuses:
             for index, code in enumerate(self._codes):
                 if code == status.urgency:
@@ -184,7 +184,7 @@ class LazyCaseResults(LazySequence[CaseResult]):
 
     @property
     def passes(self) -> Iterator[tuple[int, int]]:
-        """The numbers of good and of graded runs of each case; nothing without repeats."""
+        """The numbers of passing and of graded runs of each repeated case. Empty if no case has repeats."""
         if len(self._ends) < len(self._runs):
             for case in self:
                 yield case.good, len(case.graded)
@@ -247,7 +247,7 @@ _SPARSE = 8
 
 
 def _batches(members: list[int], results: Sequence[RunResult]) -> list[list[int]]:
-    """Divide the runs of one case into batches, none of which has two runs of the same repeat."""
+    """Divide the runs of one case into batches. No batch has two runs with the same repeat number."""
     if len(members) == 1:
         return [members]
     seen: Counter[int] = Counter()
@@ -288,7 +288,7 @@ def runs_by_case(runs: Iterable[_Run], suite_of: Callable[[_Run], str]) -> Itera
 
 
 def case_result(runs: Sequence[RunResult]) -> CaseResult:
-    """Join the runs of a case with a model by the rule of the last repeat; there is at least one run.
+    """Combine the runs of a case with one model by the rule of the last repeat. There must be at least one run.
 
     Without a graded run, the status is the most urgent status of the runs.
     """
@@ -302,7 +302,7 @@ def graded_runs(runs: Iterable[_Graded]) -> list[_Graded]:
 
 
 def joined(runs: Sequence[GradedRun]) -> JoinedResult:
-    """Combine runs as `case_result` does, without keeping them."""
+    """Combine runs as `case_result` does, without keeping the runs."""
     runs = sorted(runs, key=lambda run: run.repeat)
     rule = runs[-1].grading.repeat_rule
     graded = graded_runs(runs)
@@ -326,7 +326,7 @@ def _by_last(runs: Sequence[GradedRun], score: float | None) -> Status:
 
 
 def _by_mean(runs: Sequence[GradedRun], score: float | None) -> Status:
-    """Apply the rule for a single run to the mean: the grader's own rule if it has one, otherwise the thresholds."""
+    """Return the status for a mean score, by the grader's own rule if it has one, otherwise by the thresholds."""
     # A run that failed for a reason other than its score fails the case. A mean would offset the failure.
     if any(run.is_broken for run in runs):
         return Status.FAILED
@@ -417,7 +417,7 @@ def _share(verdict: ArgumentVerdict) -> tuple[float, float]:
 
 
 def _deviation(values: Sequence[float]) -> float:
-    """Return the population standard deviation; infinite if a value is infinite."""
+    """Return the population standard deviation, or infinity if a value is infinite."""
     centre = mean(values)
     if not math.isfinite(centre):
         return math.inf

@@ -9,7 +9,7 @@ from workbench.suite.model import Case
 
 
 def with_required(case: Case, grade: Grade) -> tuple[Issue, ...]:
-    """Return the issues of a grade; issues about unmet required arguments are marked as deciding."""
+    """Return the issues of a grade, with issues about unmet required arguments marked as deciding."""
     # A rule of `critics` decided a grade without numbers before scoring, so the run has failed anyway.
     if not grade.issues or not grade.numbers:
         return grade.issues

@@ -71,7 +71,7 @@ _PLAIN_RULES: Mapping[object, ExtraCallRule] = {
 
 
 def extra_call_rule_of(case: Case, grading: Grading, trajectory: Trajectory) -> ExtraCallRule:
-    """Return the rule of a case for the surplus calls of a run."""
+    """Return the rule of a case for the extra calls of a run."""
     written = extra_calls_of(case, grading)
     if written in _PLAIN_RULES:
         return _PLAIN_RULES[written]
@@ -106,9 +106,9 @@ def graded_without_free_calls(
     equal: EqualsRule,
     context: CheckContext,
 ) -> Grade:
-    """Grade a run by `grade` as if its free surplus calls had not been made.
+    """Grade a run with `grade` as if its free extra calls had not been made.
 
-    Raises CheckError when a check cannot be evaluated.
+    Raises CheckError if a check cannot be evaluated.
     """
     # The whole run is graded first. If no call is free, this is the run's grade. Otherwise, it becomes the published
     # grade.
@@ -175,9 +175,10 @@ class _Surplus:
         self.is_optimal = True
 
     def calls(self, *, in_order: bool) -> frozenset[int]:
-        """Return the indices of the surplus calls.
+        """Return the indices of the extra calls.
 
-        `in_order` is for graders that compare calls position by position."""
+        `in_order` is for graders that compare calls position by position.
+        """
         rows, columns = range(len(self._expected)), range(len(self._calls))
         if not any(
             self._expected[row].may_be_call_of(self._calls[call].tool) for row in rows for call in self._candidates
@@ -215,9 +216,9 @@ class _Surplus:
         return ((fits * rows) + (column not in self._candidates)) * rows * _NEAREST + near
 
     def _nearness(self, wanted: ExpectedCall, record: CallRecord) -> tuple[int, bool]:
-        """Return how near a call is to the expected call, from 1 to `_NEAREST`, and whether it fits.
+        """Return how well a call meets an expected call, from 1 to `_NEAREST`, and whether it fits.
 
-        Nearness is the mean score of the checks, with half a point for a failed check, minus the number of unlisted
+        This is the mean score of the checks, with half a point for a failed check, minus the number of unlisted
         arguments.
         """
         if record.is_broken:
@@ -247,7 +248,10 @@ _MAX_UNLISTED = 1_000
 
 
 def _best_in_order(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-    """Return the order-preserving pairing of rows with columns with the largest sum of gains (sequence alignment)."""
+    """Return the pairing with the largest sum of gains that keeps the order of rows and columns.
+
+    This is a sequence alignment.
+    """
     # Dynamic programming, as for a longest common subsequence: `best[row][column]` is the largest sum from this row and
     # column on.
     if not gains:
@@ -298,7 +302,7 @@ def _in_the_run(grade: Grade, kept: Sequence[int]) -> Grade:
 
 
 def with_remedies(grade: Grade, case: Case, grading: Grading, trajectory: Trajectory) -> tuple[Issue, ...]:
-    """Return the issues of a grade; an issue of a surplus call names the `extra_calls` value that would free it."""
+    """Return the issues of a grade. The issue of an extra call names the `extra_calls` value that would allow it."""
     if not any(issue.kind == "extra call" for issue in grade.issues):
         return grade.issues
     if extra_calls_of(case, grading) is not None or not case.expected_calls() or case.steps or grading.is_compatible:
@@ -327,7 +331,7 @@ def with_remedies(grade: Grade, case: Case, grading: Grading, trajectory: Trajec
 
 
 def unknown_tools(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
-    """Yield an issue for each call whose name is neither an offered tool nor in the case.
+    """Yield an issue for each call of a tool that is neither offered nor named in the case.
 
     These issues do not decide. The score and the other requirements determine the cost of such a call.
     """
@@ -360,7 +364,7 @@ def _nearest(name: str, names: list[str]) -> str | None:
 
 
 def run_as_json(case: Case, trajectory: Trajectory) -> dict[str, JsonValue]:
-    """Return the JSON of a run for the Python function of a check.
+    """Return a run as the JSON that the Python function of a check receives.
 
     `request` is the message of the user. For a chain or a conversation, it has one line for each message. `calls` are
     in order; a call without a result has `None` as its result. `answer` is empty without a final answer.
@@ -405,7 +409,7 @@ def written_integer_issues(case: Case, trajectory: Trajectory) -> Iterator[Issue
 
 
 def _expected_types(case: Case) -> Mapping[tuple[str, str], set[type]]:
-    """Return the types of the expected values by tool and argument; a list has the type of its first item."""
+    """Return the types of the expected values by tool and argument. A list has the type of its first item."""
     types: defaultdict[tuple[str, str], set[type]] = defaultdict(set)
     alternatives = chain.from_iterable(call.alternatives for call in case.expected_calls())
     for call in alternatives:
@@ -445,16 +449,15 @@ def requirement_issues(
     invalid_arguments: InvalidArguments = "fail",
     extra_calls: ExtraCallRule | None = None,
 ) -> tuple[Issue, ...]:
-    """Return the issues of a run outside its score; issues with `decides` make its status failed.
+    """Return the issues of a run that do not come from its score. Issues with `decides` make its status failed.
 
     `pairings` are those of the grader and show which calls meet expectations. `equal` is the grader's rule of equality
     for plain values in prohibitions. `scored` names the keys of a case that are part of the grader's score. A violation
     of `response_contains` or `forbidden_args` is then an issue that does not decide, and the grader itself reports
     calls that violate `disallowed` or `extra_calls`. `common_issues` are the issues that are the same under every
-    grader, if they are already computed. `extra_calls` is the rule about surplus calls, by default the rule of the
-    case.
+    grader, if they are already computed. `extra_calls` is the rule about extra calls, by default the rule of the case.
 
-    Raises CheckError when a check cannot be evaluated.
+    Raises CheckError if a check cannot be evaluated.
     """
     if common_issues is None:
         common_issues = common_issues_of(case, limits, trajectory, context, invalid_arguments=invalid_arguments)
@@ -510,8 +513,8 @@ def common_issues_of(
 ) -> tuple[Issue, ...]:
     """Return the issues of requirements that are the same under every grader.
 
-    `metrics` are the named checks of the answer, `checked` the schema checks of the calls, if they are already known.
-    Raises CheckError.
+    `metrics` are the named checks of the answer, and `checked` are the schema checks of the calls. Pass them if they
+    are already known. Raises CheckError.
     """
     context = _seeing(trajectory, case, context)
     if metrics is None:
@@ -606,7 +609,7 @@ def _extra_calls(
     forbidden: Container[int | None],
     rule: ExtraCallRule,
 ) -> Iterator[Issue]:
-    """Yield an issue for each call that meets no expectation; a forbidden call is not also an extra call."""
+    """Yield an issue for each call that meets no expectation, except for forbidden calls."""
     accounted: set[int | None] = set()
     met: set[int] = set()
     for pairing in pairings:
@@ -656,7 +659,7 @@ def _metric(name: str, check: Check, answer: str, context: CheckContext) -> Metr
 
 
 def _seeing(trajectory: Trajectory, case: Case, context: CheckContext) -> CheckContext:
-    """Return the context of checks; it includes the run if the case has a Python function that needs it."""
+    """Return the context of checks. It includes the run if the case has a Python function that needs it."""
     if context.run is None and any(asks_for_run(check) for _, check in case.answer_checks):
         return replace(context, run=run_as_json(case, trajectory))
     return context
@@ -709,7 +712,7 @@ def _answer_issue(expected: str, trajectory: Trajectory, why: str, *, decides: b
 
 
 def latency_issue(limits: Limits, latency_ms: float) -> Issue:
-    """Return the issue of a run that took longer than `max_latency_ms`; the grader defines `latency_ms`."""
+    """Return the issue of a run that took longer than `max_latency_ms`. The grader defines `latency_ms`."""
     return Issue(
         "latency exceeded",
         "the run took longer than its budget",
@@ -767,7 +770,7 @@ def longest_turn_ms(trajectory: Trajectory) -> float:
 
 
 def _end_of_conversation(user: UserTable, limits: Limits, trajectory: Trajectory) -> Iterator[Issue]:
-    """Yield the issues of the end of a conversation: no answer, no turn left, or the user gave up."""
+    """Yield an issue if a conversation ended without an answer, without a turn left, or because the user gave up."""
     match trajectory.finish_reason:
         case "rounds exhausted":
             why = "the model still called tools in the last allowed round of a turn"

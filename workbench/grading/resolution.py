@@ -47,7 +47,7 @@ _NAME_OF: Mapping[str, Callable[[str], str]] = {"critics": comparable_name, "tra
 
 @dataclass(frozen=True, slots=True)
 class ResolvedCase:
-    """A case whose expected calls are resolved against one run.
+    """A case whose alternatives, optional calls and repeated calls are resolved against one run.
 
     `case` expects only plain calls: no `any_of`, `optional` or `times`. `written[i]` is the index of the call in the
     suite file from which plain call `i` was made. `issues` are the violated requirements, with indices of the file.
@@ -62,7 +62,7 @@ class ResolvedCase:
     """Whether the choice of calls is known to be the best."""
 
     def as_written(self, grade: Grade, wanted: Sequence[ExpectedCall]) -> Grade:
-        """Return a grade of the resolved case with the indices of the written calls and the violated requirements.
+        """Return the grade of the resolved case, with the indices of the written calls and the violated requirements.
 
         `wanted` are the expected calls as written.
         """
@@ -120,9 +120,9 @@ class ResolvedCase:
 def resolved_case(
     by: GraderName, case: Case, grading: Grading, trajectory: Trajectory, equal: EqualsRule, context: CheckContext
 ) -> ResolvedCase:
-    """Resolve a case's expected calls against a run, by a grader's comparison of tool names and values.
+    """Resolve a case's expected calls against a run, comparing tool names and values by the rules of a grader.
 
-    Raises CheckError when a check cannot be evaluated, and GradingError under `arcade_compatible`, which supports none
+    Raises CheckError if a check cannot be evaluated. Raises GradingError under `arcade_compatible`, which supports none
     of these expectations.
     """
     if by == "critics" and grading.critics.arcade_compatible:
@@ -137,9 +137,9 @@ def resolved_case(
 
 
 def expected_errors(case: Case, trajectory: Trajectory, context: CheckContext) -> frozenset[int]:
-    """Return the calls that returned an expected error; their arguments may be invalid.
+    """Return the indices of the calls that returned an expected error. Their arguments may be invalid.
 
-    Raises CheckError when a check cannot be evaluated.
+    Raises CheckError if a check cannot be evaluated.
     """
     found: set[int] = set()
     calls: _Calls | None = None
@@ -207,7 +207,7 @@ class _Calls:
         return {index: _Fit(-found[index][2], found[index][0]) for index in sorted(found)}
 
     def nearest(self, expected: ExpectedCall, call: int) -> int:
-        """Return the alternative nearest to a call of its tool, without asking a judge or a function."""
+        """Return the index of the alternative most similar to a call. No judge or function is asked."""
         nearest, most = 0, -1.0
         record = self.records[call]
         for number, alternative in enumerate(alternatives_of(expected)):
@@ -335,7 +335,7 @@ def _resolved_steps(case: Case, trajectory: Trajectory, calls: _Calls) -> Resolv
 
 
 class _Resolution:
-    """The resolution of the ordered and the unordered list of one case; expected calls have their written indices."""
+    """The resolution of the ordered and the unordered list of one case, with the indices of the written calls."""
 
     def __init__(self, case: Case, calls: _Calls) -> None:
         self._case = case
@@ -436,7 +436,10 @@ class _Resolution:
     def _after(
         self, position: Sequence[int], best: Sequence[int], optional: bool, used: Collection[int]
     ) -> tuple[list[int], _Windows]:
-        """Return the table after one more position, and the window taken by the position for each number of calls."""
+        """Return the table `best` for one more position, and the window of calls that the position takes.
+
+        There is a window for each number of calls.
+        """
         ends: dict[int, tuple[int, int]] = {}
         for worth, first, last in self._windows(position, best, optional, used):
             if worth > ends.get(last, (0, 0))[0]:
@@ -457,7 +460,7 @@ class _Resolution:
     def _windows(
         self, position: Sequence[int], best: Sequence[int], optional: bool, used: Collection[int]
     ) -> Iterator[tuple[int, int, int]]:
-        """Yield windows of calls for one position: worth, first call, last call."""
+        """Yield the windows of calls that one position may take: worth, first call, last call."""
         if len(position) == 1:
             (index,) = position
             fitting = remaining(self._fitting[index], used)
@@ -603,7 +606,7 @@ class _Resolution:
         return answers.values()
 
     def _holds_all(self, made: Mapping[int, int], calls: Sequence[int]) -> bool:
-        """Return whether one answer has enough calls for each expectation of a group, taken or not."""
+        """Return whether one answer has enough calls for each expectation of a group."""
         slots = _Slots(made, self._wanted, self._fitting, False, made)
         pairing = slots.pairing(slots.all)
         for call in calls:
@@ -616,7 +619,7 @@ _MAX_TRIED = 20_000
 
 
 class _Windows(list[tuple[int, int] | None]):
-    """For each number of calls, from 0: the first and last call taken by a position; `None` if it takes none."""
+    """For each number of calls, the first and last call that a position takes, or `None` if it takes no call."""
 
 
 def _union(taken: Iterable[Iterable[int]]) -> set[int]:
@@ -624,7 +627,7 @@ def _union(taken: Iterable[Iterable[int]]) -> set[int]:
 
 
 def _positions(items: Iterable[ExpectedCall | AnyOrder], first: int) -> Iterator[tuple[int, ...]]:
-    """Yield the indices of the expected calls at each position of a list; `first` is the first index."""
+    """Yield the indices of the expected calls at each position of a list. `first` is the first index."""
     for item in items:
         size = len(item.any_order) if isinstance(item, AnyOrder) else 1
         yield tuple(range(first, first + size))
@@ -634,7 +637,7 @@ def _positions(items: Iterable[ExpectedCall | AnyOrder], first: int) -> Iterator
 def _windows_of_one(
     fitting: Sequence[int], best: Sequence[int], fewest: int, most: int, base: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield, for one expected call, the best window that ends at each fitting call."""
+    """Yield the best window of one expected call that ends at each fitting call."""
     worths = [best[call] for call in fitting]
     # For each piece: the lowest and the highest number of calls in the window, and the worth of one more call.
     pieces = [(1, fewest, base, 0), (fewest + 1, most, 1, fewest * (base - 1))]
@@ -659,7 +662,7 @@ def _windows_of_one(
 
 
 class _Slots:
-    """The slots of some expected calls, numbered from 0, required slots first; a bucket is an expected call."""
+    """The slots of some expected calls, numbered from 0, required slots first. An expected call is a bucket."""
 
     def __init__(
         self,
@@ -688,7 +691,7 @@ class _Slots:
         return IncrementalMatching(slots, lambda slot, call: True, self, paired)
 
     def filled(self, for_required: Iterable[int], for_optional: Iterable[int]) -> dict[int, list[int]]:
-        """Fill required slots with calls, then optional slots; return the calls of each expected call."""
+        """Fill required slots with calls, then optional slots. Return the calls of each expected call."""
         required = self.pairing(self.required)
         for call in for_required:
             required.take(call)
@@ -718,7 +721,7 @@ class _Slots:
 
 
 def _expecting_nothing(case: Case, by: GraderName) -> dict[str, object]:
-    """Return the keys of a case whose expected calls were all optional and none was made."""
+    """Return the changed keys of a case whose expected calls are all optional, for a run that made none of them."""
     if by == "trajectory":
         # Under `trajectory`, surplus calls cost nothing by themselves.
         return {"extra_calls": "allow"} if case.extra_calls is None else {}

@@ -72,8 +72,9 @@ def outcome_of(result: RunResult) -> Outcome:
 def outcome_to_json(outcome: Outcome) -> dict[str, JsonValue]:
     """Return an outcome as JSON.
 
-    `redacted`, `metrics`, `valid_arguments` and `judging` are left out if they are empty; `scale` and `number` of a
-    judgement are left out without a rating. An infinite score becomes the largest number because JSON has no infinity.
+    `redacted`, `metrics`, `valid_arguments` and `judging` are left out if they are empty. `scale` and `number` of a
+    judgement are left out if it is not a rating. An infinite score becomes the largest number because JSON has no
+    infinity.
     """
     return {name: _plain(getattr(outcome, name)) for name in _written(outcome)}
 
@@ -83,7 +84,7 @@ def _written(outcome: Outcome) -> list[str]:
 
 
 def outcome_pieces(outcome: Outcome, events_size: int = 0) -> Iterator[str]:
-    """Yield the text of `outcome_to_json`: as a whole for a short run, otherwise one grade at a time.
+    """Yield the JSON text of an outcome, in one piece for a short run, otherwise one grade at a time.
 
     `events_size` is the number of characters of the run's events, if they are known.
 
@@ -144,7 +145,7 @@ def _json_fields(cls: Any, _kind: type) -> list[JsonField]:
 
 
 def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
-    """Read the output of `outcome_to_json`, infinite scores included.
+    """Return the outcome that `outcome_to_json` wrote. Infinite scores are restored.
 
     Raises ValueError for any other JSON.
     """

@@ -69,7 +69,7 @@ from workbench.trajectory.trajectory import Round, Trajectory
 
 @dataclass(frozen=True, slots=True)
 class Grader:
-    """A grader: a function from a case and a trajectory to a grade, and the rule of equality for plain values.
+    """A grader: a function from a case and a trajectory to a grade, and its rule of equality for plain values.
 
     `grade` raises CheckError and GradingError as `grade_run` does.
     """
@@ -122,8 +122,8 @@ def grade_whole(
 ) -> Grade:
     """Return the grade of one grader, with the issues of the requirements and the status.
 
-    A chain is graded as a whole, without its steps. `common_issues` is passed to `requirement_issues`. Raises as
-    `grade_run` does.
+    A chain is graded as a whole, without its steps. `common_issues` is passed to `requirement_issues`. Raises the
+    errors of `grade_run`.
     """
     if name == "critics" and settings.grading.critics.weights:
         case = _weighted_case(case, dict(settings.grading.critics.weights))
@@ -238,7 +238,7 @@ def _early_calls(case: Case, grade: Grade, trajectory: Trajectory) -> Iterator[I
 
 
 def _merged(found: tuple[Issue, ...], demands: tuple[Issue, ...]) -> tuple[Issue, ...]:
-    """Return the issues of a grader and of the requirements; issues that explain other issues come first."""
+    """Return the issues of a grader and of the requirements. Issues that explain other issues come first."""
     # A call that a requirement reports as extra or forbidden is not reported as extra again.
     wrong = {issue.call for issue in demands if issue.kind in ("extra call", "forbidden call")}
     merged = []
@@ -259,9 +259,9 @@ def _status(grade: Grade, issues: tuple[Issue, ...]) -> Status:
 def grade_steps(
     by: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, context: CheckContext
 ) -> tuple[StepGrade, ...]:
-    """Grade every step of a chain by one grader; empty for a case that is not a chain.
+    """Grade every step of a chain with one grader. Return an empty tuple for a case that is not a chain.
 
-    Raises as `grade_run` does; the error names the step.
+    Raises the errors of `grade_run`, with a message that names the step.
     """
     if not case.steps:
         return ()
@@ -274,9 +274,9 @@ def grade_steps(
 def grade_step(
     suite: Suite, case: Case, trajectory: Trajectory, step: int, context: CheckContext = EMPTY_CONTEXT
 ) -> StepGrade:
-    """Grade one step of a chain, counted from 1, by the deciding grader; the run need not have ended.
+    """Grade one step of a chain with the deciding grader. `step` counts from 1, and the run may still be going on.
 
-    Raises as `grade_run` does.
+    Raises the errors of `grade_run`.
     """
     settings = settings_of(suite, case)
     context = _timed(context, settings, trajectory)
@@ -356,10 +356,11 @@ def _graded(
 def failed_turns(
     name: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, context: CheckContext
 ) -> Iterator[Issue]:
-    """Yield an issue for each turn of a conversation that fails its own expectations under a grader.
+    """Yield an issue for each turn of a conversation that a grader fails by the turn's own expectations.
 
-    A turn is graded as a separate case; a message that was never sent expects nothing. Raises as `grade_run` does; the
-    error names the turn."""
+    A turn is graded as a separate case. Turns whose message was never sent are not graded. Raises the errors of
+    `grade_run`, with a message that names the turn.
+    """
     assert case.conversation is not None
     limitless = replace(settings, limits=_NO_LIMITS)
     first_call = 0
@@ -380,7 +381,7 @@ def failed_turns(
         if grade.status == Status.FAILED:
             first = next((issue for issue in grade.issues if issue.call is not None), None)
             call = first.call + calls_before[turn] if first is not None and first.call is not None else None
-            # `grade.reason` may end with "the case expects no calls", which is about a turn here.
+            # The grader's reason may end with "the case expects no calls", although it concerns only a turn here.
             why = f"turn {turn}: {reason_of(grade).removesuffix(f'; {grade.reason}')}"
             expected = f"the turn of {describe_value(message.say)}"
             yield Issue("failed turn", why, call=call, expected=expected, decides=True)
@@ -460,10 +461,11 @@ _cases_of_steps: CachedByIdentity[Case, tuple[Case, ...]] = CachedByIdentity(_ea
 def fault_of_call(
     suite: Suite, case: Case, trajectory: Trajectory, call: int, context: CheckContext = EMPTY_CONTEXT
 ) -> str | None:
-    """Describe the fault of a call, by its index in `Trajectory.calls`, in a few words; `None` without a fault.
+    """Describe the fault of a call in a few words. Return `None` if the call has no fault.
 
-    A fault is an argument that does not hold, a deciding issue about the call, or a step of a chain that fails because
-    of the call. The run need not have ended. Raises as `grade_run` does.
+    `call` is an index in `Trajectory.calls`. A fault is an argument that does not hold, a deciding issue about the
+    call, or a step of a chain that fails because of the call. The run may still be going on. Raises the errors of
+    `grade_run`.
     """
     settings = settings_of(suite, case)
     context = _timed(context, settings, trajectory)
@@ -507,7 +509,7 @@ def _of_step(suite: Suite, case: Case, trajectory: Trajectory, call: int, contex
 def grade_run(
     suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> tuple[tuple[Grade, ...], Status]:
-    """Grade a run by all graders; the run ended without a fault of the infrastructure.
+    """Grade a run with all graders. The run must have ended without a fault of the infrastructure.
 
     Returns the grades, first that of the deciding grader, and the status of the run. Each grade's issues include the
     requirements besides the score, and the steps of a chain that fail under that grader. Issues that decide make the
@@ -515,9 +517,8 @@ def grade_run(
     requirements. A grader that does not decide and cannot grade the case has the verdict `error`. A run of a case that
     expects nothing yet has no grades and the status `not graded`.
 
-    Raises CheckError when a check cannot be evaluated and GradingError when the case cannot be graded as written;
-    either ends the run with status `error`. Raises JudgementNeededError, for any grader, when a judge must be asked
-    first.
+    Raises CheckError if a check cannot be evaluated and GradingError if the case cannot be graded as written. Either
+    error ends the run with status `error`. Raises JudgementNeededError, for any grader, if a judge must be asked first.
     """
     return grade_run_and_steps(suite, case, trajectory, context=context)[:2]
 
@@ -525,7 +526,7 @@ def grade_run(
 def grade_run_and_steps(
     suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> tuple[tuple[Grade, ...], Status, tuple[StepGrade, ...]]:
-    """Return the grades and the status of `grade_run`, and a chain's steps by the deciding grader."""
+    """Return the grades and the status from `grade_run`, and the grades of a chain's steps by the deciding grader."""
     return graded_run(suite, case, trajectory, context=context)[:3]
 
 
@@ -549,7 +550,7 @@ def graded_run(
 ) -> GradedRun:
     """Grade a run as `grade_run` does, with the chain's steps, the answer's checks and the valid arguments.
 
-    The deciding grader judges the steps. `cost_usd` is the cost of the run; it is `None` if unknown.
+    The deciding grader grades the steps. `cost_usd` is the cost of the run, or `None` if it is unknown.
     """
     # Verdicts are cached for the run because all five graders evaluate the same slow checks.
     if context.verdicts is None:
@@ -561,9 +562,10 @@ def graded_run(
 def grade_by_deciding_grader(
     suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext, cost_usd: float | None = None
 ) -> tuple[GradedRun, Callable[[], tuple[Grade, ...]]]:
-    """Grade a run as `graded_run` does, but only by the deciding grader.
+    """Grade a run as `graded_run` does, but only with the deciding grader.
 
-    Also returns a function that computes the grades of the other graders."""
+    Also returns a function that computes the grades of the other graders.
+    """
     if case.expects_nothing_yet:
         return GradedRun((), Status.NOT_GRADED, metrics=source_metrics(trajectory)), tuple
     trajectory = _without_too_much(trajectory)
@@ -612,7 +614,7 @@ def _raise_if_user_at_fault(user: UserTable, trajectory: Trajectory, context: Ch
 
 
 def _never_asked(user: UserTable, trajectory: Trajectory) -> Iterator[Issue]:
-    """Yield an issue about the facts that the simulated user never disclosed because no answer met their conditions."""
+    """Yield an issue for each fact that the simulated user withheld because no answer met its condition."""
     requests = [request for turn in trajectory.user_turns for request in turn.requests]
     if not requests:
         return
@@ -623,7 +625,7 @@ def _never_asked(user: UserTable, trajectory: Trajectory) -> Iterator[Issue]:
 
 
 def clock_of_run(settings: CaseSettings, trajectory: Trajectory) -> Clock | None:
-    """Return the clock stored with a run, so that its grade stays the same; otherwise the fixed clock of the case."""
+    """Return the clock stored with a run, so that its grade stays the same, or else the fixed clock of the case."""
     now = trajectory.clock or settings.clock
     if now is None:
         return None
@@ -641,7 +643,7 @@ def _timed(context: CheckContext, settings: CaseSettings, trajectory: Trajectory
 
 
 def source_metrics(trajectory: Trajectory) -> tuple[Metric, ...]:
-    """Return the scores that the original system gave to an imported run, as metrics."""
+    """Return the scores that another system gave to an imported run, as metrics."""
     if trajectory.start is None:
         return ()
     scores = trajectory.start.source_scores
@@ -661,7 +663,7 @@ def grade_by(
 ) -> Grade:
     """Return the grade of one grader as in `grade_run`, with the issues of the requirements and the status.
 
-    Raises as `grade_run` does.
+    Raises the errors of `grade_run`.
     """
     context = _timed(context, settings, trajectory)
     common_issues = common_issues_of(

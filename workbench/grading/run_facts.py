@@ -14,14 +14,17 @@ _MAX_CHARACTERS = 8_000
 
 
 class MadeCall(NamedTuple):
-    """A call of the model."""
+    """The tool and the arguments of a call of the model."""
 
     tool: str
     arguments: Mapping[str, JsonValue]
 
 
 class RunFacts(NamedTuple):
-    """Facts of a finished run. `grader` decided, and `issues` are its issues. `duration_ms` excludes held time."""
+    """Facts of a finished run, for a row of a table. `grader` decided, and `issues` are its issues.
+
+    `duration_ms` excludes the time in which the run was held.
+    """
 
     grader: str | None
     finish: str | None
@@ -33,9 +36,10 @@ class RunFacts(NamedTuple):
 
 
 def facts_text(result: RunResult) -> str:
-    """Return the facts of a run as JSON; empty if they are too long or a model played the user.
+    """Return the facts of a run as JSON, or an empty text if they are too long or a model played the user.
 
-    Raises TypeError, ValueError or RecursionError for a value that JSON cannot express."""
+    Raises TypeError, ValueError or RecursionError for a value that JSON cannot express.
+    """
     trajectory = result.trajectory
     if trajectory.user_turns:
         return ""
@@ -59,7 +63,7 @@ def facts_text(result: RunResult) -> str:
 
 
 def facts_from_text(text: str) -> RunFacts | None:
-    """Read what `facts_text` has written. Raises ValueError for anything else."""
+    """Return the facts that `facts_text` wrote. Raise ValueError for any other text."""
     if not text:
         return None
     facts: RunFacts = _READER(parsed_json(text))

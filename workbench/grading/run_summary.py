@@ -15,7 +15,7 @@ _DEFAULTS = Grading()
 
 
 class UserFigures(NamedTuple):
-    """The tokens and the cost in US dollars of the model that plays a user; `None` if they are unknown."""
+    """The tokens and the cost in US dollars of the model that plays a user, or `None` if they are unknown."""
 
     tokens: int | None
     cost_usd: float | None
@@ -23,9 +23,9 @@ class UserFigures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A finished run in numbers.
+    """The figures of a finished run, without its events.
 
-    `suite` identifies the suite of the run; `repeat` counts from 0. Times are milliseconds: `began_ms` and `ended_ms`
+    `suite` identifies the suite of the run. `repeat` counts from 0. Times are milliseconds: `began_ms` and `ended_ms`
     since 1970, `latency_ms` the sum of the model's answers, `loop_ms` the whole agent loop by the wall clock (`None` in
     old histories), `first_token_ms` the time to the first token of the first answer. Tokens and `cost_usd` are `None`
     if they are unknown. `asked` is true if the model was asked at least once. `reason` says in one line why the run did
@@ -62,9 +62,9 @@ class RunSummary:
     agent: str | None = None
     """The name and version of the agent that made the run; `None` for a model and in old histories."""
     user: UserFigures | None = None
-    """What the model that played the user took; `None` without one and in old histories."""
+    """The tokens and cost of the model that played the user. `None` if no model did, and in old histories."""
     user_outcome: UserOutcome | None = None
-    """Whether the user of a conversation gave up or invalidated the run; `None` otherwise and in old histories."""
+    """Whether the user of a conversation gave up or invalidated the run. `None` otherwise and in old histories."""
 
     @property
     def limited_ms(self) -> float:
@@ -79,7 +79,7 @@ class RunSummary:
 def summary_of(
     result: RunResult, *, suite: str | None = None, began_ms: float | None = None, ended_ms: float | None = None
 ) -> RunSummary:
-    """Return the summary of a run; `suite` is the key of its suite, by default the suite's path."""
+    """Return the summary of a run. `suite` is the key of its suite, by default the suite's path."""
     input_tokens = output_tokens = None
     if (usage := result.usage) is not None:
         input_tokens, output_tokens = usage.input_tokens, usage.output_tokens
@@ -150,7 +150,7 @@ class _HasFigures(Protocol):
 
 
 def finished_summaries(runs: Iterable[_HasFigures]) -> Iterator[RunSummary]:
-    """Yield the figures of finished runs; `runs` are records of the app or rows of the history."""
+    """Yield the figures of finished runs. `runs` are runs of the app or rows of the history."""
     for run in runs:
         if run.figures is not None:
             yield run.figures

@@ -38,7 +38,8 @@ def known_values(values: Iterable[_Value | None]) -> list[_Value]:
 def is_required(check: CheckBase, *, without_weight: bool = False) -> bool:
     """Return whether the run fails if the check does not hold.
 
-    The check's own `required` decides. Without it, a check without a weight is required if `without_weight` is true.
+    The check's own `required` decides. If it is not set, a check without a weight is required if `without_weight` is
+    true.
     """
     if check.required is not None:
         return check.required
@@ -77,7 +78,7 @@ ROUNDING_SLACK = 1e-9
 
 
 def earned_share_text(score: float, weight: float) -> str:
-    """Return the earned share of an argument's weight, such as `70%`; empty for nothing or everything.
+    """Return the earned share of an argument's weight, such as `70%`, or an empty text for none or all of it.
 
     Partial credit is shown as 1% to 99%, so it never reads as none or all.
     """
@@ -114,12 +115,15 @@ class Scored(Protocol):
 
 
 def counts_zero(run: Scored) -> bool:
-    """Return whether a graded run counts 0: it failed without a score, or for a reason other than its score."""
+    """Return whether a graded run counts as 0.
+
+    It does if it failed without a score, or for another reason than its score.
+    """
     return run.is_broken or (run.status == Status.FAILED and run.score is None)
 
 
 def counted_score(run: Scored) -> float | None:
-    """Return the score of a graded run in gates, aggregates and baselines.
+    """Return the score with which a graded run counts in gates, aggregates and baselines.
 
     Returns `None` for a run that has no score and did not fail.
     """
@@ -140,13 +144,13 @@ def judge_arguments(
     same_tool: bool = True,
     all_or_nothing: bool = False,
 ) -> tuple[ArgumentVerdict, ...]:
-    """Return one verdict for each check, in order; an optional argument that was left out has no verdict.
+    """Return one verdict for each check, in order. An omitted optional argument has no verdict.
 
     Each check earns its equal part of `shared`, or nothing: checks with a score have no partial credit here. A judge is
     asked only if `same_tool` is true. With `all_or_nothing`, a judge is asked only if all other checks hold, or if its
     check is required.
 
-    Raises CheckError with tool and argument when a check cannot be evaluated.
+    Raises CheckError with tool and argument if a check cannot be evaluated.
     """
     # `critics` gives partial credit and evaluates its own checks.
     listed = checks
@@ -193,7 +197,7 @@ def judge_arguments(
 def unlisted_arguments(
     listed: Set[str], arguments: Mapping[str, JsonValue], cost: float = 0.0
 ) -> tuple[ArgumentVerdict, ...]:
-    """Return one verdict for each given argument that is not listed; its score is `-cost`."""
+    """Return a verdict with the score `-cost` for each given argument that is not listed."""
     if arguments.keys() <= listed:
         return ()
     verdicts = []

@@ -30,8 +30,8 @@ class _Facts(NamedTuple):
 class Status(StrEnum):
     """The status of a run.
 
-    An error is a fault of the infrastructure, never of the model. A run that is not graded ended well, but its case
-    expects nothing yet.
+    An error is a fault of the infrastructure, never of the model. A run with the status "not graded" ended normally,
+    but its case expects nothing yet.
     """
 
     PASSED = _Facts(
@@ -156,7 +156,7 @@ class Status(StrEnum):
     owed: bool
     """Whether the run should have a verdict, even if it has none."""
     final: bool
-    """Whether the run is finished; a resumed batch repeats runs with the other statuses."""
+    """Whether the run is finished. A resumed batch repeats runs with the other statuses."""
 
     def __new__(cls, name: str, *facts: object) -> Status:
         status = str.__new__(cls, name)
@@ -203,7 +203,7 @@ GOOD_WORDS = " or ".join(status.word for status in GOOD)
 
 
 def worst_of(statuses: Iterable[Status]) -> Status | None:
-    """Return the most urgent of some statuses; `None` without a status."""
+    """Return the most urgent of some statuses, or `None` if there are none."""
     return min(statuses, key=lambda status: status.urgency, default=None)
 
 
@@ -241,7 +241,10 @@ class StatusCounts:
 
     @property
     def counted(self) -> list[tuple[int, Status]]:
-        """The numbers for lists, each with its status: always passed and failed, other statuses unless they are 0."""
+        """The numbers to show in lists, each with its status.
+
+        Passed and failed are always shown, others unless they are 0.
+        """
         always = (Status.PASSED, Status.FAILED)
         return [(self.counts[status], status) for status in Status if self.counts[status] or status in always]
 
@@ -251,7 +254,7 @@ def number_of_good(counts: Mapping[Status, int]) -> int:
 
 
 def counts_of(statuses: Mapping[Status, int]) -> Mapping[Status, int]:
-    """Return a number for every status; statuses not in `statuses` have 0."""
+    """Return a number for every status. Statuses that are missing in `statuses` get 0."""
     return {status: statuses.get(status, 0) for status in Status}
 
 
@@ -267,7 +270,7 @@ class _Judged(Protocol):
 
 
 def disagree(grades: Iterable[_Judged]) -> bool:
-    """Return whether one grader would fail a run that another would pass or warn."""
+    """Return whether some grader would fail a run that another grader would pass or warn."""
     statuses = set()
     for grade in grades:
         if grade.verdict not in (NOT_APPLICABLE, Status.ERROR):

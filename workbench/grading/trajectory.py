@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 def grade_trajectory(
     case: Case, rule: ExtraCallRule, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> Grade:
-    """Grade a run by the `trajectory` grader; `rule` says which extra calls are free.
+    """Grade a run with the `trajectory` grader. `rule` says which extra calls are free.
 
     The score is `numbers["matched"] / numbers["total"]`, the share of met expectations, or 1 without expectations.
     Prohibitions, forbidden arguments and extra calls are part of the score, so this grader reports their issues itself.
@@ -67,7 +67,7 @@ def grade_trajectory(
     violated prohibition has a pairing for each call that violates it. The grader does not apply to a case without
     expectations of calls.
 
-    Raises GradingError for a run without any answer of the model, and CheckError when a check cannot be evaluated.
+    Raises GradingError for a run without any answer of the model, and CheckError if a check cannot be evaluated.
     """
     if not (case.expects_calls_or_none or case.disallowed or rule.written is not None):
         return Grade("trajectory", None, "not applicable", case.why_no_expected_calls)
@@ -79,8 +79,8 @@ def grade_trajectory(
 class _Reading:
     """The comparison of one case's expectations with the calls of one run.
 
-    Expected calls have their indices in `Case.expected_calls()`. The verdict on a pair is computed on first use and
-    cached.
+    Expected calls have their indices in `Case.expected_calls()`. The verdict on a pair is computed when it is first
+    needed, and cached.
     """
 
     def __init__(self, case: Case, trajectory: Trajectory, rule: ExtraCallRule, context: CheckContext) -> None:
@@ -140,7 +140,7 @@ class _Reading:
         return Grade("trajectory", score, passed_if(passed), reason, tuple(lines), issues, numbers)
 
     def _in_order(self, case: Case) -> dict[int, int]:
-        """Return the call of each met expectation in the ordered list, or in the steps of a chain.
+        """Return the call that meets each expectation in the ordered list, or in the steps of a chain.
 
         Each position considers only the calls after those of the previous positions.
         """
@@ -164,7 +164,10 @@ class _Reading:
         return call_of
 
     def _taken(self, members: range, cursor: int) -> dict[int, int]:
-        """Return the calls of a position's members, from `cursor` on: as many and as early as possible (A10)."""
+        """Return the calls for the members of one position, from `cursor` on.
+
+        As many calls as possible are taken, and as early as possible (A10).
+        """
         (first, *others), among = members, self._among
         if others or not among.compares_all or self._wanted[first].uses_outside_service:
             return maximum_matching(members, self._calls_for(members, cursor), self._fits, among)
@@ -229,7 +232,7 @@ class _Reading:
         return maximum_matching(unmet, calls, self._would_fit, self._among)
 
     def _nearest(self, early: Mapping[int, int]) -> dict[int, int]:
-        """Return the nearest call of the same tool for each other unmet expectation, among calls that met nothing."""
+        """Return, for each other unmet expectation, the nearest call of the same tool that meets no expectation."""
         found = {*self._call_of, *early}
         unmet = remaining(range(len(self._expected)), found)
         if not unmet:
@@ -289,7 +292,7 @@ class _Reading:
         return tuple(shown)
 
     def _verdicts_of(self, expected: int, call: int) -> _Verdicts:
-        """Return the verdict of every check of a call; `None` for a judge or function that was not asked."""
+        """Return the verdict of every check of a call, or `None` for a judge or function that was not asked."""
         verdicts = self._verdicts.setdefault((expected, call), {})
         for asked in self._wanted[expected].checks:
             if asked.argument not in verdicts:
@@ -371,7 +374,7 @@ def _reason(lines: Sequence[CallPairing], matched: int, total: int) -> str:
 
 
 class _Asked(NamedTuple):
-    """The check of one argument and its description; if it `compares_texts`, its texts are in NFC (A2)."""
+    """The check of one argument and its description. If it `compares_texts`, its texts are in NFC (A2)."""
 
     argument: str
     check: Check
@@ -380,7 +383,7 @@ class _Asked(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """An expected call prepared for comparison: its checks as written, and `in_turn`, the order of evaluation."""
+    """An expected call prepared for comparison. `in_turn` has its checks in the order of evaluation."""
 
     tool: str
     checks: tuple[_Asked, ...]
@@ -408,7 +411,10 @@ def _meets(expected: ExpectedCall, record: CallRecord, *, context: CheckContext)
 
 
 def arguments_hold(expected: ExpectedCall, record: CallRecord, verdicts: _Verdicts, context: CheckContext) -> bool:
-    """Return whether the arguments are as expected; `verdicts` collects the verdicts up to the first failed check."""
+    """Return whether the arguments of a call are as expected.
+
+    `verdicts` receives the verdict of each check, up to the first check that fails.
+    """
     arguments = record.arguments
     if expected.disallowed_arguments(arguments):
         return False

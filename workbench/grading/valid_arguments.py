@@ -47,7 +47,7 @@ _NOT_OF_ARGUMENTS = late_pattern(
 
 
 def refusal_of(record: CallRecord) -> str | None:
-    """Return the one-line message of a server that refused a call's arguments; `None` without a refusal."""
+    """Return the one-line message with which a server refused a call's arguments, or `None` if it did not."""
     # Only real servers and tools outside Workbench validate arguments. A mock answers as its suite says.
     result = record.unedited or record.result
     if result is None or not result.is_error or result.source not in ("server", "reported"):
@@ -73,7 +73,7 @@ def end_issues(trajectory: Trajectory) -> Iterator[Issue]:
 
 
 def unfinished_answer(trajectory: Trajectory) -> str | None:
-    """Describe a last answer that was cut off or refused, with its text; `None` for any other last answer."""
+    """Describe a last answer that was cut off or refused, with its text. Return `None` for any other answer."""
     how = _how_it_ended(trajectory)
     if how is None:
         return None
@@ -97,9 +97,9 @@ def _how_it_ended(trajectory: Trajectory) -> Literal["truncated", "refused"] | N
 
 
 class CheckedCall(NamedTuple):
-    """The result of checking one call.
+    """The result of checking the arguments of one call.
 
-    `valid` is `None` if the tool is unknown, if the provider runs the tool, or if the tool's schema is invalid;
+    `valid` is `None` if the tool is unknown, if the provider runs the tool, or if the tool's schema is invalid.
     `broken_schema` explains an invalid schema. `refusal` is the message of a server that refused the arguments.
     `corrected` is true if the call was answered by an error and the model then made a valid call of the same tool.
     """
@@ -188,9 +188,10 @@ def _why_unchecked(record: CallRecord, check: CheckedCall) -> str:
 def argument_issues(
     trajectory: Trajectory, checked: Sequence[CheckedCall], decides: InvalidArguments
 ) -> Iterator[Issue]:
-    """Yield the issues of invalid calls; calls that were not corrected decide if `decides` is "fail".
+    """Yield an issue for each call with invalid arguments.
 
-    Arguments that are not a JSON object always decide because they cannot meet any expectation.
+    If `decides` is "fail", issues of calls that the model did not correct decide. Arguments that are not a JSON object
+    always decide because they cannot meet any expectation.
     """
     cut_off = {}
     for each in trajectory.rounds:
@@ -208,7 +209,7 @@ def argument_issues(
 
 
 def error_issues(trajectory: Trajectory, reported: Collection[int | None]) -> Iterator[Issue]:
-    """Yield an issue that does not decide for each call answered by an error.
+    """Yield an issue that does not decide for each call that was answered by an error.
 
     Calls with the indices `reported` are left out because they have a more specific issue.
     """
