@@ -23,8 +23,9 @@ _MAX_QUOTE_CHARS = 40
 class Difference:
     """The first difference between two runs, with a sentence that describes it.
 
-    `round` counts from 1. `call` is the index of the call in its round, from 0, and `argument` the name of the
-    argument. `by_hand` marks a difference made by a person."""
+    `round` counts from 1. `call` is the index of the call in its round, from 0, and `argument` is the name of the
+    argument. `by_hand` marks a difference that a person made.
+    """
 
     round: int
     kind: DifferenceKind
@@ -35,12 +36,12 @@ class Difference:
 
 
 def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
-    """Return the first difference of `fork` from `origin`; `None` if both are equal to the end.
+    """Return the first difference of `fork` from `origin`, or `None` if both are equal to the end.
 
     Swapping the runs changes the sentence but not the place. Within a round, messages to the model are compared first,
     then calls, then the model's text, then results. Ids, times, tokens, the source of a result and the system prompt
-    are ignored. A person's change counts as the difference only if there is no other difference. Otherwise, the
-    sentence mentions the change.
+    are ignored. A change by a person is reported only if there is no other difference. Otherwise, the sentence mentions
+    the change.
     """
     changed: Difference | None = None
     for number, (old, new) in enumerate(zip_longest(origin.rounds, fork.rounds), start=1):
@@ -62,7 +63,7 @@ def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
 
 
 def same_call(one: CallRecord, other: CallRecord) -> bool:
-    """Return whether two calls have the same tool and arguments, both as the model wrote them and as sent."""
+    """Return whether two calls have the same tool and the same arguments, both as written and as sent."""
     if one.tool != other.tool or _in_call(one.call, other.call) is not None:
         return False
     is_edited = one.edited is not None or other.edited is not None
@@ -70,7 +71,7 @@ def same_call(one: CallRecord, other: CallRecord) -> bool:
 
 
 def call_key(call: CallRecord) -> Hashable:
-    """Return a key that is equal for two calls exactly if `same_call` holds."""
+    """Return a key for a call. Two calls have the same key exactly if `same_call` holds."""
     # Many rounds are compared with many others. Keys are hashed once, but `same_call` would compare every pair.
     written = sent = _flat(call.call.arguments)
     if call.edited is not None:
@@ -81,7 +82,7 @@ def call_key(call: CallRecord) -> Hashable:
 
 
 def _flat(value: JsonValue | Mapping[str, JsonValue]) -> tuple[Hashable, ...]:
-    """Return a JSON value as a flat tuple; two tuples are equal if the values are `json_equal`."""
+    """Return a JSON value as a flat tuple. Two tuples are equal if the values are `json_equal`."""
     # A stack in place of recursion: arguments of a broken model nest deeper than Python's recursion limit.
     row: list[Hashable] = []
     pending: list[JsonValue | Mapping[str, JsonValue]] = [value]
@@ -103,12 +104,12 @@ def _flat(value: JsonValue | Mapping[str, JsonValue]) -> tuple[Hashable, ...]:
 
 
 def same_result(one: CallRecord, other: CallRecord) -> bool:
-    """Return whether two calls have the same result; its source (a server, a mock, a person) does not count."""
+    """Return whether two calls have the same result. Its source (a server, a mock, a person) does not matter."""
     return result_key(one) == result_key(other)
 
 
 def result_key(call: CallRecord) -> Hashable:
-    """Return a key that is equal for two calls exactly if their results are the same."""
+    """Return a key for the result of a call. Two calls have the same key exactly if `same_result` holds."""
     return _answer(call.result)
 
 
@@ -127,7 +128,7 @@ def _end(run: Trajectory) -> str:
 def _in_round(
     number: int, old: Round | None, new: Round | None, origin: Trajectory, fork: Trajectory
 ) -> Difference | None:
-    """Return the first difference in a round that no person caused; a missing round is a difference, too."""
+    """Return the first difference in a round that no person caused. A missing round is a difference, too."""
     at = f"round {number}"
     if new is None:
         return Difference(number, "end", f"{at}: {_end(fork)}, while the other run continues")
@@ -158,7 +159,7 @@ def _in_round(
 
 
 def _other_message(verb: str, old: Round, new: Round) -> str | None:
-    """Describe the different messages of a step, or of a conversation's user with `verb`; `None` if they are equal."""
+    """Describe the different messages of a step, or of a conversation's user. Return `None` if they are equal."""
     subject = "receives" if old.said is None and new.said is None else f"the user {verb}"
     return _change_text(subject, " ".join(_asked(new)), " ".join(_asked(old)))
 
@@ -225,9 +226,10 @@ def _other_tool(old: Round, before: CallRecord | None, new: Round, now: CallReco
 
 
 def _in_call(old: ToolCall, new: ToolCall) -> tuple[str | None, str] | None:
-    """Return the name of the first argument that differs, and the difference in words; `None` if all are equal.
+    """Return the name of the first argument that differs, and the difference in words, or `None` if all are equal.
 
-    If one side wrote no JSON object, the arguments differ as a whole and the name is `None`."""
+    If the arguments of one side are not a JSON object, they differ as a whole and the name is `None`.
+    """
     for name in sorted({*old.arguments, *new.arguments}):
         if _same(old.arguments, new.arguments, name):
             continue
@@ -283,14 +285,14 @@ def _value(value: JsonValue) -> str:
 
 
 def _change_text(verb: str, new: str, old: str) -> str | None:
-    """Describe two texts that differ: `says "Yes" instead of nothing`; `None` if they are equal."""
+    """Describe how two texts differ, as in `says "Yes" instead of nothing`. Return `None` if they are equal."""
     if new == old:
         return None
     return f"{verb} {_quoted(new, old)} instead of {_quoted(old, new)}"
 
 
 def _quoted(text: str, other: str) -> str:
-    """Quote a text from shortly before its first difference to another text; `nothing` if the text is empty."""
+    """Quote a text from shortly before its first difference to another text. Return `nothing` for an empty text."""
     if not text:
         return "nothing"
     same = 0
@@ -327,10 +329,11 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of a run.
+    """A part of a run.
 
     `round` counts from 1, and is 0 before the first round. `text` is a prompt, a message, the model's text, or a
-    description of the end. Calls and results have `call`, rounds have `of`."""
+    description of the end. A call or result has its `call`, and a round has its round in `of`.
+    """
 
     kind: PartKind
     round: int
@@ -343,7 +346,8 @@ class Part:
 class AlignedRow:
     """A part of the left run beside its counterpart in the right run.
 
-    A round is the `same` if everything in it is the same."""
+    A round is the `same` if everything in it is the same.
+    """
 
     left: Part | None
     right: Part | None
@@ -351,14 +355,14 @@ class AlignedRow:
 
     @property
     def part(self) -> Part:
-        """The left part, or the right part if there is no left one."""
+        """The left part, or the right part if the left run has none."""
         part = self.left or self.right
         assert part is not None
         return part
 
 
 def align(left: Trajectory, right: Trajectory) -> tuple[AlignedRow, ...]:
-    """Return every part of both runs, once and in order, beside its counterpart in the other run.
+    """Return every part of both runs, in order, each beside its counterpart in the other run.
 
     Equal rounds at the beginning and the end stay together. In between, rounds and calls are matched so that as many as
     possible have the same tools on both sides. A round without a match is paired with the other side's round at the
@@ -463,7 +467,7 @@ def _part_of(kind: Literal["call", "result"], round_: int, call: CallRecord | No
 
 
 def _alike(left: Round, right: Round) -> bool:
-    """Return whether two rounds differ at most in their numbers and times."""
+    """Return whether two rounds are equal except for their numbers and times."""
     if len(left.calls) != len(right.calls) or left.text != right.text:
         return False
     if (_prompt(left), _asked(left), left.added) != (_prompt(right), _asked(right), right.added):
@@ -474,7 +478,7 @@ def _alike(left: Round, right: Round) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Fingerprint:
-    """A round or a call prepared for many comparisons; two are equal exactly if their `identity` is equal."""
+    """A round or a call prepared for many comparisons. Two of them are equal exactly if their `identity` is equal."""
 
     identity: int
     tools: tuple[str, ...]
@@ -482,7 +486,7 @@ class _Fingerprint:
 
 
 def _round_similarity(left: _Fingerprint, right: _Fingerprint) -> int:
-    """Return a weight for pairing two rounds; 0 if no property suggests that they correspond."""
+    """Return how similar two rounds are. 0 means that no property suggests that they correspond."""
     # Two rounds that answer the same step of a case correspond. Its 5 points outweigh the at most 4 points of equal
     # tools.
     likeness = 5 if left.step is not None and left.step == right.step else 0
@@ -533,7 +537,8 @@ def _matched(
 ) -> Iterator[tuple[_Item | None, _Item | None]]:
     """Yield the pairs of items with the largest total likeness, in order.
 
-    An item without a match is paired with an unmatched item of the other side at the same position, or stands alone."""
+    An item without a match is paired with an unmatched item of the other side at the same position, or stands alone.
+    """
     if not left or not right or len(left) * len(right) > MAX_COMPARED:
         yield from zip_longest(left, right)
         return

@@ -47,7 +47,7 @@ DecidingGraders = tuple[GraderName, ...]
 
 @dataclass(frozen=True, slots=True)
 class GraderGroup:
-    """The cases, by suite and id, with these deciding graders in the earlier and the later batch."""
+    """The cases, by suite and id, that had these deciding graders in the earlier and the later batch."""
 
     before: DecidingGraders
     after: DecidingGraders
@@ -55,7 +55,7 @@ class GraderGroup:
 
 
 def deciding_grader(run: RunSummary) -> GraderName | None:
-    """Return the deciding grader of a run; `None` if the run was not graded."""
+    """Return the deciding grader of a run, or `None` if the run was not graded."""
     return run.grading.by if run.status.graded else None
 
 
@@ -64,18 +64,18 @@ def deciding_graders(runs: Iterable[RunSummary]) -> DecidingGraders:
 
 
 class CasesByGraders:
-    """The cases that were graded both times, grouped by their deciding graders. Cases are added one at a time."""
+    """The cases that were graded both times, grouped by their deciding graders. Add cases one at a time."""
 
     def __init__(self) -> None:
         self._cases: dict[tuple[DecidingGraders, DecidingGraders], dict[tuple[str, str], int]] = {}
 
     def add(self, place: int, case: tuple[str, str], before: Cell, after: Cell) -> None:
-        """Add a case, by suite and id, with one model; `place` is its position in the batch."""
+        """Add a case (suite and id) with one model. `place` is its position in the batch."""
         places = self._cases.setdefault((deciding_graders(before.runs), deciding_graders(after.runs)), {})
         places[case] = min(place, places.get(case, place))
 
     def found(self) -> tuple[GraderGroup, ...]:
-        """Return the groups, and within each group its cases, in the order of the later batch."""
+        """Return the groups in the order of the later batch. Cases within a group have the same order."""
         found: list[GraderGroup] = []
         for deciders, places in sorted(self._cases.items(), key=lambda group: min(group[1].values())):
             found.append(GraderGroup(*deciders, tuple(sorted(places, key=places.__getitem__))))
@@ -90,9 +90,10 @@ CHANGE_KINDS: tuple[ChangeKind, ...] = ("broke", "fixed", "moved", "new", "gone"
 
 @dataclass(frozen=True, slots=True)
 class CaseSide:
-    """A case in one of two batches: the figures of its `Cell`, without the runs.
+    """The result of a case in one of two batches: the figures of its `Cell`, without the runs.
 
-    `reasons` are the reasons of its runs, each once."""
+    `reasons` are the reasons of its runs, each once.
+    """
 
     suite: str
     model: str
@@ -109,7 +110,7 @@ class CaseSide:
 
     @classmethod
     def of(cls, cell: Cell | None) -> CaseSide | None:
-        """Return the figures of a cell; `None` if the case is not in the batch."""
+        """Return the figures of a cell, or `None` if the case is not in the batch."""
         if cell is None:
             return None
         reasons = tuple(dict.fromkeys(run.reason for run in cell.runs if run.reason))
@@ -120,9 +121,10 @@ class CaseSide:
 
 @dataclass(frozen=True, slots=True)
 class CaseChange:
-    """The change of a case with a model.
+    """The change of a case with a model from one batch to another.
 
-    `suite` is the suite's key. If the key or the model differs between the batches, that of the later batch is used."""
+    `suite` is the suite's key. If the key or the model differs between the batches, that of the later batch is used.
+    """
 
     kind: ChangeKind
     suite: str
@@ -148,12 +150,12 @@ class CaseChange:
 class BatchDiff:
     """The changes from one batch to another, sorted by kind, then by the order of the later batch's cases.
 
-    `compared` counts the cases that were graded both times, and `left_out` the other cases of both batches without a
-    change. Both count a case once for each model; `cases` counts each compared case once. `models` are the models
-    planned in both batches; the models in `only_before` and `only_after` are left out. If one model was compared with
-    another, `across` holds the earlier and the later model, and `models` the later one. `decided` holds the compared
-    cases by their deciding graders. `rules` counts the compared cases by changed option of grading: option, value
-    before and value after.
+    `compared` counts the cases that were graded both times. `left_out` counts the other cases without a change. Both
+    count a case once for each model, but `cases` counts each compared case once. `models` are the models planned in
+    both batches. The models in `only_before` and `only_after` are left out. If one model was compared with another,
+    `across` holds the earlier and the later model, and `models` the later one. `decided` holds the compared cases by
+    their deciding graders. `rules` counts the compared cases by changed option of grading: option, value before and
+    value after.
 
     `tests` holds a paired test for each of `models`, on the scores that count in gates. The tests omit their pairs
     (`PairedComparison.without_pairs`).
@@ -190,10 +192,10 @@ def batch_diff(
 ) -> BatchDiff:
     """Compare two batches by the summaries of their runs, without forks.
 
-    `unfinished` holds the cases that the earlier and the later batch planned but never finished. They are left out,
-    neither new nor gone. `same` maps the keys of the earlier batch's suites to those of the later batch, if they
-    differ. `lost` holds cases, by suite and id in the later batch, that have lost their expectations. They count as not
-    graded. Only the runs of one model are in memory at a time.
+    `unfinished` holds the cases that the earlier and the later batch planned but never finished. They are left out and
+    count neither as new nor as gone. `same` maps the keys of the earlier batch's suites to those of the later batch, if
+    they differ. `lost` holds cases, by suite and id in the later batch, that have lost their expectations. They count
+    as not graded. Only the runs of one model are in memory at a time.
     """
     earlier, later = runs_of_models(before), runs_of_models(after)
     then, now = _models(earlier, unfinished[0]), _models(later, unfinished[1])
@@ -373,7 +375,7 @@ def _sentence(kind: ChangeKind, before: CaseSide | None, after: CaseSide | None)
 
 
 def joined_result_text(cell: Cell | CaseSide) -> str:
-    """Return status, score, and the number of good runs among several: `failed 0.50`, `passed 0.83 (2 of 3)`."""
+    """Return status, score, and the number of good runs if there are several: `failed 0.50`, `passed 0.83 (2 of 3)`."""
     text = str(cell.status)
     if cell.score is not None:
         text += f" {score_text(cell.score)}"

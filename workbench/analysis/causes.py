@@ -58,9 +58,10 @@ TOOL_CAUSES: frozenset[Cause] = frozenset(
 
 @dataclass(frozen=True)
 class Advice:
-    """The meaning of a cause, and the advice on it in one sentence; `{where}` is replaced by the most frequent subject.
+    """What a cause means, and advice on it in one sentence. The most frequent subject replaces `{where}`.
 
-    A symptom may replace the advice with one that fits its run better (`Symptom.advice`)."""
+    A symptom may replace the advice with one that fits its run better (`Symptom.advice`).
+    """
 
     meaning: str
     first: str
@@ -182,7 +183,7 @@ REPEATED_ADVICE = "let the result of {where} say that the call worked: the same 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The subject of a failure: a tool and, if known, its parameter (`argument`) or the tool called `instead`."""
+    """The subject of a failure: a tool, and its parameter (`argument`) or the tool called `instead`, if known."""
 
     tool: str
     argument: str | None = None
@@ -197,7 +198,7 @@ class Subject:
 
 
 def advice_text(advice: str, cause: Cause, subject: Subject | None) -> str:
-    """Return the advice with `{where}` replaced by the subject, or by general words without a subject."""
+    """Return the advice with `{where}` replaced by the subject. Without a subject, general words replace it."""
     if subject is None:
         where = _NOWHERE.get(cause, "the tool")
     elif subject.instead is not None:
@@ -224,13 +225,13 @@ ToolPair = tuple[str | None, str | None]
 
 @dataclass(frozen=True)
 class ConfusionCounts:
-    """The confusion table: the number of calls for each pair of expected and called tool."""
+    """The confusion table of tools: how often each tool was called in place of each expected tool."""
 
     counts: Mapping[ToolPair, int]
 
     @cached_property
     def confused_pairs(self) -> list[tuple[ToolPair, int]]:
-        """The pairs of an expected tool and a different called tool or none, the most frequent first."""
+        """The pairs of an expected tool and a different called tool (or none), the most frequent first."""
         off = []
         for pair, count in self.counts.items():
             if pair[0] is not None and pair[0] != pair[1]:
@@ -248,19 +249,19 @@ class ConfusionCounts:
 
     @cached_property
     def rows(self) -> list[str | None]:
-        """The expected tools. A last `None` means unexpected calls, if any."""
+        """The expected tools. If there were unexpected calls, the last row is `None`."""
         there = {expected for expected, _ in self.counts}
         return list(filter(there.__contains__, (*self._tools, None)))
 
     @cached_property
     def columns(self) -> list[str | None]:
-        """The called tools. A first `None` means missing calls, if any."""
+        """The called tools. If calls were missing, the first column is `None`."""
         there = {called for _, called in self.counts}
         return list(filter(there.__contains__, (None, *self._tools)))
 
     @property
     def without_correct_tools(self) -> ConfusionCounts:
-        """The table without the tools whose calls were always both expected and made."""
+        """The table without the tools that were called exactly when they were expected."""
         unsure: set[str | None] = set()
         for expected, called in self.counts:
             if expected != called:
@@ -276,7 +277,8 @@ class ConfusionCounts:
 class Symptom:
     """One fault of a run.
 
-    `expected` and `got` are short texts, `why` is one line. `advice` replaces the advice on the cause, if set."""
+    `expected` and `got` are short texts. `why` is one line. `advice` replaces the advice on the cause, if set.
+    """
 
     cause: Cause
     why: str
@@ -292,14 +294,14 @@ class Symptom:
 
     @property
     def remark(self) -> str:
-        """`why`; empty if the subject already names the expected and the called tool."""
+        """The reason `why`, or an empty text if the subject already names the expected and the called tool."""
         if self.instead is not None:
             return ""
         return self.why
 
     @property
     def tool(self) -> str | None:
-        """The tool that the symptom concerns; `None` if it concerns the whole run."""
+        """The tool that the symptom concerns, or `None` if it concerns the whole run."""
         if self.subject is not None:
             return self.subject.tool
         return None
@@ -320,7 +322,8 @@ def causes_of(symptoms: Iterable[Symptom]) -> tuple[Cause, ...]:
 class FailedRun:
     """A failed run, its index among all runs (from 0), and its symptoms in the order of causes.
 
-    `result` omits its rounds or is packed because thousands of runs may have failed."""
+    `result` has no rounds or is compressed, because thousands of runs may have failed.
+    """
 
     index: int
     result: RunResult
@@ -348,7 +351,7 @@ class FailedRun:
 
 @dataclass(frozen=True)
 class CauseGroup:
-    """The failed runs with a cause, as their main cause or not."""
+    """The failed runs that have a cause as their main cause or as a further one."""
 
     cause: Cause
     runs: tuple[FailedRun, ...]
@@ -367,12 +370,12 @@ class CauseGroup:
 
     @property
     def cases(self) -> int:
-        """The number of cases of the runs; a case that fails with several models counts once."""
+        """The number of cases of the runs. A case that fails with several models counts once."""
         return len({(run.result.suite, run.result.case_id) for run in self.runs})
 
     @cached_property
     def subjects(self) -> tuple[tuple[Subject, int], ...]:
-        """The tools and parameters of the symptoms with their frequency, the most frequent first."""
+        """The tools and parameters that the symptoms concern, with their frequency, the most frequent first."""
         return self.numbers.subjects
 
     @property
@@ -382,10 +385,11 @@ class CauseGroup:
 
 @dataclass(frozen=True)
 class CauseNumbers:
-    """The failed runs with a cause, in numbers.
+    """The failed runs with a cause, as numbers.
 
-    `indices` are the runs with the cause, `main_indices` the runs with this main cause. `cases` counts their cases,
-    each once for all models. `subjects` holds tools and parameters with their frequencies, the most frequent first."""
+    `indices` are the runs with the cause, and `main_indices` the runs with this main cause. `cases` counts their cases,
+    each once for all models. `subjects` holds tools and parameters with their frequencies, the most frequent first.
+    """
 
     cause: Cause
     indices: Sequence[int]
@@ -403,7 +407,7 @@ class CauseNumbers:
 
 
 class CauseFold:
-    """The numbers of a cause, accumulated from failed runs."""
+    """A running count of the failed runs with one cause."""
 
     def __init__(self, cause: Cause) -> None:
         self._cause = cause
@@ -452,7 +456,7 @@ def _most_frequent(counts: Counter[Subject]) -> tuple[tuple[Subject, int], ...]:
 
 @dataclass(frozen=True)
 class FailureNumbers:
-    """The failed runs by cause, in numbers: `Failures` without the runs, in a few bytes per run."""
+    """The failed runs by cause, like `Failures`, but as numbers without the runs. They take a few bytes per run."""
 
     graded: int
     failed: int

@@ -29,9 +29,10 @@ SAME_SCORE = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One case with one model: its finished runs, and their result joined by the case's rule for repeats.
+    """One case with one model: its finished runs, and the result that the case's rule for repeats gives them.
 
-    There is at least one run. Runs are in the order of the repeats."""
+    There is at least one run. Runs are in the order of the repeats.
+    """
 
     suite: str
     case_id: str
@@ -42,7 +43,7 @@ class Cell:
 
     @property
     def status(self) -> Status:
-        """The status by the case's rule for repeats; without a graded run, the worst status of its runs."""
+        """The status by the case's rule for repeats. If no run was graded, the worst status of its runs."""
         return self.joined_result.status
 
     @property
@@ -51,10 +52,11 @@ class Cell:
 
     @property
     def cluster(self) -> tuple[str, str | None, str]:
-        """The key of the case's independent observation: suite, cluster and case id.
+        """The key of the independent observation that the case belongs to: suite, cluster and case id.
 
         Cases of one cluster in a suite have the same key, with an empty case id. Any other case has its own key, with
-        `None` as the cluster."""
+        `None` as the cluster.
+        """
         cluster = self.runs[-1].grading.cluster
         if cluster is not None:
             return self.suite, cluster, ""
@@ -62,7 +64,7 @@ class Cell:
 
     @property
     def case_key(self) -> tuple[str, str]:
-        """The suite and the case's id: equal for the cells of a case with different models."""
+        """The suite and the id of the case. The cells of a case with different models have the same key."""
         return self.suite, self.case_id
 
     @property
@@ -86,7 +88,7 @@ class Cell:
 
     @property
     def reason(self) -> str | None:
-        """The reason why the case did not pass, in one line; `None` if its runs have different reasons."""
+        """The reason why the case did not pass, in one line, or `None` if its runs have different reasons."""
         return self.joined_result.reason
 
     @property
@@ -128,7 +130,7 @@ class Cell:
 
     @property
     def ungraded_status(self) -> Status | None:
-        """The worst status among the ungraded runs of a graded cell; `None` if all runs were graded."""
+        """The worst status among the ungraded runs of a graded cell, or `None` if all runs were graded."""
         if not self.is_graded:
             return None
         return worst_of(run.status for run in self.runs if not run.status.graded)
@@ -140,7 +142,7 @@ class Cell:
 
     @property
     def latency_ms(self) -> float | None:
-        """Mean model latency in milliseconds, without waits, over the graded runs of known latency."""
+        """The mean model latency in milliseconds, without waits, over the graded runs with a known latency."""
         known = [run.latency_ms for run in self.graded_runs if run.latency_ms]
         return mean(known) if known else None
 
@@ -149,7 +151,8 @@ class Cell:
 class ModelTotals(StatusCounts):
     """The totals of one model's cases.
 
-    Counts are of cases, except those named after runs. Rates, means and latency are over the graded cases."""
+    Figures count cases, except those named after runs. Rates, means and latency are over the graded cases.
+    """
 
     model: str
     cases: int
@@ -196,7 +199,7 @@ class ModelTotals(StatusCounts):
 
     @property
     def pass_rate(self) -> float | None:
-        """Passed and warned over graded cases, 0..1."""
+        """The number of passed and warned cases divided by the number of graded cases, 0..1."""
         if self.graded:
             return (self.passed + self.warned) / self.graded
         return None
@@ -207,19 +210,20 @@ class ModelTotals(StatusCounts):
 
     @property
     def pass_at(self) -> Mapping[int, float]:
-        """pass@k by k."""
+        """The mean pass@k of the cases, by k."""
         return {share.k: share.at_least_one for share in self.passing}
 
     @property
     def pass_all(self) -> Mapping[int, float]:
-        """pass^k by k."""
+        """The mean pass^k of the cases, by k."""
         return {share.k: share.all_of_them for share in self.passing}
 
 
 def cells_of(figures: Iterable[RunSummary]) -> dict[CellKey, Cell]:
     """Return the cells of runs, in the order of their first runs, without forks.
 
-    Of several runs of the same repeat, the last run counts because a resumed batch repeated the earlier one."""
+    If a resumed batch repeated a run, the later run counts.
+    """
     # A later run of the same repeat replaces the earlier one.
     runs: dict[CellKey, dict[int, RunSummary]] = {}
     for run in figures:
@@ -231,7 +235,8 @@ def cells_of(figures: Iterable[RunSummary]) -> dict[CellKey, Cell]:
 def runs_of_models(figures: Iterable[RunSummary]) -> dict[str, Sequence[int]]:
     """Return the indices of the runs of each model, in the order of their first runs.
 
-    Forks are left out. A cell has runs of only one model, so large batches can be read model by model."""
+    Forks are left out. A cell has runs of only one model, so large batches can be read model by model.
+    """
     found: dict[str, array[int]] = {}
     for index, run in enumerate(figures):
         if not run.is_fork:
@@ -243,7 +248,7 @@ def runs_of_models(figures: Iterable[RunSummary]) -> dict[str, Sequence[int]]:
 
 
 def cells_with_positions(figures: Sequence[RunSummary], indices: Iterable[int]) -> dict[CellKey, tuple[int, Cell]]:
-    """Return the cells of the runs with these indices; each cell comes with the index of its first run."""
+    """Return the cells of the runs with these indices, each with the index of its first run."""
     first: dict[CellKey, int] = {}
 
     def runs() -> Iterator[RunSummary]:
@@ -256,7 +261,7 @@ def cells_with_positions(figures: Sequence[RunSummary], indices: Iterable[int]) 
 
 
 def cell_of(runs: Sequence[RunSummary]) -> Cell:
-    """Return the cell of one case with one model; there is at least one run, and each has a different repeat."""
+    """Return the cell of one case with one model. `runs` must not be empty, and no two may have the same repeat."""
     ordered = tuple(sorted(runs, key=lambda run: run.repeat))
     latest = ordered[-1]
     return Cell(latest.suite, latest.case_id, latest.case_name, latest.model, ordered, joined(ordered))
@@ -373,7 +378,7 @@ def scores_of(cells: Iterable[Cell]) -> list[float]:
 
 
 def clusters_of(cells: Iterable[Cell]) -> list[tuple[str, str | None, str]] | None:
-    """Return `Cell.cluster` of each cell; `None` if no case has a cluster and all cells are independent."""
+    """Return `Cell.cluster` of each cell, or `None` if no case has a cluster, so that all cells are independent."""
     clusters = [cell.cluster for cell in cells]
     if any(written is not None for _, written, _ in clusters):
         return clusters
@@ -403,9 +408,10 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 
 def busy_ms(runs: Iterable[RunSummary]) -> float:
-    """Return the time in milliseconds with at least one of the runs in progress.
+    """Return how long at least one of the runs was in progress, in milliseconds.
 
-    Pauses between batches do not count."""
+    Pauses between batches do not count.
+    """
     times = []
     for run in runs:
         if run.began_ms is not None and run.ended_ms is not None:

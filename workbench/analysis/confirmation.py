@@ -40,7 +40,10 @@ _SLACK = 1e-9
 
 
 def typical_pass_rate(good: int, graded: int) -> float:
-    """Return the pass rate assumed for an unchanged case, from its earlier runs; at most `TYPICAL_PASS_RATE`."""
+    """Return the pass rate to assume for a case if nothing has changed, from its earlier runs.
+
+    The rate is at most `TYPICAL_PASS_RATE`.
+    """
     if graded < _MIN_EARLIER:
         return TYPICAL_PASS_RATE
     # Half a good and half a failed run are added because a few earlier runs do not prove a rate of 0.
@@ -49,7 +52,7 @@ def typical_pass_rate(good: int, graded: int) -> float:
 
 @dataclass
 class RerunEvidence:
-    """The evidence from the reruns of one of `among` cases that may have broken."""
+    """The evidence from the reruns of one case. `among` is the number of cases that may have broken."""
 
     among: int
     typical: float = TYPICAL_PASS_RATE
@@ -62,12 +65,12 @@ class RerunEvidence:
 
     @property
     def decided(self) -> Confirmation | None:
-        """The verdict; `None` while more reruns are needed."""
+        """The verdict, or `None` while more reruns are needed."""
         return self._after(self.good, self.failed)
 
     @property
     def needed(self) -> int:
-        """The fewest further reruns that can decide the case; 0 once it is decided."""
+        """The fewest further reruns that can decide the case, or 0 if it is decided."""
         more = 0
         while self._after(self.good + more, self.failed) is None and self._after(self.good, self.failed + more) is None:
             more += 1
@@ -87,7 +90,7 @@ class RerunEvidence:
 
 
 def fewest_reruns(among: int) -> int:
-    """Return the fewest reruns that confirm one of `among` broken cases if all of them fail."""
+    """Return how many failed reruns in a row confirm one of `among` broken cases."""
     evidence = RerunEvidence(among)
     while evidence.decided is None:
         evidence.add(good=False)
@@ -99,7 +102,8 @@ def repeats_confirm(failed: int, graded: int, among: int) -> bool:
 
     `among` cases could have broken. Suppose the case still passes at the `TYPICAL_PASS_RATE` rate. Then at least
     `failed` failures in `graded` repeats must have a probability of at most 0.025 / `among` (the upper tail of a
-    binomial distribution)."""
+    binomial distribution).
+    """
     tail = []
     for count in range(failed, graded + 1):
         tail.append(math.comb(graded, count) * (1 - TYPICAL_PASS_RATE) ** count * TYPICAL_PASS_RATE ** (graded - count))
@@ -108,7 +112,7 @@ def repeats_confirm(failed: int, graded: int, among: int) -> bool:
 
 @dataclass(frozen=True)
 class ConfirmedCase:
-    """The confirmation of one case of the later batch: its reruns, or the reason `why` it has none."""
+    """The result of rerunning one case of the later batch. `why` is the reason if it had no reruns."""
 
     suite: str
     case_id: str
@@ -139,10 +143,11 @@ class ConfirmedCase:
 
 @dataclass(frozen=True)
 class ConfirmationReport:
-    """The confirmation of every case that broke, after `reruns` reruns.
+    """The results for every case that broke, after `reruns` reruns.
 
-    `batch` is the number of the batch that records the reruns, if any. `errors` counts the cases left undecided by
-    errors of reruns."""
+    `batch` is the number of the batch that records the reruns, if any. `errors` counts the cases that stayed undecided
+    because reruns ended in errors.
+    """
 
     cases: tuple[ConfirmedCase, ...]
     reruns: int = 0

@@ -36,9 +36,10 @@ from workbench.suite.grading_model import Gate
 
 @dataclass(frozen=True, slots=True)
 class PlannedRunPlace:
-    """The place of a planned run: its case, its model, and the case's cluster.
+    """A planned run: its case, its model, and the case's cluster.
 
-    The cases of one `cluster` of a suite are one observation. A case without a cluster is a separate observation."""
+    The cases of one `cluster` of a suite are one observation. A case without a cluster is a separate observation.
+    """
 
     suite: str
     case_id: str
@@ -47,7 +48,7 @@ class PlannedRunPlace:
 
     @property
     def unit(self) -> tuple[str, str, bool]:
-        """The key of the independent observation that the run belongs to: a cluster, or a case."""
+        """The key of the independent observation that the run belongs to, which is a cluster or a case."""
         if self.cluster is None:
             return self.suite, self.case_id, False
         return self.suite, self.cluster, True
@@ -57,7 +58,9 @@ class PlannedRunPlace:
 class _Pair:
     """The comparison of model `second` with model `first`, and its state after the units in `seen`.
 
-    A unit maps suite, case and model to the number of planned runs, for the cases planned with both models."""
+    A unit is a case or a cluster. It maps suite, case and model to the number of planned runs, for the cases planned
+    with both models.
+    """
 
     first: str
     second: str
@@ -123,7 +126,7 @@ class _Pairs:
                 pair.decided = pair.p <= self._level(pair.look, len(after))
 
     def _level(self, look: int, looks: int) -> float:
-        """Return the significance level of a look, by O'Brien and Fleming (1979)."""
+        """Return the significance level at one of several looks at the results, by O'Brien and Fleming (1979)."""
         level = level_of_look(look, looks)
         if len(self.pairs) > 1:
             # O'Brien and Fleming's levels keep the error at 5% only for one comparison. Their joint distribution does
@@ -134,7 +137,7 @@ class _Pairs:
         return level
 
     def _count(self, pair: _Pair, unit: _PlannedUnit) -> None:
-        """Count the next unit as better or worse with the second model, by the sign of the sum over its cases."""
+        """Count the next unit as better or worse with the second model, by the sum of its cases' differences."""
         apart = 0
         for suite, case_id, model in unit:
             if model == pair.second:
@@ -192,7 +195,8 @@ class EarlyStopping:
     """The early stopping of one batch: its comparisons or its pass rates, after the finished runs.
 
     `places` holds the planned runs by number, in the order of the plan, and `gates` the gates of the suites. Pass each
-    finished run to `add`, in any order, and call `why_not` before starting a run."""
+    finished run to `add`, in any order. Call `why_not` before starting a run.
+    """
 
     def __init__(
         self, until: Until, places: Mapping[int, PlannedRunPlace], gates: Mapping[str, Gate] = NO_GATES
@@ -214,7 +218,7 @@ class EarlyStopping:
             self._gates.add(number, run)
 
     def why_not(self, number: int) -> str | None:
-        """Return the reason why a run is not needed; `None` while it may still decide something."""
+        """Return why a run is not needed, or `None` while it may still decide something."""
         if self._pairs is not None:
             return self._pairs.why_not(self._places[number])
         if self._gates is not None:
@@ -243,9 +247,10 @@ class EarlyStopping:
 
 
 def stored_early_stopping(batch: BatchRow, runs: Iterable[RunRow], gates: Mapping[str, Gate]) -> EarlyStopping | None:
-    """Rebuild the early stopping of a stored batch from its runs; `None` for a batch that runs every case.
+    """Rebuild the early stopping of a stored batch from its runs. Return `None` for a batch that runs every case.
 
-    `gates` holds the gate of each suite, by the path of its file."""
+    `gates` holds the gate of each suite, by the path of its file.
+    """
     until = Until.of(batch.settings)
     if until is None:
         return None
@@ -274,7 +279,7 @@ _PlannedUnit = dict[tuple[str, str, str], int]
 
 
 def _with_both(units: Iterable[_PlannedUnit], first: str, second: str) -> Iterator[_PlannedUnit]:
-    """Yield each unit with only the cases planned with both models; skip empty units."""
+    """Yield each unit with only the cases planned with both models. Empty units are skipped."""
     for unit in units:
         found: _PlannedUnit = {}
         for (suite, case, model), planned in unit.items():
@@ -290,9 +295,10 @@ _Unit = Mapping[tuple[str, str], Sequence[int]]
 
 @dataclass
 class _Gate:
-    """A required pass rate, its planned units, and the evidence so far.
+    """A required pass rate, its planned units (cases or clusters), and the evidence so far.
 
-    `suite` and `model` are `None` for a rate over all suites or all models."""
+    `suite` and `model` are `None` for a rate over all suites or all models.
+    """
 
     suite: str | None
     model: str | None
@@ -325,9 +331,10 @@ class _Gate:
         return self.most > 1
 
     def count(self, cases: Iterable[Iterable[RunSummary]]) -> None:
-        """Count the next unit; `cases` holds all runs of each of its cases.
+        """Count the next unit. `cases` holds all runs of each of its cases.
 
-        A case without a graded run is left out."""
+        A case without a graded run is left out.
+        """
         shares = []
         for runs in cases:
             good = graded = 0
@@ -347,7 +354,7 @@ class _Gate:
 
     @property
     def interval(self) -> Interval | None:
-        """The 95% interval of the rate over cases; `None` after an early decision because it would be invalid."""
+        """The 95% interval of the rate over cases. `None` after an early decision, because it would be invalid."""
         if self.evidence.verdict is not None:
             return None
         return bounded_interval(self.shares, self.units_of_shares if self.has_clusters else None)
@@ -423,7 +430,7 @@ class _Gates:
 
 
 def _units_of(places: Mapping[int, PlannedRunPlace], suite: str | None, gate: Gate) -> dict[str | None, list[_Unit]]:
-    """Return the units of a suite, or of all suites, by model; the key `None` stands for all models together."""
+    """Return the units of a suite, or of all suites, by model. The key `None` stands for all models together."""
     found: dict[str | None, dict[object, dict[tuple[str, str], list[int]]]] = {}
     for number, place in places.items():
         if suite in (None, place.suite):

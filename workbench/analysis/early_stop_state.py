@@ -16,7 +16,8 @@ class PairEarlyStop:
 
     `better` counts the cases that were good only with `second`, `worse` those good only with `first`. `p` is adjusted
     for all `comparisons` of the batch and decides if it is at most `level`. A p from an e-value is valid at any time.
-    `saved` counts the skipped runs with `second`; in a single comparison, it also counts those with `first`."""
+    `saved` counts the skipped runs with `second`. In a single comparison, it also counts those with `first`.
+    """
 
     first: str
     second: str
@@ -56,7 +57,7 @@ class PairEarlyStop:
 
     @property
     def note(self) -> str:
-        """The number of saved runs, and a warning about the figures made invalid by an early stop."""
+        """The number of saved runs in words, with a warning about figures that the early stop makes invalid."""
         if not self.decided:
             return "scores are not tested: this batch was watched for pass and fail"
         return (
@@ -105,7 +106,10 @@ class GateEarlyStop:
 
 @dataclass(frozen=True, slots=True)
 class TooFewUnits:
-    """A gate that `units` clusters or cases cannot reach early, even if all their runs are good."""
+    """A gate that an early decision cannot reach, because it has only `units` cases or clusters.
+
+    Not even good runs in all of them would be enough.
+    """
 
     suite: str | None
     gate: float
@@ -115,7 +119,7 @@ class TooFewUnits:
 
     @property
     def sentence(self) -> str:
-        """The consequence for the batch, and the remedies."""
+        """What this means for the batch, and the remedies, in one sentence."""
         unit = "cluster" if self.are_clusters else "case"
         # With enough units whose runs are all good, every gate is reached.
         fewest = fewest_units_to_reach(self.gate, self.worse, repeat(1.0))

@@ -14,10 +14,11 @@ from workbench.grading.status import Status
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The expected tokens (input and output together) and cost of `runs`.
+    """The expected tokens (input and output together) and the expected cost of `runs`.
 
     `tokens` and `cost_usd` are sums over the runs that can be estimated. `without_tokens` and `without_cost` count the
-    other runs."""
+    other runs.
+    """
 
     runs: int
     tokens: int
@@ -32,10 +33,11 @@ def estimate(
     *,
     is_free: Callable[[str], bool],
 ) -> Estimate:
-    """Estimate the tokens and the cost of planned runs; `planned` holds the number of runs of each cell.
+    """Estimate the tokens and the cost of planned runs. `planned` holds the number of runs of each cell.
 
     The estimate of a run is the mean of its cell's earlier runs, otherwise the mean of its model's earlier runs. Runs
-    that ended in an error are ignored. `is_free` returns whether a model costs nothing."""
+    that ended in an error are ignored. `is_free` returns whether a model costs nothing.
+    """
     usable: dict[CellKey, list[RunSummary]] = {}
     of_models: dict[str, list[RunSummary]] = {}
     for key, runs in before.items():

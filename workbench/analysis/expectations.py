@@ -23,10 +23,11 @@ class ExpectedArgument:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """An expected or a disallowed call, or `alternatives`, one of which is expected.
+    """An expected or a disallowed call. If it has `alternatives`, one of them is expected.
 
     `arguments` is `None` if any arguments will do. `place` is the place in the order of calls: `ordered 2`, `ordered 2,
-    in any order`, `unordered`, `step 1` or `disallowed`. `notes` are further expectations, such as `1 to 3 times`."""
+    in any order`, `unordered`, `step 1` or `disallowed`. `notes` are further expectations, such as `1 to 3 times`.
+    """
 
     tool: str
     place: str
@@ -54,7 +55,7 @@ class Expectations:
 
 
 def forbidden_extra_calls(case: Case, grading: Grading) -> str:
-    """Describe the unexpected calls that fail a run; empty if no such call does."""
+    """Describe the unexpected calls that fail a run. Return an empty text if no such call does."""
     match extra_calls_of(case, grading):
         case None | "allow":
             return ""
@@ -78,7 +79,7 @@ def expectations_of(case: Case, grading: Grading) -> Expectations:
 
 
 def final_lines(case: Case) -> Iterator[str]:
-    """Yield the requirements in a case's `final`, one line for each change and each state."""
+    """Yield the requirements of a case's `final` in words, one line for each change and each state."""
     if case.final is None:
         return
     if case.final.changes == ():

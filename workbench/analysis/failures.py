@@ -41,10 +41,11 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 
 
 def confusion_of(runs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> ConfusionCounts:
-    """Return the confusion table of runs; each run is its expected tools and its called tools, in order.
+    """Return the confusion table of runs. A run is given as its expected tools and its called tools, in order.
 
     Within a run, equal tools are paired first, regardless of position. The rest is paired in order: each pair shows the
-    tool called in place of an expected tool. The rules of the deciding grader are ignored."""
+    tool called in place of an expected tool. The rules of the deciding grader are ignored.
+    """
     fold = ConfusionFold()
     for expected, called in runs:
         fold.add(expected, called)
@@ -52,7 +53,7 @@ def confusion_of(runs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Confusi
 
 
 class ConfusionFold:
-    """The confusion table of `confusion_of`, accumulated from runs."""
+    """A running confusion table. `confusion_of` describes the counts."""
 
     def __init__(self) -> None:
         self._counts: Counter[ToolPair] = Counter()
@@ -122,9 +123,10 @@ def failure_numbers(
     runs: Iterable[tuple[RunResult, Case | None]],
     each: Callable[[int, RunResult, tuple[Symptom, ...]], object] = lambda *_: None,
 ) -> FailureNumbers:
-    """Return the causes of failed runs in numbers, as `failures_of` does, but without storing the runs.
+    """Return the causes of failed runs as numbers. Unlike `failures_of`, this does not store the runs.
 
-    `each` is called with the index, the result and the symptoms of each failed run."""
+    `each` is called with the index, the result and the symptoms of each failed run.
+    """
     graded = failed = 0
     folds: dict[Cause, CauseFold] = {}
     confusion = ConfusionFold()
@@ -185,7 +187,7 @@ finish shows that its rounds were used up. Failed steps have their own issues.""
 
 
 def _tools_asked_for(result: RunResult, case: Case) -> list[str]:
-    """Return the tools of the expected calls, except steps that a stopped chain never reached."""
+    """Return the tools of the expected calls, without steps that a stopped chain never reached."""
     if case.needs_resolving and result.grade is not None:
         return list(_resolved_tools(result.grade.expected_pairings, result, case))
     if not case.steps or not _stopped_at_a_step(result):
@@ -233,9 +235,11 @@ _UNMET: frozenset[IssueKind] = frozenset(
 
 
 def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
-    """Return the symptoms of a failed run, in the order of causes; there is at least one.
+    """Return the symptoms of a failed run, in the order of causes. There is at least one.
 
-    Graders may report one fact in several issues. The fact becomes a single symptom: that of the root issue."""
+    Graders may report one fact in several issues. The fact becomes a single symptom, from the issue that explains the
+    others.
+    """
     expected, calls = tuple(case.expected_calls()), result.trajectory.calls
     root_issues = _without_consequences(tuple(_counting_issues(result)), result.trajectory, calls)
     found = []
@@ -295,7 +299,7 @@ def _without_cause(symptoms: Iterable[Symptom], cause: Cause) -> list[Symptom]:
 def _without_consequences(
     issues: Sequence[Issue], trajectory: Trajectory, calls: Sequence[CallRecord]
 ) -> Iterator[Issue]:
-    """Yield the issues that are not mere consequences of broken arguments or an early end."""
+    """Yield the issues, except those that follow from broken arguments or an early end."""
     broken = set()
     violated = set()
     ended = False
@@ -387,7 +391,8 @@ def _advice(issue: Issue, calls: Sequence[CallRecord]) -> str | None:
 def _with_wrong_tools(found: Sequence[Symptom]) -> list[Symptom]:
     """Merge a missing call and an extra call of another tool into the cause "wrong tool", as some graders do.
 
-    An unknown tool stays a separate symptom and replaces a wrong tool of the same name."""
+    An unknown tool stays a separate symptom and replaces a wrong tool of the same name.
+    """
     missing, extra = _with_cause(found, "missing call"), _with_cause(found, "extra call")
     unknown = _with_cause(found, "unknown tool")
     # A grader may report a call of an unknown tool as an extra call or as a wrong tool, too.
@@ -454,7 +459,7 @@ _USED_UP = "the rounds were used up"
 
 
 def _end(trajectory: Trajectory, *, calls_expected: bool) -> str | None:
-    """Describe an end that may have come too early; return `None` for any other end."""
+    """Describe why a run may have ended too early. Return `None` if it did not."""
     reason = trajectory.finish.reason if trajectory.finish is not None else None
     # With a single round, no further rounds could be used up. The missing call was simply not made.
     if reason == "rounds exhausted" and len(trajectory.rounds) > 1:

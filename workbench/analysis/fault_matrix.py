@@ -31,7 +31,7 @@ MIN_LOOP_CALLS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class VerdictWords:
-    """The meaning of a verdict in legends, and whether the reaction is acceptable."""
+    """The meaning of a verdict for legends, and whether the model's reaction is acceptable."""
 
     about: str
     is_ok: bool = False
@@ -51,12 +51,12 @@ OK_VERDICTS: Final = frozenset(verdict for verdict, words in VERDICT_WORDS.items
 
 
 def fault_label(fault: FaultName, lasts: FaultDuration) -> str:
-    """Return the name of a fault with its duration: `error`, `error for good`."""
+    """Return the name of a fault, with its duration if it lasts: `error`, `error for good`."""
     return f"{fault} for good" if lasts == "for good" else fault
 
 
 def verdict_sign(verdict: Verdict | None) -> tuple[str, StatusRole]:
-    """Return the sign of a verdict and the role of its colour; `None` means a tool that was not called."""
+    """Return the sign of a verdict and the role of its colour. `None` means that the tool was not called."""
     if verdict is None:
         return "·", "muted"
     if verdict == "not tried":
@@ -104,7 +104,7 @@ class FaultTrial:
 
 @dataclass(frozen=True)
 class FaultMatrix:
-    """All trials of tools × faults × cases × models."""
+    """All trials of an experiment with tool faults, for each tool, fault, case and model."""
 
     trials: tuple[FaultTrial, ...]
 
@@ -124,7 +124,7 @@ class FaultMatrix:
 
     @property
     def rows(self) -> tuple[FaultRow, ...]:
-        """The rows of the matrix, by tool in the order of the first trials, then by fault and duration."""
+        """The rows of the matrix: tools in the order of the first trials, then faults and durations."""
         found: dict[FaultRow, None] = {}
         tools: list[str] = []
         for each in self.trials:
@@ -136,11 +136,11 @@ class FaultMatrix:
         )
 
     def cell(self, row: FaultRow, model: str) -> tuple[FaultTrial, ...]:
-        """Return the trials of a row with a model, one for each case that calls the tool."""
+        """Return the trials of a row with one model. Each case that calls the tool has a trial."""
         return tuple(each for each in self.trials if each.row == row and each.model == model)
 
     def counts(self, model: str) -> Mapping[Verdict, int]:
-        """Return the number of a model's trials by verdict, without verdicts that do not occur."""
+        """Return how many of a model's trials have each verdict. Verdicts that do not occur are left out."""
         found = Counter(each.verdict for each in self.trials if each.model == model)
         return dict(sorted(found.items(), key=lambda counted: VERDICTS.index(counted[0])))
 
@@ -152,7 +152,7 @@ class FaultMatrix:
 
 
 def shown_verdict(tried: Iterable[FaultTrial]) -> Verdict | None:
-    """Return the verdict shown in a cell of the matrix: the first bad one, then the first good one, then any."""
+    """Return the verdict to show in a cell of the matrix: the first bad one, else the first good one, else any."""
     first = min(tried, key=lambda each: _rank(each.verdict), default=None)
     if first is None:
         return None

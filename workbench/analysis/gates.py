@@ -39,7 +39,8 @@ TOLERANCE = 1e-9
 class AggregateGate:
     """A threshold for one statistic of an aggregate: the lowest allowed value or, with `at_most`, the highest.
 
-    `reached` is the value of the statistic. It is `None` if no run had a value; `None` meets no gate."""
+    `reached` is the value of the statistic, or `None` if no run had a value. `None` meets no gate.
+    """
 
     statistic: Statistic
     threshold: float
@@ -63,10 +64,11 @@ class AggregateGate:
 
 @dataclass(frozen=True)
 class AggregateResult:
-    """One aggregate of a suite (given by path) over the runs of a model; `count` of them had a value.
+    """One aggregate of a suite (given by path) over the runs of a model. `count` of the runs had a value.
 
     `model` is `None` if the runs of all models are taken together. `counted_zero` is the number of failed runs that
-    count 0 instead of their score."""
+    count 0 instead of their score.
+    """
 
     suite: str
     name: str
@@ -100,9 +102,10 @@ class AggregateResult:
 
 
 def aggregates_of(results: Iterable[RunResult], suites: Mapping[str, Suite]) -> tuple[AggregateResult, ...]:
-    """Return the aggregates of every executed suite: one result per model, or one for all models together.
+    """Return the aggregates of every suite that ran, with one result per model or one for all models together.
 
-    `suites` holds the suites by path. Runs in quarantine do not count."""
+    `suites` holds the suites by path. Runs in quarantine do not count.
+    """
     folds: dict[str, list[_AggregateFold]] = {}
     for result in results:
         if result.grading.quarantined:
@@ -122,7 +125,7 @@ def aggregates_of(results: Iterable[RunResult], suites: Mapping[str, Suite]) -> 
 
 
 def gate_holds(reached: float | None, threshold: float, *, strictly: bool, at_most: bool = False) -> bool:
-    """Return whether a statistic is at least, strictly above, or at most a threshold."""
+    """Return whether a statistic meets its threshold: at least, strictly above, or at most the threshold."""
     if reached is None:
         return False
     if at_most:
@@ -133,7 +136,7 @@ def gate_holds(reached: float | None, threshold: float, *, strictly: bool, at_mo
 
 
 def statistic(name: Statistic, values: Sequence[float]) -> float | None:
-    """Return a statistic by name; `None` without values, and for the spread or variance of a single value."""
+    """Return a statistic by name. `None` without values, and for the spread or variance of a single value."""
     return _STATISTICS[name](values) if values else None
 
 
@@ -174,7 +177,8 @@ class _AggregateFold:
     def results(self) -> Iterator[AggregateResult]:
         """Yield the result for each model, or for all models together.
 
-        A model without a gradable run is left out, unless no model has one."""
+        A model without a run that could be graded is left out, unless no model has one.
+        """
         aggregate = self._aggregate
         for model, own in (_gradable(self._values) or {None: _Values()}).items():
             values = own.found
@@ -199,7 +203,7 @@ def _key_of(run: GatedRun, demand: Aggregate | Gate) -> str | None:
 
 
 class _Counting(Protocol):
-    """The figures of a model's runs; `counts` is true if at least one run could be graded."""
+    """The figures of a model's runs. `counts` is true if at least one run could be graded."""
 
     counts: bool
 
@@ -208,7 +212,7 @@ _CountingT = TypeVar("_CountingT", bound=_Counting)
 
 
 def _gradable(of_models: Mapping[str | None, _CountingT]) -> Mapping[str | None, _CountingT]:
-    """Return the models with a gradable run; if there are none, all models."""
+    """Return the models with at least one run that could be graded, or all models if there are none."""
     gradable = {}
     for model, own in of_models.items():
         if own.counts:
@@ -237,13 +241,13 @@ def median(values: Sequence[float]) -> float:
 
 
 def mode(values: Sequence[float]) -> float:
-    """Return the most frequent value; of equally frequent values, the smallest."""
+    """Return the most frequent value. Of equally frequent values, return the smallest."""
     counts = Counter(values)
     return min(counts, key=lambda value: (-counts[value], value))
 
 
 def variance(values: Sequence[float]) -> float | None:
-    """Return the sample variance (divided by n - 1); `None` for a single value or if a value is infinite."""
+    """Return the sample variance (divided by n - 1), or `None` for a single value or if a value is infinite."""
     centre = mean(values)
     if len(values) < 2 or not math.isfinite(centre):
         return None
@@ -255,7 +259,7 @@ def variance(values: Sequence[float]) -> float | None:
 
 
 def spread(values: Sequence[float]) -> float | None:
-    """Return the sample standard deviation, the root of the sample variance; `None` if the variance is `None`."""
+    """Return the sample standard deviation, or `None` for a single value or if a value is infinite."""
     squared = variance(values)
     return None if squared is None else math.sqrt(squared)
 
@@ -274,10 +278,11 @@ _STATISTICS: dict[Statistic, Callable[[Sequence[float]], float | None]] = {
 
 @dataclass(frozen=True)
 class GateResult:
-    """One requirement of a gate and the reached value.
+    """One requirement of a gate, and the value that was reached.
 
     `suite` is the suite's path, or `None` for a requirement of the command line. `model` is `None` if the runs of all
-    models are taken together. `counted_zero` is the number of failed runs that count 0 in a mean score."""
+    models are taken together. `counted_zero` is the number of failed runs that count 0 in a mean score.
+    """
 
     suite: str | None
     measure: GateMeasureName
@@ -300,7 +305,7 @@ class GateResult:
 
 @dataclass(frozen=True, slots=True)
 class UserErrors:
-    """The number of a suite's runs spoilt by simulated users, and the allowed share of such runs."""
+    """The number of a suite's runs that simulated users spoilt, and the allowed share of such runs."""
 
     suite: str
     spoilt: int
@@ -358,7 +363,7 @@ def quality_of(
     aggregates: tuple[AggregateResult, ...] = (),
     watched: Iterable[GateEarlyStop] = (),
 ) -> Quality:
-    """Judge a batch.
+    """Decide whether a batch is good enough.
 
     `gates` holds the gate of each suite by path. `suite_of` returns the same key for cases of the same suite. A suite
     without a gate is good enough if no case failed, by the rule for its repeats. The gates of `aggregates` count
@@ -410,8 +415,8 @@ def quality_of(
         met = met and _all_met(demands) and _all_met(own)
         if demands or not all(each.is_published for each in replacing):
             continue
-        # Either no requirement replaces the statuses, or published metrics replace only the statuses of failures by
-        # score.
+        # Published metrics replace only the statuses of cases that fail by their score. Other requirements replace all
+        # statuses.
         statuses_that_count = besides_scores if replacing else with_failures
         met = met and suite not in statuses_that_count
     return Quality(met, tuple(checked), cases, aggregates, ungraded)
@@ -422,7 +427,7 @@ def _all_met(demands: Iterable[GateResult | AggregateResult]) -> bool:
 
 
 def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
-    """Return the reason why no run that counts was graded, in a sentence; `None` if at least one was."""
+    """Return why no run that counts was graded, in a sentence, or `None` if at least one was."""
     left_out: Counter[str] = Counter()
     for run in runs:
         graded = run.status.graded
@@ -436,7 +441,7 @@ def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
 def with_early_stop(
     gates: Iterable[GateResult], watched: Mapping[tuple[str | None, str | None], GateEarlyStop]
 ) -> Iterator[GateResult]:
-    """Yield the gates. Gates on pass rates are joined with the early stopping of their suite and model in `watched`."""
+    """Yield the gates. Each pass rate in `watched` is added to the gate of its suite and model."""
     for gate in gates:
         if gate.measure == "pass rate":
             gate = replace(gate, watched=watched.get((gate.suite, gate.model)))
@@ -457,7 +462,8 @@ class GatedRun(Scored, Protocol):
 def gates_of(suite: str | None, gate: Gate, runs: Iterable[GatedRun]) -> Iterator[GateResult]:
     """Return the results of a suite's gate on its runs, for each model or for all models together.
 
-    Runs in quarantine do not count."""
+    Runs in quarantine do not count.
+    """
     fold = GateFold(suite, gate)
     for run in runs:
         fold.add(run)
@@ -483,7 +489,7 @@ class _Reached:
 
 
 class GateFold:
-    """The results of a suite's gate, accumulated from its runs."""
+    """A running count for a suite's gate."""
 
     def __init__(self, suite: str | None, gate: Gate) -> None:
         self._suite = suite
@@ -499,9 +505,10 @@ class GateFold:
             (self._reached.get(model) or self._reached.setdefault(model, _Reached())).add(run)
 
     def results(self) -> Iterator[GateResult]:
-        """Yield the result of each requirement of the gate, for each model or for all models together.
+        """Return the result of each requirement of the gate, for each model or for all models together.
 
-        A model without a gradable run is left out, unless no model has one."""
+        A model without a run that could be graded is left out, unless no model has one.
+        """
         gate = self._gate
         if not self._asks:
             return

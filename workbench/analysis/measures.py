@@ -89,15 +89,16 @@ class CaseFigures(Protocol):
 
 @dataclass(frozen=True)
 class Growth:
-    """A test by thresholds: a value is worse if it is at least `times` as large and at least `by` larger.
+    """A test for growth: a value is worse if it is at least `times` as large and at least `by` larger.
 
-    The factor ignores the noise of large values, the amount ignores the noise of small values."""
+    The factor ignores the noise of large values, the amount ignores the noise of small values.
+    """
 
     times: float
     by: float
 
     def is_worse(self, before: float | None, after: float | None) -> bool:
-        """Return whether a value grew beyond both thresholds; false if a value is unknown (`None`)."""
+        """Return whether a value grew beyond both thresholds. An unknown value (`None`) did not."""
         if before is None or after is None:
             return False
         return after >= before * self.times and after - before >= self.by
@@ -105,7 +106,7 @@ class Growth:
 
 @dataclass(frozen=True)
 class PooledNumber:
-    """One number for all runs of a model; `title` is its name in tables, `how` the kind of pooling in words."""
+    """A number computed from all runs of a model. `title` is its name in tables, and `how` is the method in words."""
 
     title: str
     how: str
@@ -118,10 +119,10 @@ class Measure:
 
     `name` is its name in suites (`workbench.suite.rules.MEASURES`), `title` its name in reports. `of_run` returns the
     value of a run, or `None` if it has none. `pooled` holds the numbers for all runs of a model, the most important
-    first; it is empty for measures of single suites. `test` compares two values: in pairs of cases, by thresholds, or
-    not at all.
+    first. It is empty for measures of single suites. `test` is how two values are compared: in pairs of cases, by
+    thresholds, or not at all.
 
-    `of_case` returns the value of a case in paired tests; `only_deciding` leaves out the cases in quarantine. `per_run`
+    `of_case` returns the value of a case in paired tests. `only_deciding` leaves out the cases in quarantine. `per_run`
     is the value of a typical run, for the Pareto front against the score. A rate is shown in percent.
     """
 
@@ -147,13 +148,13 @@ class Measure:
         return found
 
     def text(self, value: float | None) -> str:
-        """Return a value as text with its unit: `1.2 s`, `$0.031`; a dash for `None`."""
+        """Return a value as text with its unit: `1.2 s`, `$0.031`, or a dash for `None`."""
         if self.is_rate:
             return rate_text(value)
         return _TEXTS[self.unit](value)
 
     def is_worse(self, difference: float) -> bool:
-        """Return whether a difference (later value minus earlier value) is a change for the worse."""
+        """Return whether a difference (later value minus earlier value) makes the model worse."""
         match self.better:
             case "more":
                 return difference < 0
@@ -163,7 +164,7 @@ class Measure:
                 return False
 
     def signed_text(self, difference: float) -> str:
-        """Return a difference with its sign and without a unit; the difference of two rates is in percentage points."""
+        """Return a difference with its sign but without a unit. Differences of rates are in percentage points."""
         if self.is_rate:
             return points_text(difference)
         return difference_text(difference)
@@ -292,7 +293,9 @@ PARETO_MEASURES: Final = tuple(each for each in MEASURES.values() if each.per_ru
 def measure_of(name: str) -> Measure:
     """Return a measure by its name in suites.
 
-    The name is in `MEASURES`, or names a grader's score, a number in its formula, or a named check of answers."""
+    The name is in `MEASURES`, or it is the name of a grader's score, of a number in its formula, or of a named check of
+    answers.
+    """
     if name in MEASURES:
         return MEASURES[name]
     unit: Unit = "share" if is_score(name) else "number"
@@ -331,7 +334,8 @@ GateMeasureName = Literal["mean score", "pass rate"]
 class GateMeasure:
     """A requirement of a suite's gate on the runs of a model.
 
-    `option` is the command's option for the same requirement. `threshold_of` reads the threshold from a gate."""
+    `option` is the command's option for the same requirement. `threshold_of` reads the threshold from a gate.
+    """
 
     name: GateMeasureName
     measure: Measure

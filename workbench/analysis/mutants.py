@@ -24,10 +24,11 @@ MUTANT_KINDS: Final[tuple[MutantKind, ...]] = get_args(MutantKind)
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of tool definitions; `table` is the variant of the suite with the change.
+    """A change of tool definitions that makes them worse. `table` is the suite's variant with the change.
 
     `tools` are the changed tools. The cases that expect one of them should notice the mutant. `decoys` is the number of
-    added tools that no case needs."""
+    added tools that no case needs.
+    """
 
     name: str
     kind: MutantKind
@@ -41,7 +42,8 @@ class MutantResult:
     """The result of a mutant with one model.
 
     `run` are the cases that pass without the mutant and were run with it. `noticed` are the cases in `run` that do not
-    pass with the mutant. Once some case has noticed the mutant, other cases need not be run."""
+    pass with the mutant. Once some case has noticed the mutant, other cases need not be run.
+    """
 
     mutant: Mutant
     suite: str
@@ -56,13 +58,13 @@ class MutantResult:
 
     @property
     def survives(self) -> bool:
-        """Whether the mutant was run and no case noticed it; always false for decoys."""
+        """Whether the mutant was run and no case noticed it. Always false for decoys."""
         # A model rightly ignores decoys, so only their pass rate matters.
         return bool(self.run) and not self.noticed and self.mutant.kind != "decoys"
 
     @property
     def pass_rate(self) -> float | None:
-        """The share of the cases that still pass with the mutant, 0..1; `None` if no case was run."""
+        """The share of the cases that still pass with the mutant, 0..1, or `None` if no case was run."""
         if self.run:
             return 1 - len(self.noticed) / len(self.run)
         return None
@@ -87,7 +89,7 @@ class MutationReport:
         return tuple(result for result in self.results if result.survives)
 
     def curve(self, model: str) -> tuple[tuple[int, float], ...]:
-        """Return pairs of a number of decoys and the pass rate, 0..1, for each number that a model was run with."""
+        """Return the pass rate, 0..1, for each number of decoys that a model was run with."""
         found = []
         for result in self.results:
             if result.model == model and result.mutant.kind == "decoys" and result.pass_rate is not None:
@@ -95,7 +97,7 @@ class MutationReport:
         return tuple(found)
 
     def unnoticing_cases(self, model: str) -> tuple[str, ...]:
-        """Return the cases that noticed no mutant although mutants of their expected tools were run with them."""
+        """Return the cases that noticed no mutant, although mutants of their expected tools were run with them."""
         should: dict[str, None] = {}
         noticed: set[str] = set()
         for result in self.results:

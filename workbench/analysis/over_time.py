@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class StoredStatus:
     """The status of one stored run.
 
-    `content` is equal for runs with the same request and expectations."""
+    `content` is equal for runs with the same request and expectations.
+    """
 
     suite: str
     suite_name: str
@@ -44,9 +45,9 @@ class StoredStatus:
 
 @dataclass(frozen=True, slots=True)
 class FlakyCase:
-    """A case that has been flaky with a model since a batch.
+    """A case whose results with a model have varied without a reason since a batch.
 
-    `good` of its `runs` passed or were warned; `interval` is the 95% interval of this share. `course` holds each batch
+    `good` of its `runs` passed or were warned. `interval` is the 95% interval of this share. `course` holds each batch
     with the number of good and of graded runs, the oldest batch first.
     """
 
@@ -67,7 +68,7 @@ def flaky_cases(runs: Iterable[StoredStatus]) -> list[FlakyCase]:
     """Return the flaky cases among runs in the order of batches, cases with the lowest pass rate first.
 
     The runs of a case count if they have the same content as its latest run. A case is flaky if the runs of one batch
-    differ, or if its result changed more than once between batches: a single change is a regression or a repair. The
+    differ, or if its result changed more than once between batches. A single change is a regression or a repair. The
     case counts as flaky since the first batch whose result differs from the batches before.
     """
     by_case: dict[tuple[str, str, str], list[StoredStatus]] = {}
@@ -88,7 +89,7 @@ class _BatchShare(NamedTuple):
         return 0 < self.good < self.runs
 
     def differs(self, before: _BatchShare) -> bool:
-        """Return whether only one of this batch and an earlier batch had good runs of the case."""
+        """Return whether the case had good runs in only one of this batch and an earlier batch."""
         return (self.good == 0) != (before.good == 0)
 
 
@@ -137,7 +138,8 @@ def _number_good(runs: Iterable[StoredStatus]) -> int:
 class LastResult:
     """The runs of a case with all models and repeats, in the last batch with a finished run of the case.
 
-    `edited` is true if the text of the case has changed since."""
+    `edited` is true if the text of the case has changed since.
+    """
 
     runs: tuple[RunRow, ...]
     edited: bool
@@ -162,7 +164,7 @@ class LastResult:
 
     @property
     def status(self) -> Status:
-        """The worst status among the models."""
+        """The worst status of the case among all models."""
         return min(self.cells, key=lambda cell: cell.status.urgency).status
 
     @property
@@ -189,10 +191,11 @@ LastResults = Mapping[tuple[Path, str], LastResult]
 def last_results(
     history: History, suites: Iterable[SuiteFile], redacted: Callable[[str], str], damaged: ReportProblem
 ) -> LastResults:
-    """Read the last result of each case of the suites from the history.
+    """Return the last result of each case of the suites, read from the history.
 
     `redacted` removes secrets from a text as the history does. Damaged runs are left out and reported to `damaged`.
-    Raises HistoryError."""
+    Raises HistoryError.
+    """
     files = {_key_of(file.path): file.standalone for file in suites}
     places = {key: _places(file) for key, file in files.items()}
     found: dict[tuple[str, str], list[RunRow]] = {}
@@ -227,7 +230,7 @@ def last_results(
 def edited_texts(
     history: History, suite: SuiteRef, file: SuiteFile, cases: Iterable[str], redacted: Callable[[str], str]
 ) -> dict[str, str]:
-    """Return the current, redacted texts of the cases edited since they ran, by case id."""
+    """Return the current texts of the cases that were edited since they ran, by case id, with secrets redacted."""
     if file.hash == suite.hash or file.parts is None:
         return {}
     then, places = history.case_texts(suite), _places(file)

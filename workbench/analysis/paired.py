@@ -61,24 +61,24 @@ Clusters = Sequence[Hashable] | None
 
 
 class Differences(NamedTuple):
-    """The value with B minus the value with A for each pair with both values, and the clusters of these pairs."""
+    """For each pair with both values, the value with B minus the value with A. `clusters` has the pairs' clusters."""
 
     values: Sequence[float]
     clusters: Clusters
 
     @property
     def units(self) -> int:
-        """The number of independent observations: clusters, or pairs if there are no clusters."""
+        """The number of independent observations. These are clusters, or pairs if there are no clusters."""
         return len(self.values if self.clusters is None else set(self.clusters))
 
     @property
     def better(self) -> int:
-        """The number of pairs in which only B is good, for differences of statuses."""
+        """The number of pairs in which only B is good, if the differences are of statuses."""
         return self.values.count(1)
 
     @property
     def worse(self) -> int:
-        """The number of pairs in which only A is good, for differences of statuses."""
+        """The number of pairs in which only A is good, if the differences are of statuses."""
         return self.values.count(-1)
 
 
@@ -86,7 +86,8 @@ class Statistics(NamedTuple):
     """A test of paired differences, its interval, and the smallest difference that it usually detects.
 
     "Usually" means in four of five tries. `interval` and `detectable` take the test's level: 0.05 for a single
-    comparison."""
+    comparison.
+    """
 
     p: Callable[[Differences], float]
     interval: Callable[[Differences, float], Interval | None]
@@ -136,9 +137,10 @@ _STATISTICS: Mapping[PairTest, Statistics] = {
 
 @dataclass(frozen=True)
 class Contrast:
-    """Model B against model A by one measure, as one of several `comparisons` shown together.
+    """Model B compared with model A by one measure. `comparisons` counts the comparisons that are shown together.
 
-    `statistics` is `None` if the batch may have stopped early. Tests for a fixed number of cases are then invalid."""
+    `statistics` is `None` if the batch may have stopped early. Tests for a fixed number of cases are then invalid.
+    """
 
     measure: Measure
     found: Differences
@@ -155,40 +157,41 @@ class Contrast:
 
     @property
     def difference(self) -> float | None:
-        """B's value minus A's value, the mean over the pairs; `None` without pairs."""
+        """The mean of B's value minus A's value over the pairs, or `None` without pairs."""
         if self.found.values:
             return mean(self.found.values)
         return None
 
     @cached_property
     def p(self) -> float | None:
-        """The p of the test; `None` without pairs or without a test."""
+        """The p-value of the test, or `None` without pairs or without a test."""
         if self.statistics is None or not self.found.values:
             return None
         return self.statistics.p(self.found)
 
     @property
     def adjusted(self) -> float | None:
-        """`p` adjusted for all comparisons (Bonferroni)."""
+        """The p-value adjusted for all comparisons (Bonferroni)."""
         if self.p is None:
             return None
         return bonferroni(self.p, self.comparisons)
 
     @property
     def is_real(self) -> bool:
-        """Whether the difference is significant: more than chance explains."""
+        """Whether the difference is significant."""
         return _is_real(self.adjusted)
 
     @property
     def level(self) -> float:
-        """The level of each comparison that keeps the error over all comparisons at 5% (Bonferroni)."""
+        """The significance level of each comparison that keeps the error over all comparisons at 5% (Bonferroni)."""
         return SIGNIFICANCE_LEVEL / max(1, self.comparisons)
 
     @property
     def interval(self) -> Interval | None:
-        """The interval of `difference`, at 95% for all comparisons together; it excludes 0 exactly if `is_real`.
+        """The interval of `difference`, at 95% for all comparisons together. It excludes 0 exactly if `is_real`.
 
-        It is `None` without a test, without pairs, or with a single cluster."""
+        It is `None` without a test, without pairs, or with a single cluster.
+        """
         if self.difference is None or self.statistics is None:
             return None
         found = self.statistics.interval(self.found, self.level)
@@ -213,7 +216,7 @@ class Contrast:
 
     @property
     def bounds(self) -> str:
-        """The interval in words; empty without an interval."""
+        """The interval in words, or an empty text without an interval."""
         if (found := self.interval) is None:
             return ""
         low, high = map(self.measure.signed_text, found)
@@ -230,7 +233,7 @@ class Contrast:
         return f"{self.measure.difference_text(self.difference or 0.0)}{self.bounds}"
 
     def result(self, *, decides: bool) -> str:
-        """Return the result of the test in words; only a deciding measure calls its difference real."""
+        """Return the result of the test in words. With `decides`, a significant difference is called real."""
         if self.p is None or self.adjusted is None:
             return ""
         shown, adjusted = p_text(self.p, SIGNIFICANCE_LEVEL), p_text(self.adjusted, SIGNIFICANCE_LEVEL)
@@ -249,9 +252,10 @@ class Contrast:
 
 @dataclass(frozen=True)
 class PairNumbers:
-    """The inputs of the tests of one comparison: the differences of pairs, by name of the measure.
+    """The differences of pairs that the tests of a comparison need, by name of the measure.
 
-    The other fields have the meaning of those in `PairedComparison`."""
+    The other fields have the meaning of those in `PairedComparison`.
+    """
 
     differences: Mapping[str, Differences]
     both_good: int
@@ -261,7 +265,7 @@ class PairNumbers:
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """Model B against model A on the cases that were graded with both models.
+    """Model B compared with model A on the cases that were graded with both models.
 
     Each case counts once, by the joined result of its repeats. `pairs` begins with the discordant pairs, the largest
     differences in score first. `left_out` counts the cases that ran with A or B but were not graded with both: in
@@ -284,7 +288,7 @@ class PairedComparison:
 
     @property
     def without_pairs(self) -> PairedComparison:
-        """The same comparison without its pairs, in a few bytes per pair."""
+        """The same comparison without its pairs. It takes a few bytes per pair."""
         return replace(self, pairs=(), numbers=self._numbers)
 
     @cached_property
@@ -300,7 +304,7 @@ class PairedComparison:
         return Contrast(measure, self._numbers.differences[measure.name], comparisons, statistics)
 
     def by(self, measure: Measure) -> Contrast:
-        """Return B against A by one of the measures that are tested in pairs."""
+        """Return the comparison of B with A by one of the measures that are tested in pairs."""
         return self._contrasts[measure.name]
 
     def is_tested(self, measure: Measure) -> bool:
@@ -309,7 +313,7 @@ class PairedComparison:
 
     @property
     def _statuses(self) -> Differences:
-        """The difference of statuses of each pair: 1 if only B is good, -1 if only A is good, otherwise 0."""
+        """The difference of statuses for each pair: 1 if only B is good, -1 if only A is good, otherwise 0."""
         return self._numbers.differences[PASS_RATE.name]
 
     @property
@@ -346,7 +350,7 @@ class PairedComparison:
 
     @property
     def clusters(self) -> int | None:
-        """The number of clusters of dependent cases; `None` if no case has a cluster."""
+        """The number of clusters of dependent cases, or `None` if no case has a cluster."""
         if self._statuses.clusters is None:
             return None
         return self._statuses.units
@@ -358,14 +362,17 @@ class PairedComparison:
         return found.is_real and found.measure.is_worse(found.difference or 0.0)
 
     def shares_sentence(self) -> str | None:
-        """Return the result of the test on good runs in one plain sentence; `None` without a test."""
+        """Return the result of the test on good runs in one plain sentence, or `None` without a test."""
         found = self.by(GOOD_RUNS)
         if found.p is None:
             return None
         return f"all {_cases(found.count)}: {found.measure.title} {found.size}, {found.result(decides=True)}"
 
     def arguments_sentence(self, name_a: str, name_b: str) -> str | None:
-        """Return the result of the test on valid arguments in one plain sentence; `None` if A and B do not differ."""
+        """Return the result of the test on valid arguments in one plain sentence.
+
+        Return `None` if A and B do not differ.
+        """
         found = self.by(VALID_ARGUMENTS)
         if found.difference is None or found.p is None or not found.differs:
             return None
@@ -375,12 +382,12 @@ class PairedComparison:
 
     @cached_property
     def more_cases(self) -> int | None:
-        """The approximate number of further cases that would show a difference if the shares stayed the same.
+        """The approximate number of further cases that would make the difference significant.
 
-        With m further cases, n pairs become n + m, and `better` and `worse` grow by (n + m) / n, rounded to whole
-        cases. The result is the smallest m for which McNemar's test then gives a p of at most `level`. It is 0 if the
-        present cases suffice. It is `None` if `better` equals `worse`, if m is above `MAX_MORE_CASES`, or if cases have
-        clusters.
+        With m further cases and unchanged shares, n pairs become n + m, and `better` and `worse` grow by (n + m) / n,
+        rounded to whole cases. The result is the smallest m for which McNemar's test then gives a p of at most `level`.
+        It is 0 if the present cases suffice. It is `None` if `better` equals `worse`, if m is above `MAX_MORE_CASES`,
+        or if cases have clusters.
         """
         if self.better == self.worse or self.clusters is not None or self.watched is not None:
             return None
@@ -400,11 +407,11 @@ class PairedComparison:
 
     @property
     def other_scores(self) -> int:
-        """The number of cases with equal verdicts (good or not) of both models and visibly different scores."""
+        """The number of cases with equal verdicts (good or not) but visibly different scores of the two models."""
         return self._numbers.other_scores
 
     def sentences(self, name_a: str, name_b: str) -> tuple[str, ...]:
-        """Return the results of the tests as sentences, the deciding test first; one sentence without pairs."""
+        """Return the results of the tests as sentences, the deciding test first. Without pairs, return one sentence."""
         sentence = self.sentence(name_a, name_b)
         if not self.count:
             return (sentence,)
@@ -424,7 +431,8 @@ class PairedComparison:
         """Return the result on pass and fail in one plain sentence.
 
         The sentence has the difference, its interval, the number of cases, the result of the test, and the number of
-        left-out cases."""
+        left-out cases.
+        """
         if self.watched is not None and self.count:
             return self.watched.sentence(name_a, name_b)
         found = self.by(PASS_RATE)
@@ -505,9 +513,10 @@ def _differences(measure: Measure, pairs: Iterable[CellPair]) -> Differences:
 def compare_pairs(
     first: Iterable[Cell], second: Iterable[Cell], watched: PairEarlyStop | None = None
 ) -> PairedComparison:
-    """Compare the cells of a model A with those of a model B; a pair has the same suite and case id.
+    """Compare the cells of a model A with those of a model B. A pair has the same suite and case id.
 
-    `watched` is the decision about the two models in a batch that may stop early."""
+    `watched` is the decision about the two models in a batch that may stop early.
+    """
     of_a, of_b = _by_case(first), _by_case(second)
     pairs: list[CellPair] = []
     for key, a in of_a.items():
@@ -526,7 +535,8 @@ def _by_case(cells: Iterable[Cell]) -> dict[tuple[str, str], Cell]:
 def compare_with_first(first: Iterable[Cell], others: Mapping[str, Iterable[Cell]]) -> dict[str, PairedComparison]:
     """Compare the cells of one model with every other model's cells.
 
-    Returns the comparisons by model, each corrected for the number of comparisons."""
+    Returns the comparisons by model, each corrected for the number of comparisons.
+    """
     first = tuple(first)
     found = corrected_for_count([compare_pairs(first, cells) for cells in others.values()])
     return dict(zip(others, found, strict=True))
@@ -571,5 +581,5 @@ def _clusters(pairs: Iterable[CellPair]) -> Clusters:
 
 
 def _rounded(some: int, of: int) -> int:
-    """Return `some` / `of` as the nearest whole number; halves are rounded up."""
+    """Return `some` / `of` as the nearest whole number. Halves are rounded up."""
     return (2 * some + of) // (2 * of)

@@ -19,11 +19,12 @@ from workbench.trajectory.json_schema import (
 
 
 def first_value(name: str, schema: Schema | None) -> object:
-    """Return the first check of a new argument, from the schema of its parameter.
+    """Return the check that a form suggests for a new argument, from the schema of its parameter.
 
     The check expects the first suggested value that the schema accepts (a default, an example, an enum's member).
     Without such a value, the check is `present`, or null if the schema allows only null. A number's bound is not a
-    suggestion: it states what is allowed, not what a request requires."""
+    suggestion: it states what is allowed, not what a request requires.
+    """
     if types_of(schema) == {"null"}:
         return {"equals_null": True}
     for value in suggested_values(schema):
@@ -54,14 +55,15 @@ def required_args(parameters: Schema) -> Table:
 
 
 def is_open(value: object) -> bool:
-    """Return whether an argument of `required_args` has no value yet; the user has to write it."""
+    """Return whether an argument of `required_args` has no value yet, so that the user has to write it."""
     return value == {"present": True}
 
 
 def refused_parts(arguments: Mapping[str, object], schema: Schema) -> tuple[str, ...] | None:
-    """Return the names of the arguments that a schema refuses; an empty name means the arguments as a whole.
+    """Return the names of the arguments that a schema refuses. An empty name means the arguments as a whole.
 
-    Returns `None` if the schema itself is broken."""
+    Returns `None` if the schema itself is broken.
+    """
     from jsonschema.exceptions import SchemaError
     from referencing.exceptions import Unresolvable
 
@@ -77,7 +79,10 @@ def refused_parts(arguments: Mapping[str, object], schema: Schema) -> tuple[str,
 
 
 def as_check(name: str, value: object) -> object:
-    """Return the check that an argument equals a value: the value, or `{ equals = … }` if it looks like a check."""
+    """Return the check that an argument equals a value.
+
+    This is the value alone, or `{ equals = … }` if the value looks like a check.
+    """
     if name in AMBIGUOUS_ARGUMENTS:
         return {"equals": value}
     if isinstance(value, dict) and value and (check_names_in(value) or OPTION_NAMES.issuperset(value)):

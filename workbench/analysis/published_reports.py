@@ -36,9 +36,10 @@ from workbench.trajectory.trajectory import CallRecord
 
 @dataclass(frozen=True)
 class Summary:
-    """A report's text and numbers.
+    """The text and the numbers of a report.
 
-    `headline` is one line without the system's name, `details` are further lines, `numbers` is a JSON object."""
+    `headline` is one line without the system's name, `details` are further lines, `numbers` is a JSON object.
+    """
 
     headline: str
     details: tuple[str, ...]
@@ -60,21 +61,22 @@ class PublishedSystem:
     with_cases: Callable[[Sequence[RunResult], Mapping[str, Case]], Summary] | None = None
 
     def report(self, runs: Sequence[RunResult], cases: Mapping[str, Case]) -> Summary:
-        """Return the report on the runs with one model; `cases` holds the known cases by run id."""
+        """Return the report on the runs with one model. `cases` holds the known cases by run id."""
         if self.with_cases is not None:
             return self.with_cases(runs, cases)
         return self.summary(runs)
 
 
 def percentage(part: int, whole: int, digits: int) -> float:
-    """Return `part` of `whole` as a percentage, rounded to `digits` decimals; 0 if `whole` is 0."""
+    """Return `part` of `whole` as a percentage, rounded to `digits` decimals, or 0 if `whole` is 0."""
     return round(100 * part / whole, digits) if whole else 0.0
 
 
 def score_metadata(grade: Grade) -> dict[str, JsonValue]:
-    """Return the metadata of the `accuracy` scorer for its score, in its own words.
+    """Return the metadata that the published `accuracy` scorer adds to its score.
 
-    If no calls were expected or none were made, the metadata is a sentence and the number of the other calls."""
+    If no calls were expected or none were made, the metadata is a sentence and the number of the other calls.
+    """
     counts = {name: int(amount) for name, amount in grade.numbers.items()}
     expected, made = counts["expected"], counts["made"]
     if not expected and not made:
@@ -226,7 +228,7 @@ def _critics_summary(runs: Sequence[RunResult]) -> Summary:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A run reduced to its score because the system has no other requirements."""
+    """A run reduced to its score, because the published system has no other requirements."""
 
     suite: str
     case_id: str
@@ -274,7 +276,7 @@ def _by_own_rules(grading: Grading) -> Grading:
 
 
 def pass_rate(cases: Sequence[_Case]) -> float:
-    """Return the share of passed cases in percent with two digits; a warned case does not count as passed."""
+    """Return the share of passed cases in percent with two digits. Warned cases do not count as passed."""
     return percentage(sum(case.status == Status.PASSED for case in cases), len(cases), 2)
 
 
@@ -321,7 +323,8 @@ MIN_FOR_PERCENTILES = 20
 class PrintedLatency:
     """The latencies of a model's single answers, in milliseconds.
 
-    `p95` is computed as the published system does (see `printed_latency`)."""
+    `p95` is computed as the published system does (see `printed_latency`).
+    """
 
     mean: float
     p50: float
@@ -363,7 +366,7 @@ def printed_latency(latencies_ms: Sequence[float]) -> PrintedLatency:
 
 
 def overall_score(scores: Sequence[float]) -> float:
-    """Return the mean score of examples; a chain counts as one example. 0 without examples."""
+    """Return the mean score of examples, or 0 without examples. A chain counts as one example."""
     return statistics.fmean(scores) if scores else 0.0
 
 
@@ -431,7 +434,7 @@ _GROUP_OF: dict[str, FailureGroup] = {
 
 @dataclass(frozen=True)
 class GradedTest:
-    """One test of the published system; scores have three digits because the system rounds before it averages."""
+    """One test of the published system. Scores have three digits because the system rounds before it averages."""
 
     test_id: str
     passed: bool
@@ -444,7 +447,7 @@ class GradedTest:
 
 
 def graded_test(run: RunResult) -> GradedTest:
-    """Convert a run that `dimensions` graded to a test as the published system reports it."""
+    """Return the test that corresponds to a run graded by `dimensions`."""
     grade = run.grade
     assert grade is not None and grade.score is not None
     return GradedTest(
@@ -470,7 +473,7 @@ def _groups(grade: Grade) -> Iterator[FailureGroup]:
 
 
 def suite_report(tests: Sequence[GradedTest]) -> dict[str, JsonValue]:
-    """Return the counts and means of tests under the system's names; all are 0 without tests."""
+    """Return the counts and means of tests under the system's names. All are 0 without tests."""
     passed = sum(test.passed for test in tests)
     number = len(tests) or 1
     averages: dict[str, JsonValue] = {}
@@ -498,7 +501,10 @@ _AVERAGED: Mapping[str, Callable[[GradedTest], float]] = {
 
 
 def failure_analysis(tests: Sequence[GradedTest]) -> dict[str, JsonValue]:
-    """Return the ids of the failed tests by group, and the codes of the advice; a message if no test failed."""
+    """Return the ids of the failed tests by group, and the codes of the advice.
+
+    If no test failed, return a message instead.
+    """
     failed = [test for test in tests if not test.passed]
     if not failed:
         return {"message": "no_failures"}
@@ -573,7 +579,10 @@ _NO_CASES: Mapping[str, Case] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class PublishedReport:
-    """A system's report on the runs of one suite (given by path) with one model; `model` is `None` for all models."""
+    """A system's report on the runs of one suite with one model. `model` is `None` for all models.
+
+    `suite` is the path of the suite.
+    """
 
     suite: str
     model: str | None
@@ -589,7 +598,7 @@ def _by_its_grader(run: RunResult, verdict: Status) -> RunResult:
 
 
 def _as_published(run: RunResult) -> RunResult:
-    """Return the run with the grade of the published system, in which every extra call has a penalty."""
+    """Return the run with the grade of the published system, which penalises every extra call."""
     if not run.has_free_calls:
         return run
     grade = run.grade

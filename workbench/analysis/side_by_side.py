@@ -33,7 +33,7 @@ because every further comparison makes the corrected tests weaker."""
 
 @dataclass(frozen=True, slots=True)
 class CaseRow:
-    """A case with its cell for each model, in the order of the columns; `None` for a model that did not run it."""
+    """A case with its cell for each model, in the order of the columns. `None` means that a model did not run it."""
 
     suite: str
     suite_name: str
@@ -43,13 +43,13 @@ class CaseRow:
 
     @property
     def differs(self) -> bool:
-        """Whether the graded models have different verdicts or visibly different scores."""
+        """Whether the models that were graded have different verdicts or visibly different scores."""
         return cells_differ(self.cells)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelPair:
-    """Two models compared case by case; in `found`, `first` is model A and `second` is model B."""
+    """Two models compared case by case. In `found`, `first` is model A and `second` is model B."""
 
     first: str
     second: str
@@ -58,7 +58,7 @@ class ModelPair:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The comparison of models; rows are in the order of the cases' first runs."""
+    """The comparison of several models. Rows are in the order of the cases' first runs."""
 
     models: tuple[str, ...]
     rows: tuple[CaseRow, ...]
@@ -92,7 +92,7 @@ class Comparison:
 
     @property
     def repeat_rules(self) -> tuple[RepeatRule, ...]:
-        """The rules that joined cases with several runs; empty without repeats."""
+        """The rules that joined cases with several runs, or none without repeats."""
         return repeat_rules_of(self.cells)
 
     @property
@@ -106,10 +106,11 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Weakest:
-    """The models that fail most, and those that fail least, among cases that were graded with every model.
+    """The models that fail most and the models that fail least, among the cases graded with every model.
 
-    `only_there` are the names of cases that fail with the models that fail most and with no other. `differs` is false
-    if each case fails with all models or with none."""
+    `only_there` are the names of cases that fail only with the models that fail most. `differs` is false if each case
+    fails with all models or with none.
+    """
 
     models: tuple[str, ...]
     failed: int
@@ -125,7 +126,10 @@ _MIN_COLUMNS = 3
 
 
 def weakest_models(columns: Mapping[str, Iterable[Cell]]) -> Weakest | None:
-    """Return the models that fail most; `None` for fewer than three models, or without a case graded with all."""
+    """Return the models that fail most.
+
+    Return `None` for fewer than three models, or if no case was graded with all.
+    """
     graded: dict[tuple[str, str], dict[str, Cell]] = {}
     for model, cells in columns.items():
         for cell in graded_cells(cells):
@@ -163,10 +167,11 @@ def compare_cells(
     gates: Mapping[str, Gate] = NO_GATES,
     watched: Sequence[PairEarlyStop] = (),
 ) -> Comparison:
-    """Return a comparison of cells; `models` are the columns.
+    """Return a comparison of cells. `models` are the columns.
 
     `suite_names` and `gates` have the suites' keys in the cells. `watched` are the pairs of a batch that may stop
-    early. No other pair is then tested, and a case that the early decision skipped for every model has no row."""
+    early. No other pair is then tested, and a case that the early decision skipped for every model has no row.
+    """
     models = tuple(dict.fromkeys(models))
     columns: dict[str, list[Cell]] = {model: [] for model in models}
     rows_cells: dict[tuple[str, str], list[Cell | None]] = {}
@@ -246,7 +251,7 @@ def _tested(models: Sequence[str], watched: Sequence[PairEarlyStop]) -> Iterator
 
 @dataclass(frozen=True, slots=True)
 class ParetoPoint:
-    """A model in a Pareto chart. Less is better for `amount`, more is better for `score`."""
+    """A model in a Pareto chart. Less is better for `amount`, and more is better for `score`."""
 
     name: str
     amount: float
@@ -259,9 +264,10 @@ class ParetoPoint:
 
 
 def pareto_front(points: Sequence[ParetoPoint]) -> tuple[ParetoPoint, ...]:
-    """Return the Pareto front in ascending order of `amount`: the points that no other point beats.
+    """Return the points that no other point beats (the Pareto front), in ascending order of `amount`.
 
-    Equal points are either all on the front or all off the front."""
+    Of several equal points, either all or none are on the front.
+    """
     found: list[ParetoPoint] = []
     # In ascending order of `amount`, a point is on the front if it scores more than the front's last point.
     for point in sorted(points, key=lambda each: (each.amount, -each.score)):
@@ -277,7 +283,8 @@ def _are_equal(one: ParetoPoint, other: ParetoPoint) -> bool:
 def pareto_points(measure: Measure, totals: Sequence[ModelTotals]) -> tuple[tuple[ParetoPoint, ...], tuple[str, ...]]:
     """Return the models as points by a measure for which less is better, and the names of models without a point.
 
-    A model without a value of the measure, or without a score, has no point."""
+    A model without a value of the measure, or without a score, has no point.
+    """
     found = []
     without = []
     for each in totals:

@@ -26,14 +26,14 @@ _NORMAL_FROM = 2_000
 
 
 class Interval(NamedTuple):
-    """The bounds of a share (each 0..1), of a mean, or of a difference."""
+    """The bounds of an interval for a share (0..1), a mean, or a difference."""
 
     low: float
     high: float
 
 
 def bounded_interval(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Interval | None:
-    """Return the 95% interval of the mean of values in 0..1; `None` without values, or for a value outside 0..1.
+    """Return the 95% interval of the mean of values in 0..1, or `None` without values or for a value outside 0..1.
 
     This extends the mid-p interval of Clopper and Pearson (1934; mid-p: Lancaster 1961) from shares to scores. The
     values and one extra value, 0 or 1, get random weights (a Dirichlet distribution). For either extra value, a beta
@@ -51,11 +51,12 @@ def bounded_interval(values: Sequence[float], clusters: Sequence[Hashable] | Non
 
 
 def share_interval(good: int, of: int) -> Interval:
-    """Return the 95% interval of the true share, for `good` of `of` independent trials: mid-p Clopper-Pearson.
+    """Return the 95% interval of the true share if `good` of `of` independent trials succeed (mid-p Clopper-Pearson).
 
-    Raises ValueError unless 0 <= good <= of and of > 0."""
+    Raises ValueError unless 0 <= good <= of and of > 0.
+    """
     if not 0 <= good <= of or not of:
-        raise ValueError(f"{good} of {of} is not a share")
+        raise ValueError(f"{good} of {of} is not a share: pass 0 <= good <= of and of > 0")
     # For values of 0 and 1, the mean of the squares equals the mean.
     return _beta_mid(float(of), good / of, good / of)
 
@@ -149,7 +150,7 @@ def _root_of_decreasing(function: Callable[[float], float], low: float, high: fl
 
 
 def standard_error(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> float | None:
-    """Return the standard error of the mean of finite values; `None` with fewer than two clusters.
+    """Return the standard error of the mean of finite values, or `None` with fewer than two clusters.
 
     With the deviations from the mean summed within each of G clusters, se² = G / (G - 1) · Σ sums² / n² (Liang and
     Zeger 1986). If each value is a separate cluster, this is the usual standard error.
@@ -181,9 +182,11 @@ def _sums(values: Sequence[float], clusters: Sequence[Hashable] | None, middle: 
 
 
 def design_effect(values: Sequence[float], clusters: Sequence[Hashable] | None) -> float:
-    """Return the design effect (Kish 1965): the variance of the mean by that of independent values, at least 1.
+    """Return the design effect (Kish 1965), at least 1.
 
-    If all values are equal, each cluster counts as one observation."""
+    This is the variance of the mean divided by the variance for independent values. If all values are equal, each
+    cluster counts as one observation.
+    """
     if clusters is None:
         return 1.0
     alone, together = standard_error(values), standard_error(values, clusters)
@@ -228,10 +231,11 @@ def paired_shares_interval(
 def mean_difference_interval(
     differences: Sequence[float], clusters: Sequence[Hashable] | None = None, level: float = MISS_PROBABILITY
 ) -> Interval | None:
-    """Return the interval of the mean of finite score differences: Student's interval, by cluster.
+    """Return Student's interval of the mean of finite score differences, by cluster.
 
     `level` is the probability of missing the true mean. A quarter of a case is added at each end of the possible range,
-    so the interval always has a width. Returns `None` with fewer than two clusters."""
+    so the interval always has a width. Returns `None` with fewer than two clusters.
+    """
     freedom = len(differences if clusters is None else set(clusters)) - 1
     if freedom < 1:
         return None
@@ -247,10 +251,11 @@ def mean_difference_interval(
 
 
 def adjusted_to_test(found: Interval, *, is_real: bool, apart: float) -> Interval:
-    """Return the interval, adjusted to exclude 0 exactly if the test finds the difference real.
+    """Return the interval, changed if necessary so that it excludes 0 exactly if the test finds a real difference.
 
     The test decides about 0, the interval about every other value. Test and interval use different approximations and
-    disagree in 1 to 5% of comparisons. After a real difference, a bound of 0 means "above 0" or "below 0"."""
+    disagree in 1 to 5% of comparisons. After a real difference, a bound of 0 means "above 0" or "below 0".
+    """
     if not is_real:
         return Interval(min(found.low, 0.0), max(found.high, 0.0))
     if apart > 0:
@@ -266,11 +271,12 @@ MIN_CLUSTERS = 6
 
 
 def detectable_share(better: int, worse: int, pairs: int, level: float, effect: float = 1.0) -> float | None:
-    """Return the approximate smallest difference of two shares that a test at `level` usually shows.
+    """Return the approximate smallest difference of two shares that a test at `level` usually detects.
 
     "Usually" means in four of five tries. The formula is (z + z') · √(share of discordant pairs ÷ n), with the observed
     share. A difference larger than this share needs more discordant pairs; then all discordant pairs count as better.
-    Returns `None` if no difference up to 1 is large enough."""
+    Returns `None` if no difference up to 1 is large enough.
+    """
     trials = pairs / effect
     reach = _z_sum(level) ** 2 / trials
     # Two extra discordant pairs keep the share above 0 if no pair differed.
@@ -281,10 +287,11 @@ def detectable_share(better: int, worse: int, pairs: int, level: float, effect: 
 
 
 def detectable_mean(error: float | None, clusters: int, level: float) -> float | None:
-    """Return the approximate smallest mean difference that a test at `level` shows in four of five tries.
+    """Return the approximate smallest mean difference that a test at `level` detects in four of five tries.
 
     `error` is the standard error of the mean. Returns `None` if the error is unknown, or with fewer than `MIN_CLUSTERS`
-    clusters."""
+    clusters.
+    """
     if not error or clusters < MIN_CLUSTERS:
         return None
     return _z_sum(level) * error
@@ -296,15 +303,17 @@ def _z_sum(level: float) -> float:
 
 
 def normal_quantile(level: float) -> float:
-    """Return the two-sided quantile of the standard normal distribution: 1.96 for a level of 0.05."""
+    """Return the two-sided quantile of the standard normal distribution, such as 1.96 for a level of 0.05."""
     return NormalDist().inv_cdf(1 - level / 2)
 
 
 @cache
 def student_quantile(freedom: int, level: float = MISS_PROBABILITY) -> float:
-    """Return the two-sided quantile of Student's t distribution: 2.23 for 10 degrees of freedom at a level of 0.05.
+    """Return the two-sided quantile of Student's t distribution.
 
-    `freedom` is the number of degrees of freedom, 1 or more."""
+    `freedom` is the number of degrees of freedom, 1 or more. For example, 10 degrees of freedom at a level of 0.05 give
+    2.23.
+    """
     if freedom >= _NORMAL_FROM:
         return normal_quantile(level)
     high = 16.0
@@ -332,7 +341,7 @@ def _within(t: float, freedom: int) -> float:
 
 
 class PassAtK(NamedTuple):
-    """pass@k and pass^k, each 0..1, as means over the `cases` with at least `k` graded runs."""
+    """The means of pass@k and pass^k, each 0..1, over the `cases` with at least `k` graded runs."""
 
     k: int
     cases: int
@@ -345,7 +354,8 @@ def pass_at_k(cases: Iterable[tuple[int, int]]) -> tuple[PassAtK, ...]:
 
     A case is given as its number of good runs and its number of graded runs. With c good runs of n, pass@k is 1 -
     C(n-c, k) / C(n, k) (Chen et al. 2021) and pass^k is C(c, k) / C(n, k) (Yao et al. 2024): shares of the C(n, k) ways
-    to draw k runs. Both are unbiased, unlike powers of the pass rate c / n."""
+    to draw k runs. Both are unbiased, unlike powers of the pass rate c / n.
+    """
     cases_of_share: list[_CasesOfShare] = []
     most = 0
     for (good, of), times in Counter(cases).items():
@@ -355,10 +365,11 @@ def pass_at_k(cases: Iterable[tuple[int, int]]) -> tuple[PassAtK, ...]:
 
 
 class _CasesOfShare(NamedTuple):
-    """The number (`times`) of cases with the same numbers of good and graded runs.
+    """A group of `times` cases that have the same numbers of good and graded runs.
 
-    `none_good` and `all_good` hold probabilities for 1, 2, … drawn runs: that none of them is good, and that all of
-    them are."""
+    `none_good` and `all_good` hold probabilities for 1, 2, … drawn runs. `none_good` is the probability that no drawn
+    run is good, and `all_good` that every drawn run is good.
+    """
 
     times: int
     none_good: Sequence[float]
@@ -366,7 +377,7 @@ class _CasesOfShare(NamedTuple):
 
 
 def _shares(some: int, of: int) -> Iterator[float]:
-    """Return C(some, k) / C(of, k) for each k up to `of`, as a product over draws, without factorials."""
+    """Yield C(some, k) / C(of, k) for each k up to `of`, as a product over draws, without factorials."""
     return accumulate((max(some - drawn, 0) / (of - drawn) for drawn in range(of)), float.__mul__)
 
 
@@ -404,7 +415,7 @@ _COUNTED_BITS = 400_000_000
 
 
 def mcnemar(one: int, other: int) -> float:
-    """Return the exact two-sided p of McNemar's test (1947), from the numbers of pairs good on only one side.
+    """Return the exact two-sided p-value of McNemar's test (1947). The numbers count the pairs good on only one side.
 
     If the sides are equal, each side is the good one with probability 1/2 in each of these n pairs. So p is twice the
     probability that Binomial(n, 1/2) is at most the smaller count, and at most 1.
@@ -418,7 +429,7 @@ def mcnemar(one: int, other: int) -> float:
 
 
 def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[Hashable] | None = None) -> float:
-    """Return the two-sided p of the paired permutation test (Fisher 1935, Pitman 1937) on finite differences.
+    """Return the two-sided p-value of the paired permutation test (Fisher 1935, Pitman 1937) on finite differences.
 
     If the sides are equal, each difference is equally likely to have the opposite sign. So p is the share of sign
     vectors whose sum is at least as far from 0 as the observed sum. The result is exact if all sign vectors can be
@@ -452,10 +463,11 @@ def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[
 
 
 def bonferroni(p: float, comparisons: int) -> float:
-    """Return the p of one of several tests, adjusted for the number of tests (Dunn 1961).
+    """Return the p-value of one of several tests, adjusted for the number of tests (Dunn 1961).
 
     The adjustment bounds the probability that any of the tests mistakes chance for a difference. Holm's adjustment is
-    slightly more powerful but has no matching intervals."""
+    slightly more powerful but has no matching intervals.
+    """
     return min(1.0, p * max(comparisons, 1))
 
 
@@ -467,11 +479,12 @@ def _enumerated(sizes: Sequence[int], light: int) -> int:
 
 
 def _counted(sizes: Sequence[int], light: int) -> int:
-    """Return the number of subsets of sizes that weigh at most `light`, by dynamic programming over the weights.
+    """Return how many subsets of sizes weigh at most `light`, by dynamic programming over the weights.
 
     One large integer holds a field for each weight up to `light`: the number of subsets with this weight. For each
     size, a copy of the integer is shifted by the size and added: every subset without the size yields a subset with it.
-    One addition of large integers thus replaces a loop over a list of counts."""
+    One addition of large integers thus replaces a loop over a list of counts.
+    """
     width = len(sizes) + 1
     mask = (1 << (light + 1) * width) - 1
     fields = 1
@@ -482,7 +495,7 @@ def _counted(sizes: Sequence[int], light: int) -> int:
 
 
 def _drawn(sizes: Sequence[int], light: int, random_bits: random.Random) -> int:
-    """Return how many of `RANDOM_DRAWS` random subsets of sizes weigh at most `light`, or have such a complement."""
+    """Draw `RANDOM_DRAWS` random subsets of sizes. Return how many weigh at most `light`, or have such a complement."""
     total, count = sum(sizes), len(sizes)
     # A subset is an integer with a bit for each size. The plane of a binary digit marks the sizes with this digit.
     # Counting the common bits of subset and plane weighs the subset without a loop over thousands of sizes.
@@ -530,15 +543,16 @@ def e_value(one: int, other: int) -> float:
 
 
 def anytime_p(greatest: float) -> float:
-    """Return the anytime-valid p: the inverse of the greatest e-value so far, at most 1."""
+    """Return the anytime-valid p-value, which is the inverse of the greatest e-value so far, at most 1."""
     return min(1.0, 1 / greatest) if greatest > 0 else 1.0
 
 
 def level_of_look(look: int, looks: int) -> float:
-    """Return the significance level of one of several equally spaced looks; together, they have a level of 5%.
+    """Return the significance level of one of several equally spaced looks at results.
 
-    By O'Brien and Fleming (1979): the early looks decide only very clear differences, and the last look is nearly a
-    usual test. `look` counts from 1. Raises ValueError unless 1 <= look <= looks <= `MAX_LOOKS`.
+    Together, the looks have a level of 5%. By O'Brien and Fleming (1979): the early looks decide only very clear
+    differences, and the last look is nearly a usual test. `look` counts from 1. Raises ValueError unless 1 <= look <=
+    looks <= `MAX_LOOKS`.
     """
     if not 1 <= look <= looks <= MAX_LOOKS:
         raise ValueError(f"look {look} of {looks} is not one of 1 to {MAX_LOOKS} looks")
@@ -547,9 +561,10 @@ def level_of_look(look: int, looks: int) -> float:
 
 
 def looks_after(cases: int, looks: int) -> tuple[int, ...]:
-    """Return the numbers of cases after which a test looks at the results: 4, 7 and 10 for three looks at 10 cases.
+    """Return the numbers of cases after which a test looks at the results. Three looks at 10 cases are at 4, 7 and 10.
 
-    With fewer cases than looks, there is one look after each case."""
+    With fewer cases than looks, there is one look after each case.
+    """
     if not cases:
         return ()
     numbers = (math.ceil(cases * look / looks) for look in range(1, looks + 1))
@@ -601,17 +616,17 @@ class GateEvidence:
 
     @property
     def evidence_above(self) -> float:
-        """The evidence that the rate is above `worse`; it starts at 1, and 20 decides."""
+        """The evidence that the rate is above `worse`. It starts at 1 and decides at 20."""
         return self._up.wealth
 
     @property
     def evidence_below(self) -> float:
-        """The evidence that the rate is below the gate; it starts at 1, and 20 decides."""
+        """The evidence that the rate is below the gate. It starts at 1 and decides at 20."""
         return self._down.wealth
 
 
 class _Bets:
-    """The bets of one player, one per stake: positive stakes win above a rate, negative stakes below it."""
+    """The bets of one player, one per stake. Positive stakes win above a rate, negative stakes below it."""
 
     def __init__(self, rate: float, stakes: Sequence[float]) -> None:
         self._rate = rate
@@ -629,7 +644,7 @@ class _Bets:
 
 
 def fewest_units_to_reach(gate: float, worse: float, sizes: Iterable[float]) -> int | None:
-    """Return how many units, in the given order of sizes, reach a gate if all their runs are good.
+    """Return how many units reach a gate if all their runs are good. `sizes` are the units' sizes, in order.
 
     Returns `None` if even all units together do not reach the gate.
     """

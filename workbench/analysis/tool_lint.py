@@ -62,7 +62,7 @@ class Parameter:
 
     @property
     def description(self) -> str:
-        """The description of the parameter or of its first described alternative; empty without a description."""
+        """The description of the parameter or of its first described alternative, or an empty text."""
         return _description(self.schema)
 
     @property
@@ -71,7 +71,7 @@ class Parameter:
 
 
 def parameters_of(schema: Schema) -> tuple[Parameter, ...]:
-    """Return the parameters of a tool, each followed by its inner parameters; at most `MAX_SCHEMA_PARAMETERS`."""
+    """Return the parameters of a tool, each followed by its inner parameters, up to `MAX_SCHEMA_PARAMETERS`."""
     found: dict[str, Parameter] = {}
     for parameter in islice(_inside(schema, _Position(schema, MAX_SCHEMA_DEPTH)), MAX_SCHEMA_PARAMETERS):
         # Several alternatives may have a parameter of the same name.
@@ -80,10 +80,11 @@ def parameters_of(schema: Schema) -> tuple[Parameter, ...]:
 
 
 class _Position(NamedTuple):
-    """The position of a schema inside a tool's schema (`root`); up to `levels` levels below it are read.
+    """The position of a schema inside a tool's schema (`root`). Up to `levels` levels below it are read.
 
     A schema that is not `sure` is one of several alternatives, so its parameters are not required. `entered` are the
-    references on the way to this position. A recursive definition is not entered again."""
+    references on the way to this position. A recursive definition is not entered again.
+    """
 
     root: Schema
     levels: int
@@ -93,7 +94,7 @@ class _Position(NamedTuple):
     entered: frozenset[str] = frozenset({"#"})
 
     def below(self, written: JsonValue, **changes: Any) -> _Position | None:
-        """Return the position inside a schema one level below; `None` if the schema is not entered."""
+        """Return the position of a schema one level below, or `None` if that schema is not read."""
         references = references_of(written, self.root)
         if self.levels == 1 or references & self.entered:
             return None
@@ -125,7 +126,7 @@ def _inside(schema: Schema, at: _Position) -> Iterator[Parameter]:
 
 
 def _items(schema: Schema, path: str) -> Iterator[tuple[str, JsonValue]]:
-    """Yield the places and schemas of a list's items; dialects before 2020-12 list the items one by one."""
+    """Yield the places and schemas of a list's items. Dialects before 2020-12 may list a schema for each item."""
     items = schema.get("items")
     if isinstance(items, list):
         for number, item in enumerate(items):
@@ -154,7 +155,7 @@ def definition_size(tool: ToolDefinition) -> int:
 
 
 def tokens_in(characters: int) -> int:
-    """Return the approximate number of tokens of a text with this many characters."""
+    """Return the approximate number of tokens in a text with this many characters."""
     return math.ceil(characters / CHARACTERS_PER_TOKEN)
 
 
@@ -213,10 +214,11 @@ LintRule = Literal[
 
 @dataclass(frozen=True)
 class ToolName:
-    """A tool and its server.
+    """The name of a tool, and where the tool comes from.
 
     `server` is `None` for a tool written in the suite. If `case` is set, the tool is written in the case with this id.
-    The name is empty for the list of a server as a whole, and for an unnamed tool in the list."""
+    The name is empty for the list of a server as a whole, and for an unnamed tool in the list.
+    """
 
     name: str
     server: str | None = None
@@ -239,7 +241,7 @@ class LintFinding:
 
 
 def lint_tools(tools: Sequence[ToolDefinition], at_once: int | None = None) -> tuple[LintFinding, ...]:
-    """Return the findings on tools that are offered together: first on all of them, then tool by tool in order.
+    """Return the findings on tools that are offered together: first on all of them, then on each tool in order.
 
     `at_once` is the largest number of tools that a single case offers, by default all.
     """
@@ -402,7 +404,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4_096)
 def _meanings(text: str) -> tuple[str, ...]:
-    """Return the words of a text without plural endings and fillers; verbs of the same meaning become one word."""
+    """Return the words of a text without plural endings and fillers. Verbs with the same meaning become one word."""
     found = []
     for word in _words(text):
         stem = word.removesuffix("es" if word.endswith(("ches", "shes")) else "s")

@@ -25,7 +25,10 @@ from workbench.trajectory.events import Usage
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A unit with different verdicts: `value` is the source's score, 0..1, `passed_here` the verdict of the case."""
+    """A run, or a group of runs, that the source of an import and Workbench judge differently.
+
+    `value` is the source's score, 0..1, and `passed_here` is the verdict of the case.
+    """
 
     about: str
     value: float
@@ -34,10 +37,11 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The verdicts by one score of the source system, compared with the verdicts of the cases.
+    """How often one score of the source system and the verdicts of the cases agree.
 
-    `of` counts the units with both verdicts, and `agree` those with equal verdicts; `differ` lists the others.
-    `ungraded` counts the units that Workbench did not grade."""
+    `of` counts the units (runs or groups of runs) with both verdicts, and `agree` those with equal verdicts. `differ`
+    lists the others. `ungraded` counts the units that Workbench did not grade.
+    """
 
     name: str
     agree: int
@@ -54,9 +58,10 @@ class _ScoredUnit:
 
 
 class AgreementFold:
-    """The agreement for each score of the source, accumulated from runs.
+    """A running comparison of each score of the source with the verdicts of the cases.
 
-    A unit of several runs passes here if all of its graded runs pass."""
+    A unit of several runs passes here if all of its graded runs pass.
+    """
 
     def __init__(self) -> None:
         self._scored: dict[str, dict[tuple[str, str], _ScoredUnit]] = {}
@@ -101,7 +106,7 @@ PERCENTILES: Final = {"p50": "median", "p95": "95th percentile", "max": "maximum
 
 @dataclass(frozen=True)
 class Latency:
-    """Model latency of runs, in milliseconds; percentiles are by nearest rank."""
+    """Model latency of runs, in milliseconds. Percentiles are by nearest rank."""
 
     mean_ms: float
     p50_ms: float
@@ -164,7 +169,8 @@ class Totals(StatusCounts):
 def counted_runs(results: Iterable[RunResult]) -> Sequence[RunResult]:
     """Return the runs that count in totals: all except forks, or all if every run is a fork.
 
-    A fork is an experiment: a run that a person changed."""
+    A fork is an experiment: a run that a person changed.
+    """
     if not isinstance(results, Sequence):
         results = tuple(results)
     # Indices instead of runs because a stored batch reads a run from the history on every access.
@@ -265,16 +271,20 @@ class TotalsFold:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The joint cost of runs: the known US dollars, and the number of runs of `unknown` cost.
+    """The cost of several runs: the known US dollars, and the number of runs of `unknown` cost.
 
-    `dollars` is `None` without runs, or if some costs are unknown and all known costs are 0."""
+    `dollars` is `None` without runs, or if some costs are unknown and all known costs are 0.
+    """
 
     dollars: float | None
     unknown: int
 
 
 def cost_of_runs(costs: Sequence[float | None]) -> Cost:
-    """Return the joint cost of runs, from the US dollars of each run; `None` stands for an unknown cost."""
+    """Return the cost of several runs together.
+
+    `costs` has the US dollars of each run, or `None` for an unknown cost.
+    """
     found = known_values(costs)
     return _cost(found, len(costs) - len(found))
 
@@ -290,7 +300,8 @@ def _cost(known: Sequence[float], unknown: int) -> Cost:
 def nearest_rank(ascending: Sequence[float], percent: float) -> float:
     """Return a percentile by nearest rank: the smallest value that is at least as large as `percent` % of the values.
 
-    For example, 95 of twenty values gives the 19th. Raises ValueError without values."""
+    For example, 95 of twenty values gives the 19th. Raises ValueError without values.
+    """
     if not ascending:
         raise ValueError("no values")
     rank = math.ceil(percent / 100 * len(ascending))
@@ -298,7 +309,7 @@ def nearest_rank(ascending: Sequence[float], percent: float) -> float:
 
 
 def latency_of(values: Sequence[float]) -> Latency | None:
-    """Return mean, percentiles and maximum of latencies in milliseconds; `None` without a known latency."""
+    """Return mean, percentiles and maximum of latencies in milliseconds, or `None` if no latency is known."""
     # In imported runs, a latency of 0 means that the latency is unknown.
     ascending = sorted(value for value in values if value)
     if not ascending:

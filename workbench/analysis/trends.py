@@ -32,9 +32,11 @@ def good_and_graded(parts: Iterable[BatchPart]) -> tuple[int, int]:
 
 
 def is_whole(part: BatchPart) -> bool:
-    """Return whether a part ran a whole suite, has a result for each planned run, and has a graded run.
+    """Return whether a batch ran a whole suite, with a result for each planned run and at least one graded run.
 
-    Runs that were skipped or had no expectations also have a result."""
+    `part` is the part of the batch for one suite and model. Runs that were skipped or had no expectations also have a
+    result.
+    """
     _, graded = good_and_graded((part,))
     not_owed = sum(count for status, count in part.counts.items() if not status.owed)
     return part.whole and bool(graded) and graded + not_owed == part.planned
@@ -43,8 +45,9 @@ def is_whole(part: BatchPart) -> bool:
 def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, float]]]:
     """Return the pass rates, 0..1, of each suite with each model, together with the batch numbers.
 
-    Batches keep the given order. Only whole batches count. Forks and shards do not count, and neither do batches that
-    stopped early, because their rates are biased."""
+    Batches keep the given order. Only batches that ran a whole suite count. Forks and shards do not count, and neither
+    do batches that stopped early, because their rates are biased.
+    """
     found: dict[TrendKey, list[tuple[int, float]]] = {}
     for batch in batches:
         if batch.kind != "runs" or batch.shard is not None:
@@ -57,15 +60,16 @@ def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, flo
 
 
 def counts_in_trend(part: BatchPart, *, stops_early: bool) -> bool:
-    """Return whether a part of a batch counts in trends; with `stops_early`, the batch may stop when decided."""
+    """Return whether a part of a batch counts in trends. `stops_early` is true for a batch that may stop early."""
     # Runs skipped after an early decision are recorded as skipped.
     return is_whole(part) and not (stops_early and part.counts[Status.SKIPPED])
 
 
 def stored_trends(history: History, keys: Iterable[TrendKey], up_to: int) -> dict[TrendKey, list[tuple[int, float]]]:
-    """Return the trends of these keys in a history, as `trends_of` does: the latest `MAX_TREND` values up to a batch.
+    """Return the trends of some suites and models in a history, at most the latest `MAX_TREND` values up to a batch.
 
-    The history may have any size because it is read backwards until there are enough values. Raises HistoryError."""
+    The history may have any size because it is read backwards until there are enough values. Raises HistoryError.
+    """
     found: dict[TrendKey, list[tuple[int, float]]] = {}
     for suite, model in dict.fromkeys(keys):
         latest: list[tuple[int, float]] = []

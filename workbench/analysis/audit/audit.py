@@ -67,9 +67,10 @@ class CoverageShare:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The coverage of the tools by the cases that are not skipped.
+    """The tools, parameters and enum values that the cases cover. Skipped cases cover nothing.
 
-    Parameters are named `tool.parameter`, values `tool.parameter = value`. Both are counted only for covered tools."""
+    Parameters are named `tool.parameter`, values `tool.parameter = value`. Both are counted only for covered tools.
+    """
 
     tools: CoverageShare
     parameters: CoverageShare
@@ -77,13 +78,16 @@ class Coverage:
 
     @property
     def shares(self) -> tuple[tuple[str, CoverageShare], ...]:
-        """The coverage of tools, parameters and enum values by name; kinds that no tool has are left out."""
+        """The coverage of tools, parameters and enum values, each with its name.
+
+        A kind that no tool has is left out.
+        """
         named = (("tools", self.tools), ("parameters", self.parameters), ("enum values", self.values))
         return tuple(entry for entry in named if entry[1].total)
 
 
 def coverage_of(cases: Iterable[Case], table: ToolTable) -> Coverage:
-    """Return the coverage of the tools of a table; a disallowed call covers its tool but no parameter."""
+    """Return which tools of a table the cases cover. A disallowed call covers its tool but no parameter."""
     checks: dict[str, list[tuple[str, Check]]] = {}
     for case in cases:
         if case.skip is not None:
@@ -163,9 +167,10 @@ class Audit:
 
 
 def audit_suite(suite: Suite, listings: Mapping[str, Listing]) -> Audit:
-    """Audit a valid suite; no server is started, and no model or judge is called.
+    """Audit a valid suite, without starting a server or calling a model or judge.
 
-    `listings` holds the last known tools of each server, by the server's name."""
+    `listings` holds the last known tools of each server, by the server's name.
+    """
     table = ToolTable.of(suite, listings)
     return Audit(tuple(_findings(suite, table)), coverage_of(suite.cases, table))
 
@@ -186,10 +191,11 @@ def _findings(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
 
 
 def audit_case(suite: Suite, index: int, table: ToolTable, *, with_mutants: bool = True) -> Iterator[AuditFinding]:
-    """Audit one case of a valid suite, skipped or not.
+    """Audit one case of a valid suite, even a skipped one.
 
     A case that expects nothing yet is left out. All rows of a case have the same expectations, so the mutants of one
-    row are enough."""
+    row are enough.
+    """
     case = suite.cases[index]
     if case.expects_nothing_yet:
         return
@@ -209,7 +215,7 @@ def audit_case(suite: Suite, index: int, table: ToolTable, *, with_mutants: bool
 
 
 def findings_without_warning(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
-    """Return the findings without a corresponding warning of the suite, each once, in the order of the file."""
+    """Return the findings that no warning of the suite already reports, each once, in the order of the file."""
     reported = set()
     for problem in file.warnings:
         reported.add((problem.where, problem.message))
@@ -317,7 +323,10 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
 
 
 def _mutants(case: Case, settings: CaseSettings, table: ToolTable) -> Iterator[tuple[ExactAgent, MutatedAgent]]:
-    """Yield the mutants of the agents that do exactly as expected and pass: one agent per alternative of `any_of`."""
+    """Yield the mutants of each agent that does exactly as expected and passes.
+
+    There is one such agent per alternative of `any_of`.
+    """
     for way in (DEFAULT_STRATEGY, *other_strategies(case)):
         if way is not DEFAULT_STRATEGY and not way.alternative:
             continue

@@ -58,7 +58,8 @@ Weight = Literal["warning", "note"]
 class AuditFinding:
     """A finding of an audit.
 
-    `place` starts at the top of the file. `case` is the case's id, or `None` for the whole suite."""
+    `place` starts at the top of the file. `case` is the case's id, or `None` for the whole suite.
+    """
 
     kind: AuditKind
     weight: Weight
@@ -84,14 +85,14 @@ class ToolTable:
 
     @classmethod
     def of(cls, suite: Suite, listings: Mapping[str, Listing]) -> ToolTable:
-        """Return the table of a suite's own tools, provider tools, and the last known tools of its servers."""
+        """Return the table of a suite's own tools, its provider tools, and the last known tools of its servers."""
         tools = [*map(definition_of, suite.tools), *map(definition_of_provider, suite.provider_tools)]
         for listing in listings.values():
             tools += listing.tools
         return cls(tools, [server.name for server in suite.servers if server.name not in listings])
 
     def of_cases(self, cases: Iterable[Case]) -> ToolTable:
-        """Return the table with the cases' own tools added; they replace tools of the same name."""
+        """Return the table with the cases' own tools added. They replace tools of the same name."""
         own = {}
         for case in cases:
             for tool in case.tools:
@@ -106,7 +107,7 @@ class ToolTable:
         return tuple(names_of_tools(self.tools))
 
     def find(self, name: str) -> ToolDefinition | None:
-        """Return the tool with a name, with the graders' tolerance of spelling; `None` for an unknown name."""
+        """Return the tool with a name, or `None`. Spelling variants that the graders tolerate are found, too."""
         return self._by_name.get(comparable_name(name))
 
     def offered(self, offer: Sequence[str] | None) -> tuple[ToolDefinition, ...]:
@@ -116,9 +117,10 @@ class ToolTable:
         return tuple(tool for tool in self.tools if tool.name in offer)
 
     def refusal(self, tool: ToolDefinition, argument: str, value: JsonValue) -> str | None:
-        """Return the reason why a tool's schema refuses a value of an argument.
+        """Return why a tool's schema refuses a value of an argument.
 
-        Returns `None` if the schema accepts the value or is broken."""
+        Returns `None` if the schema accepts the value or is broken.
+        """
         given = {argument: value}
         # Most values need no validator. Importing and building a validator takes milliseconds.
         if plainly_accepts({**tool.parameters, "required": []}, given):
@@ -139,7 +141,7 @@ class ToolTable:
         return None
 
     def allows(self, tool: ToolDefinition, arguments: Mapping[str, JsonValue]) -> bool:
-        """Return whether a tool's schema accepts the arguments; true if the schema is broken."""
+        """Return whether a tool's schema accepts the arguments. A broken schema counts as accepting them."""
         try:
             return not self._schemas(tool).violations(arguments)
         except BrokenSchemaError:
@@ -166,7 +168,7 @@ def _problem_text(problem: ValidationError) -> str:
 
 
 def parameter_schema(tool: ToolDefinition, argument: str) -> Schema | None:
-    """Return the schema of a parameter with references followed; `None` if the tool lists no such parameter."""
+    """Return the schema of a parameter with references followed, or `None` if the tool lists no such parameter."""
     properties = properties_of(tool.parameters)
     if argument in properties:
         return resolved(properties[argument], tool.parameters)
@@ -174,7 +176,7 @@ def parameter_schema(tool: ToolDefinition, argument: str) -> Schema | None:
 
 
 def has_closed_schema(tool: ToolDefinition) -> bool:
-    """Return whether a tool lists all of its parameters. If so, any other name is a mistake."""
+    """Return whether a tool lists all of its parameters, so that any other argument name is a mistake."""
     schema = tool.parameters
     if not _OPEN_ENDED.isdisjoint(schema):
         return False
@@ -196,7 +198,7 @@ def required_parameters(tool: ToolDefinition) -> tuple[str, ...]:
 
 
 def audit_calls(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
-    """Yield the findings on the calls in a case; `place` is the case's place in the file."""
+    """Yield the findings on the calls in a case. `place` is the case's place in the file."""
     for at, call in case.written_calls():
         if call.tool is None:
             continue
@@ -343,7 +345,7 @@ def _of_case(suite: Suite, case: Case, place: Place, table: ToolTable) -> Iterat
 
 
 def _shared_by_changes(suite: Suite, table: ToolTable) -> Iterator[Finding]:
-    """Yield a warning for each server shared by runs by default although cases expect changes of its state."""
+    """Warn about each server whose state all runs share by default, although cases expect changes of this state."""
     changing: dict[str, set[str]] = {}
     named: set[str] = set()
     runs = 0
@@ -375,7 +377,10 @@ _MAX_NAMED_TOOLS = 3
 
 
 def _of_mocks(mocks: Sequence[Mock], place: Place, table: ToolTable) -> Iterator[Finding]:
-    """Yield warnings on the conditions of mocks. They are not errors because an invalid call may meet a condition."""
+    """Yield warnings about the conditions of mocks.
+
+    These are not errors, because an invalid call may meet a condition.
+    """
     for number, mock in enumerate(mocks):
         yield from map(_as_warning, _of_checks(mock.when, mock.tool, (*place, number, "when"), table))
 
@@ -399,7 +404,7 @@ def audit_suite_mocks(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
 
 
 def audit_case_mocks(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
-    """Yield the findings on a case's own mocks; `place` is the case's place in the file."""
+    """Yield the findings on a case's own mocks. `place` is the case's place in the file."""
     return _audit(case.mocks, (*place, "mocks"), [case], table, case.id)
 
 
@@ -436,7 +441,8 @@ def _audit(
 def _expected_somewhere(mock: Mock, when: Checks, cases: Sequence[Case]) -> bool:
     """Return whether an expected call may meet the condition of a mock.
 
-    Also true if no call of the tool is expected, as in a case that checks only the answer."""
+    Also returns True if no call of the tool is expected, as in a case that checks only the answer.
+    """
     is_tool_expected = False
     for case in cases:
         for call in case.alternatives:

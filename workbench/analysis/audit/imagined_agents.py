@@ -1,7 +1,6 @@
 """Imagined agents: three without understanding, one that does exactly as a case expects, and its mutants.
 
-The calls of an agent become the trajectory of a run, so the graders themselves decide whether the run passes.
-"""
+The calls of an agent become the trajectory of a run, so the graders themselves decide whether the run passes."""
 
 from __future__ import annotations
 
@@ -65,14 +64,14 @@ REFUSE_ALL_CONTEXT = replace(
 
 @dataclass(frozen=True, slots=True)
 class ImaginedAgent:
-    """An imagined agent: its description, and its run of a case."""
+    """An agent that exists only in the audit, with a description and its run of a case."""
 
     description: str
     run: Trajectory
 
 
 def careless_agents(case: Case, table: ToolTable) -> tuple[ImaginedAgent, ...]:
-    """Return agents that understand nothing; a case that one of them passes is too lenient."""
+    """Return agents that understand nothing. A case that one of them passes is too lenient."""
     request = _request(case)
     every = [(tool.name, all_arguments(tool.parameters)) for tool in table.offered(case.offer)]
     tools = _without_unmet_schemas(table, case, every)
@@ -90,7 +89,7 @@ def careless_agents(case: Case, table: ToolTable) -> tuple[ImaginedAgent, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CallStrategy:
-    """One way to meet a case's expectations: the alternative and the number of calls. Messages name the way."""
+    """One way to meet a case's expectations: which alternative to call, and how often. `text` names it in messages."""
 
     name: str = "that does exactly what is expected"
     alternative: int = 0
@@ -109,7 +108,9 @@ DEFAULT_STRATEGY = CallStrategy()
 
 
 def other_strategies(case: Case) -> Iterator[CallStrategy]:
-    """Yield the other ways to meet expectations: each alternative, no optional calls, as many as `times` allows."""
+    """Yield the remaining ways to meet a case's expectations.
+
+    These are each alternative, no optional calls, and as many calls as `times` allows."""
     expected = case.expected_calls()
     for number in range(1, max((len(call.any_of) for call in expected), default=0)):
         yield CallStrategy(f"that calls alternative {number + 1} of `any_of`", alternative=number)
@@ -121,7 +122,7 @@ def other_strategies(case: Case) -> Iterator[CallStrategy]:
 
 @dataclass(frozen=True, slots=True)
 class _PlacedCall:
-    """An expected call with its place in the case, and the round and index of the exact agent's call.
+    """An expected call and where it stands: its place in the case, and the round and index of the agent's call.
 
     `original` is the expected call as written. `call` is the alternative that the agent called, with checks that the
     agent meets."""
@@ -137,8 +138,9 @@ class _PlacedCall:
 class ExactAgent:
     """An agent that does exactly as a case expects.
 
-    `case` grades the agent; in this case, `present` replaces checks without a known value. `calls` are the agent's
-    calls by round, in the order of the case. `placed_calls` holds the expectation behind each call."""
+    `case` is the case that grades the agent. In it, `present` replaces each check for which no value could be
+    constructed. `calls` are the agent's calls by round, in the order of the case. `placed_calls` holds the expectation
+    behind each call."""
 
     case: Case
     tools: tuple[ToolDefinition, ...]
@@ -147,12 +149,12 @@ class ExactAgent:
     placed_calls: tuple[_PlacedCall, ...]
 
     def run(self, calls: Iterable[Sequence[MadeCall]] | None = None) -> Trajectory:
-        """Return the run of the agent with its own calls, or with the given calls."""
+        """Return the run of the agent, with its own calls or with the given calls."""
         return _run(self.tools, self.calls if calls is None else calls, self.answer)
 
 
 def exact_agent(case: Case, table: ToolTable, max_rounds: int, way: CallStrategy = DEFAULT_STRATEGY) -> ExactAgent:
-    """Return the agent that meets the expectations of a case in one way.
+    """Return an agent that meets the expectations of a case in one way.
 
     Raises NeverHoldsError if no value meets some check."""
     rounds: list[list[MadeCall]] = []
@@ -198,9 +200,9 @@ def exact_agent(case: Case, table: ToolTable, max_rounds: int, way: CallStrategy
 def _with_conditions(
     case: Case, made: list[MadeCall], found: list[_PlacedCall], table: ToolTable
 ) -> tuple[Case, list[_PlacedCall]]:
-    """Return a case with prohibitions that the exact agent can obey, and its calls at their new places in `made`.
+    """Return a case whose prohibitions the exact agent can obey, and its calls at their new places in `made`.
 
-    Unexpected calls that must precede one of the agent's calls are made first."""
+    If an unexpected call must precede one of the agent's calls, the agent makes it first."""
     prohibitions, first = [], list[MadeCall]()
     for call in case.disallowed:
         # Results of imagined calls are unknown, so a call that may come too early counts as in time.
@@ -228,7 +230,7 @@ def _first_that_meets(expected: ExpectedCall, made: Sequence[MadeCall]) -> int |
 def _in_allowed_order(
     prohibitions: Sequence[DisallowedCall], made: list[MadeCall], found: Sequence[_PlacedCall]
 ) -> list[_PlacedCall]:
-    """Move unordered calls in `made` so that no prohibition's `before` or `after` is broken; return the moved calls."""
+    """Reorder calls in `made` so that no prohibition's `before` or `after` is broken. Return the moved calls."""
     unordered = {each.index for each in found if each.place[0] == "unordered"}
     order = list(range(len(made)))
     # A move may violate another order, so several rounds may be needed. The rounds are limited because contradictory
@@ -250,7 +252,7 @@ def _in_allowed_order(
 
 
 def _orders(prohibitions: Sequence[DisallowedCall], made: Sequence[MadeCall]) -> Iterator[tuple[int, int]]:
-    """Yield pairs of indices in `made`; the first call of a pair must precede the second."""
+    """Yield pairs of indices in `made`. The first call of a pair must precede the second."""
     for prohibition in prohibitions:
         for key, other in prohibition.conditions:
             first = _first_that_meets(other, made)
@@ -260,7 +262,7 @@ def _orders(prohibitions: Sequence[DisallowedCall], made: Sequence[MadeCall]) ->
 
 
 def _with_changes(case: Case, rounds: list[list[MadeCall]], found: list[_PlacedCall], table: ToolTable) -> Case:
-    """Return a case whose `final` the exact agent can meet.
+    """Return a case with a `final` that the exact agent can meet.
 
     If the case has no expected calls, the expected changes become the agent's calls. The state of an imagined run is
     unknown, and so is the order of changes that the case does not expect as calls."""
@@ -293,7 +295,7 @@ def _are_made(changes: Sequence[ExpectedCall], case: Case, made: list[MadeCall],
 
 
 def _without_unmet_schemas(table: ToolTable, case: Case, calls: Iterable[MadeCall]) -> tuple[ToolDefinition, ...]:
-    """Return the offered tools, without each schema that refuses the arguments of the calls.
+    """Return the offered tools. A tool whose schema refuses the arguments of its calls is returned without a schema.
 
     Valid arguments may exist although none were found, so such a schema must not fail the run."""
     unmet: set[str] = set()
@@ -319,7 +321,7 @@ def _with_values(
     way: CallStrategy = DEFAULT_STRATEGY,
     round_index: int = 0,
 ) -> ExpectedCall:
-    """Return an expected call with checks that the exact agent can meet; append its calls to `made` and `found`."""
+    """Return an expected call with checks that the exact agent can meet. Append its calls to `made` and `found`."""
     # Results of imagined calls are unknown, so they are not graded.
     unknown = {"result": None, "is_error": None}
     chosen = min(way.alternative, len(call.alternatives) - 1)
@@ -349,9 +351,9 @@ def _tool_of(name: str, tools: Sequence[ToolDefinition]) -> str:
 def _values(
     checks: Checks | None, tool: ToolDefinition | None, table: ToolTable
 ) -> tuple[Checks | None, dict[str, JsonValue]]:
-    """Return the checks that the exact agent can meet, and arguments that meet them and the tool's schema.
+    """Return checks that the exact agent can meet, and arguments that meet these checks and the tool's schema.
 
-    `present` replaces a check without a known value."""
+    `present` replaces each check for which no value could be constructed."""
     needed: dict[str, JsonValue] = {}
     # An empty table of checks expects no arguments at all.
     if tool is not None and checks != {}:
@@ -397,7 +399,7 @@ def _argument(check: Check, name: str, tool: ToolDefinition | None, table: ToolT
 
 
 def _assembled(check: Check, schema: Schema, tool: ToolDefinition) -> Iterator[JsonValue]:
-    """Yield a value for a check of fields or elements, built from the inside out; nothing if it cannot be built."""
+    """Yield a value for a check of fields or elements, or nothing if no value can be constructed."""
     try:
         yield value_that_meets(check, schema, tool.parameters)
     except (NeverHoldsError, UnknownSampleError):
@@ -422,7 +424,7 @@ def _value(check: Check) -> tuple[Check, JsonValue]:
 
 
 def _answer(case: Case) -> tuple[Case, str]:
-    """Return the case with an answer check that can be met, and an answer with all keywords that meets the check."""
+    """Return a case with an answer check that can be met, and an answer that meets it and contains all keywords."""
     words = " ".join(case.response_contains)
     if case.response is None:
         return case, words or ANY_TEXT
@@ -441,7 +443,7 @@ def _request(case: Case) -> str:
 
 
 def _run(tools: Sequence[ToolDefinition], made: Iterable[Sequence[MadeCall]], answer: str) -> Trajectory:
-    """Return the trajectory of a run. Each item of `made` is a round of calls; a last round holds the answer."""
+    """Return the trajectory of a run. Each item of `made` is a round of calls. A last round holds the answer."""
     rounds: list[Round] = []
     for number, calls in enumerate(made, 1):
         records = []
@@ -481,9 +483,9 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 def harm_rank(tool: ToolDefinition) -> int:
-    """Rank the harm of a tool by its MCP annotations, otherwise by the words of its name.
+    """Return how harmful a wrong call of a tool is: 2 if it cannot be undone, 0 if it only reads, otherwise 1.
 
-    Returns 2 for a tool whose calls cannot be undone, 0 for a tool that only reads, otherwise 1."""
+    The tool's MCP annotations decide, or else the words of its name."""
     if tool.annotations.get("readOnlyHint") is True:
         return 0
     if tool.annotations.get("destructiveHint") is True:
@@ -512,9 +514,10 @@ MutantChange = Literal[
 
 @dataclass(frozen=True, slots=True)
 class MutatedAgent:
-    """The exact agent with one change: `changed_part` was changed, and `change`, such as `"to"`, `wrong`.
+    """The exact agent with one change.
 
-    `place` is the changed expectation's place in the case. `calls` are all calls, by round."""
+    `changed_part` names the changed part, such as `"to"`, and `change` says how it changed, such as `wrong`. `place` is
+    the changed expectation's place in the case. `calls` are all calls, by round."""
 
     changed_part: str
     change: Literal[
@@ -526,7 +529,7 @@ class MutatedAgent:
 
 
 def mutated_agents(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iterator[MutatedAgent]:
-    """Yield all mutants: changes of each expected call, of the order of calls, then surplus calls and arguments."""
+    """Yield all mutants of an agent: each expected call changed, the order changed, calls and arguments added."""
     written = agent.placed_calls
     for each in written:
         yield from _with_other_arguments(agent, each, table.find(_made_by(agent, each)), table)
@@ -594,7 +597,7 @@ _MAX_OF_ARGUMENT = 8
 
 
 def _first_difference(one: JsonValue, other: JsonValue) -> str:
-    """Return the path to the first place where two values differ; empty if they differ as a whole."""
+    """Return the path to the first place where two values differ, or an empty text if they differ as a whole."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in (*one, *other):
             if key not in one or key not in other:
@@ -625,9 +628,9 @@ def _must_be_given(check: Check, name: str, tool: ToolDefinition | None) -> bool
 
 
 def _other_value(check: Check, name: str, tool: ToolDefinition | None, table: ToolTable) -> tuple[JsonValue, ...]:
-    """Return a tuple of one value that the schema allows and the check refuses; empty if there is none.
+    """Return a value that the schema allows and the check refuses, or an empty tuple if there is none.
 
-    The result is a tuple because the value may be `None`."""
+    The value is in a tuple because it may be `None`."""
     if check.accepts_all:
         return ()
     schema = (parameter_schema(tool, name) if tool is not None else None) or {}
@@ -765,9 +768,10 @@ def _weight(is_harmful: bool) -> Weight:
 
 
 def _with_further_argument(agent: ExactAgent, written: _PlacedCall, tool: ToolDefinition) -> Iterator[MutatedAgent]:
-    """Yield a mutant with an argument that the tool lists and the expected call does not, if possible a harmful one.
+    """Yield a mutant with one more argument, which the tool has but the expected call does not.
 
-    The value differs from the argument's default because the default changes nothing."""
+    A harmful argument is preferred. The value differs from the argument's default because the default changes nothing.
+    """
     if written.call.args is None:
         return
     _, made = agent.calls[written.round][written.index]

@@ -28,10 +28,11 @@ _AS_VALUE = "to compare the table as a value, write { equals = { … } }"
 
 
 class _Location(NamedTuple):
-    """A place in an argument. It writes the whole argument with another text at this place.
+    """A place in an argument, with the text around it.
 
     `around` returns the whole argument for a text at the place. `path` holds the names of the fields from `has_fields`
-    down to the place. With `names_fields`, a plain table means fields."""
+    down to the place. With `names_fields`, a plain table means fields.
+    """
 
     around: Callable[[str], str]
     path: tuple[str, ...] = ()
@@ -53,14 +54,14 @@ class _Location(NamedTuple):
         return _Location(lambda text: self.written(f"{{ {kind} = [{text}, …]{options} }}"), (), self.names_fields)
 
     def inside(self, place: Place) -> _Location:
-        """Return the place in a plain value; lists in a plain value are compared in order."""
+        """Return the place of a part of a plain value. Lists in a plain value are compared in order."""
         spot = self
         for key in place:
             spot = spot.at_field(key) if isinstance(key, str) else spot.in_list("same_elements", ", in_order = true")
         return spot
 
     def of_part(self, check: Check, at: Place) -> _Location:
-        """Return the place of a nested check; `at` is its path inside the check at this place."""
+        """Return the place of a nested check. `at` is its path inside the check at this place."""
         if check.nests == "list":
             return self.in_list(check.kind)
         if check.nests == "check":
@@ -71,7 +72,7 @@ class _Location(NamedTuple):
 
 
 def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, place: Place) -> Iterator[Finding]:
-    """Yield a finding for each table that names no check, unless the tool's schema expects such a table there.
+    """Yield a finding for each table that names no check, unless the tool's schema expects such a table.
 
     If the schema accepts no object, the finding is an error. Without a schema, only tables that look like a check are
     found, also inside values. If the schema accepts any object, only tables with a misspelt check name are found.
@@ -132,7 +133,7 @@ def _without_shape(value: Mapping[str, JsonValue]) -> type[CheckBase] | None:
 
 
 def _nested(value: JsonValue, schema: Schema | None, root: Schema) -> Iterator[tuple[Place, str, str]]:
-    """Yield the place, the key and the check's name of each table in a value that would be a check elsewhere."""
+    """Yield the tables in a value that would be checks elsewhere, each as its place, its key and the check's name."""
     inner: list[tuple[str | int, JsonValue, Schema | None]]
     if isinstance(value, dict):
         inner = [(key, each, _property(schema, key, root)) for key, each in value.items()]
@@ -163,7 +164,7 @@ def _is_check(value: Mapping[str, JsonValue], takes_object: bool | None) -> bool
 
 
 def _misspelt(value: Mapping[str, JsonValue]) -> tuple[str, str] | None:
-    """Return the misspelt key of a table and the check's name, if all other keys are options of the check."""
+    """Return the misspelt key of a table and the check that it means, if all other keys are options of the check."""
     others = [key for key in value if key not in RESERVED_NAMES]
     if len(others) != 1 or (name := near_check(others[0])) is None:
         return None
@@ -174,7 +175,10 @@ def _misspelt(value: Mapping[str, JsonValue]) -> tuple[str, str] | None:
 
 
 def _looks_like_check(value: Mapping[str, JsonValue], *, any_name: bool) -> bool:
-    """Return whether a table would be a check if one key had another name: any name, or only a similar name."""
+    """Return whether a table would be a check if one of its keys were renamed.
+
+    Without `any_name`, the key must resemble the name of a check.
+    """
     if _fields_as_option(value) is not None:
         return True
     if not any_name:
@@ -193,7 +197,7 @@ def _fields_as_option(value: Mapping[str, JsonValue]) -> JsonValue:
 
 
 def _meant(value: Mapping[str, JsonValue]) -> str:
-    """Return the check that a table was probably meant to be, as a suite writes it; empty without a clue."""
+    """Return the check that a table was probably meant to be, as a suite writes it, or an empty text."""
     if (fields := _fields_as_option(value)) is not None:
         return f"has_fields = {describe_value(fields)}, only_fields = true"
     for key, inner in value.items():
@@ -240,7 +244,7 @@ def _names_properties(schema: Schema | None, root: Schema, depth: int = 0) -> bo
 
 
 def _takes_object(schema: Schema | None, root: Schema, depth: int = 0) -> bool | None:
-    """Return whether a schema accepts objects; `None` if the schema leaves it open."""
+    """Return whether a schema accepts objects, or `None` if it does not say."""
     if schema is None or depth > _MAX_REFERENCES:
         return None
     if (values := listed_values(schema)) is not None:

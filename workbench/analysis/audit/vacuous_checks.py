@@ -61,12 +61,13 @@ _MAX_TRIED_VALUES = 60
 def accepted_value(schema: Schema, root: Schema) -> JsonValue:
     """Return a value that a schema inside `root` accepts: its default, an example, or a constructed value.
 
-    If no candidate is accepted, or the schema is broken, return the first candidate."""
+    If no candidate is accepted, or the schema is broken, return the first candidate.
+    """
     return next(_accepted(schema, root))
 
 
 def accepts(schema: Schema, root: Schema, value: JsonValue) -> bool:
-    """Return whether a schema inside `root` accepts a value; true if the schema is broken."""
+    """Return whether a schema inside `root` accepts a value. A broken schema counts as accepting it."""
     # References point into the root's definitions, so the schema needs these definitions too.
     around: dict[str, JsonValue] = {}
     for key in ("$schema", "$defs", "definitions"):
@@ -96,7 +97,7 @@ def all_arguments(schema: Schema) -> dict[str, JsonValue]:
 
 
 def candidates_of(schema: Schema, root: Schema, depth: int = 0) -> Iterator[JsonValue]:
-    """Yield values that a schema may accept, the most typical values first; there is at least one."""
+    """Yield at least one value that a schema may accept, the most typical values first."""
     if "default" in schema:
         yield schema["default"]
     examples = schema.get("examples")
@@ -167,7 +168,7 @@ def _of_type(kind: str, schema: Schema, root: Schema, depth: int) -> Iterator[Js
 
 
 def _accepted(schema: Schema, root: Schema, depth: int = 0) -> Iterator[JsonValue]:
-    """Yield the accepted candidates, and finally the first candidate."""
+    """Yield the candidates that the schema accepts, and finally the first candidate."""
     candidates = list(islice(candidates_of(schema, root, depth), _MAX_TRIED_VALUES))
     for value in candidates:
         if accepts(schema, root, value):
@@ -220,7 +221,7 @@ def other_values(check: Check, schema: Mapping[str, JsonValue]) -> Iterator[Json
 
 
 def few_other_values(check: Check, schema: Schema) -> Iterator[JsonValue]:
-    """Yield a few of the `other_values` of a nested check."""
+    """Yield a few values that a nested check refuses and its schema may allow, as `other_values` does."""
     if not check.uses_outside_service:
         yield from islice(other_values(check, schema), _MAX_OF_PART)
 
@@ -230,9 +231,10 @@ _MAX_OF_PART = 2
 
 
 def value_that_meets(check: Check, schema: Schema, root: Schema) -> JsonValue:
-    """Return a value that meets a check and, if possible, a schema inside `root`, built from the inside out.
+    """Return a value that meets a check and, if possible, a schema inside `root`.
 
-    Raises NeverHoldsError if no value meets the check, and UnknownSampleError if none can be constructed."""
+    Raises NeverHoldsError if no value meets the check, and UnknownSampleError if none can be constructed.
+    """
     if check.accepts_all:
         return accepted_value(schema, root)
     if not check.checks_parts:
@@ -246,7 +248,7 @@ def value_that_meets(check: Check, schema: Schema, root: Schema) -> JsonValue:
 
 
 def _different(met: JsonValue, schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
-    """Yield values that a schema may allow and that differ from `met`, a value that meets the check."""
+    """Yield values that differ from `met`, a value that meets the check. A schema may allow them."""
     choices = schema.get("enum")
     if isinstance(choices, list):
         yield from choices
@@ -303,7 +305,7 @@ _LARGE = 1_000_000
 
 
 def vacuous_checks(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
-    """Yield the findings on a case's checks that no value fails, and on expected calls without any check."""
+    """Yield the findings on checks of a case that no value fails, and on expected calls without any check."""
     for at, call in case.written_calls():
         if call.tool is None:
             continue
@@ -440,7 +442,7 @@ def _refuses(schema: Schema, root: Schema, value: JsonValue) -> bool:
 
 
 def _of_the_value(check: Check) -> Iterator[Check]:
-    """Yield a check and its nested checks of the same value; a check of fields or elements handles its own parts."""
+    """Yield a check and its nested checks of the same value. Checks of fields and elements are not entered."""
     yield check
     for part in check.own_parts:
         yield from _of_the_value(part)
@@ -461,7 +463,7 @@ def _inside(check: Check, schema: Schema, path: str = "") -> Iterator[tuple[str,
 
 
 def _refuses_nothing(check: Check, schema: Schema | None, root: Schema, refused: Callable[[JsonValue], bool]) -> bool:
-    """Return whether many different values that the schema allows all meet a check."""
+    """Return whether a check accepts many different values that the schema allows, and refuses none of them."""
     listed = listed_values(schema) if schema is not None else None
     # If the schema allows only one value, nothing fails because of the schema and not because of the check.
     if listed is not None and len(listed) < 2:
