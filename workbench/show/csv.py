@@ -22,7 +22,7 @@ CUT = " … (cut)"
 
 
 def table_rows(shown: Table[Row]) -> Iterator[str]:
-    """Yield a table as lines of CSV, with the raw value of each cell under its column's name."""
+    """Yield the lines of a table as CSV: the raw value of each cell under the name of its column."""
     columns = shown.lasting_columns
     return csv_rows(_record(columns, row) for row in shown.rows)
 
@@ -40,7 +40,7 @@ def _record(columns: Iterable[Column[Row]], row: Row) -> dict[str, Any]:
 
 
 def csv_rows(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield records as lines of CSV after a line with the names of columns. Without records, yield nothing."""
+    """Yield records as lines of CSV, after a line with the names of the columns. Without records, yield nothing."""
     text = StringIO()
     writer = csv.writer(text)
     for number, record in enumerate(records):

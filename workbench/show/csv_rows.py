@@ -22,7 +22,7 @@ from workbench.suite.files import relative_to_cwd
 
 
 class ShownRuns(Protocol):
-    """Runs without secrets, read one at a time."""
+    """Runs without secrets. Iterating reads one run at a time."""
 
     def shown_runs(self) -> Iterator[ShownRun]: ...
 
@@ -32,7 +32,7 @@ def rows_of_runs(report: ShownRuns) -> Iterator[str]:
 
 
 def records_of_runs(report: ShownRuns) -> Iterator[dict[str, Any]]:
-    """Yield a record without secrets for each run: numbers and texts, and lists of texts for calls and issues."""
+    """Yield a CSV record for each run, without secrets. Calls and issues are lists of texts."""
     return (record_of_run(run.result, run.line) for run in report.shown_runs())
 
 
@@ -46,7 +46,7 @@ def rows_of_diff(report: DiffReport) -> Iterator[str]:
 
 
 def record_of_run(run: RunResult, line: int | None) -> dict[str, Any]:
-    """Return the record of a run without secrets."""
+    """Return the CSV record of a run that no longer holds secrets."""
     trajectory, usage, arguments = run.trajectory, run.trajectory.usage, valid_arguments_of(run)
     user = trajectory.user_usage
     calls = []
@@ -88,7 +88,7 @@ def record_of_run(run: RunResult, line: int | None) -> dict[str, Any]:
 
 
 def record_of_row(row: RunRow, facts: RunFacts, line: int | None) -> dict[str, Any]:
-    """Return the record of a finished run of the history from its figures and facts, without redaction."""
+    """Return the CSV record of a stored run, from its figures and facts. Secrets are not removed."""
     figures = row.figures
     assert figures is not None
     calls = [f"{call.tool}({compact_json(call.arguments)})" for call in facts.calls]
@@ -128,7 +128,10 @@ def record_of_row(row: RunRow, facts: RunFacts, line: int | None) -> dict[str, A
 
 
 def texts_of_record(record: Mapping[str, Any]) -> str:
-    """Return the cells of a record, each on lines of its own, to be searched for secrets."""
+    """Return the cells of a record as one text, in which the caller searches for secrets.
+
+    Cells are on separate lines.
+    """
     cells: list[object] = []
     for value in record.values():
         cells += value if isinstance(value, list) else (value,)

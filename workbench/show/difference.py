@@ -29,7 +29,7 @@ _ROLES: dict[Sign, Role] = {"-": "failed", "+": "passed", " ": "muted", "@": "co
 
 @dataclass(frozen=True)
 class Difference:
-    """A line-by-line difference of removed (`-`), added (`+`) and context lines.
+    """A line-by-line difference of two texts: removed (`-`), added (`+`) and context lines.
 
     Each group of lines begins with its position (`@`).
     """
@@ -63,7 +63,7 @@ class Difference:
                 yield signs.count("-"), signs.count("+")
 
     def drawn(self, width: int) -> list[Line]:
-        """Return one row for each line, each cut to `width` cells."""
+        """Return the difference as one row for each line, cut to `width` cells."""
         rows: list[Line] = []
         for sign, text in self.lines[:MOST_SHOWN]:
             lead = "" if sign == "@" else sign

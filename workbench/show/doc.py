@@ -32,7 +32,7 @@ Row = TypeVar("Row")
 class Value(NamedTuple):
     """A text in one or more roles, with its raw value for programs.
 
-    A `raw` mapping holds several values by name.
+    If `raw` is a mapping, it holds several values by name.
     """
 
     spans: Line
@@ -54,7 +54,7 @@ def words(text: str, role: Role = "text") -> Value:
 
 
 def names(each: Sequence[str], role: Role = "text", most: int = 2) -> Value:
-    """Return the first `most` names and the number of the others as a value (`Weather, Files +3`).
+    """Return names as one value. The value shows the first `most` names and counts the others: `Weather, Files +3`.
 
     The names must already be safe to show.
     """
@@ -72,25 +72,25 @@ def share(of_all: float | None, role: Role = "text") -> Value:
 
 
 def rate(good: int, of: int) -> Value:
-    """Return a pass rate as a value. It has the colour of success if all passed."""
+    """Return a pass rate as a value. Its colour is that of success if all runs passed."""
     if not of:
         return share(None, "muted")
     return share(good / of, "passed" if good == of else "text")
 
 
 def when(at: str, role: Role = "muted") -> Value:
-    """Return an ISO 8601 time as a value: local time for people, the given text for programs."""
+    """Return an ISO 8601 time as a value. People see local time, and programs get the given text."""
     return Value((Span(local_time(at), role),), at)
 
 
 def short_when(at: str, role: Role = "muted") -> Value:
-    """Return an ISO 8601 time as a value that is shown without its year."""
+    """Return an ISO 8601 time as a value that people see without the year."""
     # A local time begins with the year and a hyphen, five characters.
     return Value((Span(local_time(at)[5:], role),), at)
 
 
 def age(at: str, now: datetime, role: Role = "muted") -> Value:
-    """Return the age of an ISO 8601 time as a value. It is empty for any other text."""
+    """Return the age of an ISO 8601 time as a value. Any other text gives an empty value."""
     at_ms = epoch_ms(at)
     if at_ms is None:
         return NONE
@@ -120,7 +120,7 @@ class Column(Generic[Row]):
     from_cells: int = 0
     """Width of the table from which the column is shown."""
     least: int = 0
-    """Width to which the column may be cut. 0 if it is never cut."""
+    """Width to which the column may be cut, or 0 if it is never cut."""
     fit: Callable[[Row, int], Value] | None = None
     """Returns the cell of a row, fitted to a width. Without this function, the end of the cell is cut."""
     short: Callable[[Row], Value] | None = None
@@ -132,7 +132,7 @@ class Column(Generic[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Table(Generic[Row]):
-    """Rows of one kind.
+    """A table with rows of one kind.
 
     `note` is a remark on a row. A terminal shows it below the row, and a document in the last column. The app omits it,
     because it shows the selected row in full beside the table.
@@ -144,13 +144,13 @@ class Table(Generic[Row]):
 
     @property
     def lasting_columns(self) -> list[Column[Row]]:
-        """The columns for a document. Columns whose values are valid only for a moment are omitted."""
+        """The columns for a document. It omits columns whose values are valid only for a moment."""
         return [column for column in self.columns if not column.passing]
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix(Generic[Row]):
-    """Rows with a column for each model.
+    """A table with a column for each model.
 
     A terminal prints columns that do not fit below the others. The app scrolls sideways.
     """
@@ -164,7 +164,7 @@ class Matrix(Generic[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A title of the whole document (level 1) or of a part."""
+    """The title of the whole document (level 1) or of a part of it."""
 
     line: Line
     level: int = 1
@@ -181,7 +181,7 @@ class Paragraph:
 class Items:
     """A list of lines.
 
-    A terminal shows the first `most` lines and counts the others, named by `noun`.
+    A terminal shows the first `most` lines. It counts the others and calls them by `noun`.
     """
 
     lines: Sequence[Line]
@@ -202,7 +202,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A title with a few blocks below it. These blocks are closer together than other blocks."""
+    """A title with some blocks below it. Less space separates these blocks than other blocks."""
 
     title: Line
     blocks: Sequence[Block]
@@ -210,7 +210,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """The lines of a unified diff, as in `diff -u`. Without lines nothing is shown."""
+    """The lines of a unified diff, as in `diff -u`. If there are none, nothing is shown."""
 
     lines: Sequence[str]
 
@@ -219,5 +219,5 @@ Block = Heading | Paragraph | Items | Facts | Section | Table[Any] | Matrix[Any]
 
 
 def line_of(text: str, role: Role = "text") -> Line:
-    """Return a line with one text in one colour role. The text must be safe to show."""
+    """Return a line of one text in one colour role. The text must already be safe to show."""
     return (Span(text, role),)

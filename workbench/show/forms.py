@@ -53,7 +53,7 @@ class Form(NamedTuple):
     """Whether its text is JSON or JSON lines."""
 
     def longest_ending(self, file: Path) -> int:
-        """Return the length of the form's longest ending that matches the file's name, or 0."""
+        """Return the length of the form's longest ending that matches the file's name, or 0 if none matches."""
         name = file.name.lower()
         longest = 0
         for ending in self.endings:
@@ -164,14 +164,14 @@ _ONE_DOCUMENT = ("json", "html")
 
 
 def why_too_many(form: str | None, runs: int, instead: str = RUN_BY_RUN) -> str | None:
-    """Return why a report of `form` cannot hold that many runs, with an alternative, or `None` if it can."""
+    """Return why a report of `form` cannot hold so many runs, and what to use instead, or `None` if it can."""
     if form not in _ONE_DOCUMENT or runs <= MAX_DOCUMENT_RUNS:
         return None
     return MAX_DOCUMENT_RUNS.reached(form=form, runs=runs, instead=instead)
 
 
 def forms_of(command: Command, *, beside: bool = False) -> tuple[str, ...]:
-    """Return the names of a command's forms. With `beside`, return only forms that `--report` writes."""
+    """Return the names of a command's forms. With `beside`, return only forms that `--report` can write."""
     names = []
     for form in FORMS:
         # With `--report`, the usual report is printed too. Some forms can only replace that report.
@@ -181,7 +181,7 @@ def forms_of(command: Command, *, beside: bool = False) -> tuple[str, ...]:
 
 
 def form_of_file(file: Path, command: Command, asked: str | None = None, *, beside: bool = False) -> str | None:
-    """Return the form of a command's report that matches the ending of a file's name, or `None`.
+    """Return the form of a command's report that the ending of a file's name selects, or `None`.
 
     If several forms match, `asked` takes precedence over the form with the longest ending.
     """
@@ -198,7 +198,7 @@ def form_of_file(file: Path, command: Command, asked: str | None = None, *, besi
 
 
 def any_form_of_file(file: Path) -> str | None:
-    """Return the form, of any command, that matches the ending of a file's name, or `None`."""
+    """Return the form, of any command, that the ending of a file's name selects, or `None`."""
     for form in FORMS:
         if form.longest_ending(file):
             return form.name
@@ -211,7 +211,7 @@ def is_json(name: str | None) -> bool:
 
 
 def endings_of(command: Command, *, beside: bool = False) -> str:
-    """Return the endings of a command's reports as text: `.txt, .json`."""
+    """Return the file endings of a command's reports as text: `.txt, .json`."""
     known = forms_of(command, beside=beside)
     endings: dict[str, None] = {}
     for form in FORMS:
@@ -221,7 +221,7 @@ def endings_of(command: Command, *, beside: bool = False) -> str:
 
 
 def pieces_of(form: str, command: Command, subject: Any) -> Iterator[str]:
-    """Yield a command's report in a form with its own writer."""
+    """Yield the pieces of a command's report, written by the form's writer."""
     writer = next(each.writers[command] for each in FORMS if each.name == form)
     module, _, function = writer.partition(":")
     # Lazy import: few commands write more than one form.

@@ -18,7 +18,7 @@ _MESSAGE_MAX = 1_000
 
 
 def annotation_lines(report: RunsReport) -> Iterator[str]:
-    """Yield an error annotation for each of up to nine cases that did not pass, then one that counts the others."""
+    """Yield up to nine error annotations of cases that did not pass, then one annotation that counts the others."""
     redact = report.secrets.redact
     for broken in report.broken:
         message = cut(redact("\n".join(broken.problems)), _MESSAGE_MAX)

@@ -11,9 +11,9 @@ from workbench.show.spans import Role
 
 
 class Sign(str):
-    """A sign with its meaning for the help.
+    """A sign on the screen, with its meaning for the help.
 
-    `role` colours the sign there. `action` is the id of the action that shows more.
+    In the help, `role` is its colour. `action` is the id of the action that shows more.
     """
 
     meaning: str
@@ -28,7 +28,7 @@ class Sign(str):
 
 @dataclass(frozen=True)
 class Glyphs:
-    """The signs, named by meaning. Each sign is recognisable without colour."""
+    """The signs of the app, named by meaning. Each sign is recognisable without colour."""
 
     passed: str = Status.PASSED.sign
     warned: str = Status.WARNED.sign

@@ -109,7 +109,7 @@ class JsonColours(PlainColours):
 
 
 class TomlColours:
-    """A highlighter of TOML.
+    """A highlighter of TOML that parses lines only when they are needed.
 
     After a change, it parses only the lines from the changed line to the last visible line.
     """
@@ -132,7 +132,7 @@ class TomlColours:
 
 @lru_cache(KEPT_LINES)
 def _toml_line(text: str, delimiter: str | None, depth: int) -> tuple[Line, str | None, int]:
-    """Return one line in colour and the state at the start of the next line.
+    """Return one line in colour, and the state at the start of the next line.
 
     `delimiter` is the delimiter of a multi-line string that is open at the start of the line. `depth` is the number of
     open brackets.
@@ -204,7 +204,7 @@ def cut_json(text: str, width: int) -> Line:
 def json_rows(rows: Sequence[str], shown: int) -> list[Line]:
     """Return the first `shown` rows of a wrapped JSON text in colour.
 
-    A string keeps its colour across rows.
+    A string that is wrapped keeps its colour in all of its rows.
     """
     ends = list(accumulate(map(len, rows[:shown])))
     # A string is a key if a colon follows, which may be in the text after the last row.
@@ -213,7 +213,7 @@ def json_rows(rows: Sequence[str], shown: int) -> list[Line]:
 
 
 class ShownLine(NamedTuple):
-    """The text drawn for a line.
+    """A line as it is drawn.
 
     For each character of the line, `at` holds its index in `text`, and `cells` holds its first cell. Both have one
     extra item for the end.
@@ -232,7 +232,7 @@ def _drawn(char: str) -> str:
 
 @lru_cache(KEPT_LINES)
 def shown(line: str) -> ShownLine:
-    """Return the text drawn for a line: tabs become blanks, and control characters become visible."""
+    """Return a line as it is drawn. Tabs become blanks, and control characters become visible."""
     # Most lines are drawn unchanged, with one character in each cell.
     if line.isascii() and line.isprintable():
         same = range(len(line) + 1)

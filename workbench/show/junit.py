@@ -43,7 +43,7 @@ _IN_ATTRIBUTE = _IN_TEXT | {"\n": "&#10;", "\t": "&#9;"}
 
 
 class _Group(NamedTuple):
-    """A suite with a model. Its cases are stored as positions among all cases."""
+    """A suite with a model. Its cases are stored as positions in the list of all cases."""
 
     suite: str
     model: str
@@ -54,7 +54,7 @@ class _Group(NamedTuple):
 
 
 def junit_pieces(report: RunsReport) -> Iterator[str]:
-    """Yield the report in pieces of one test case each."""
+    """Yield the JUnit report. Each piece holds one test case."""
     cases = report.quality.cases
     groups = _groups(cases)
     statuses = sum((group.statuses for group in groups), Counter[str]())
@@ -123,7 +123,7 @@ def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
 
 
 def _shown_status(case: CaseResult) -> Status:
-    """Return the status of a test case in the report, consistent with the exit code of the command.
+    """Return the status of a test case in the report, which must agree with the exit code of the command.
 
     A failed case in quarantine counts as skipped. In any other case, a run with an error makes the case an error.
     """
@@ -167,7 +167,7 @@ def _suite_head(report: RunsReport, group: _Group) -> Iterator[str]:
 
 
 def _name(shown: ShownCase, names: Counter[str], given: set[str]) -> str:
-    """Return the name of a case, made unique within its suite. GitLab counts tests with equal names as one."""
+    """Return the name of a case, made unique within its suite, because GitLab counts tests with equal names as one."""
     first = shown.result.runs[0]
     name = first.case_name
     if names[name] > 1:
@@ -242,7 +242,7 @@ def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
 
 
 def _outcome(result: CaseResult, since: Sequence[str]) -> Iterator[str]:
-    """Yield the elements for the outcome of a test case.
+    """Yield the XML elements for the outcome of a test case.
 
     `since` is the sentence on the change since the baseline. A case is flaky if it passed by its rule for repeats and
     some of its runs failed.
@@ -299,7 +299,7 @@ def _lines_of(run: RunResult) -> list[str]:
 
 
 def _element(name: str, kind: str, lines: Sequence[str], *, child: str = "") -> str:
-    """Return an element. The first line is the message, and the text has all lines, because GitLab shows no message."""
+    """Return an XML element. The first line is its message. Its text has all lines, because GitLab shows no message."""
     message = _attribute(cut(next(iter(lines), ""), _MESSAGE_MAX))
     text = _text(cut("\n".join(lines), _TEXT_MAX))
     if child:

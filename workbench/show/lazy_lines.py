@@ -28,7 +28,7 @@ _ROLES: dict[str, Role] = {
 
 
 class LazyLines(Sequence[Line]):
-    """A sequence of lines, each built when it is read.
+    """A sequence of lines that are built when they are read.
 
     `texts` yields them without colours.
     """
@@ -53,7 +53,7 @@ class LazyLines(Sequence[Line]):
 
 
 class JoinedLines(LazyLines):
-    """Several lists of lines, joined into one sequence."""
+    """Several sequences of lines, joined into one."""
 
     def __init__(self, parts: Sequence[Sequence[Line]]) -> None:
         self._parts = [part for part in parts if part]
@@ -74,7 +74,7 @@ class JoinedLines(LazyLines):
 class JsonLines(LazyLines):
     """A value as indented JSON, in rows of at most `width` cells. Each row begins with `indent` blanks.
 
-    Rows are counted on creation and coloured on reading.
+    Rows are counted when the object is created, and coloured when they are read.
     """
 
     def __init__(self, value: JsonValue, width: int, indent: int = 0) -> None:
@@ -154,7 +154,7 @@ def _key_and_role(written: str) -> tuple[int, Role]:
 
 
 def parsed_json(content: str, longest: int) -> JsonValue:
-    """Return the JSON object or list in a text, or `None` for other texts and for more than `longest` characters."""
+    """Return the JSON object or list in a text, or `None` for any other text or one above `longest` characters."""
     if content[:1] not in ("{", "[") or len(content) > longest:
         return None
     try:
@@ -171,12 +171,12 @@ TAB = "    "
 
 
 def safe_lines(text: str, limit: int = DISPLAY_LIMIT) -> list[str]:
-    """Return the lines of a text, made visible. Characters after `limit` are cut."""
+    """Return the lines of a text, with control characters made visible. Characters after `limit` are cut."""
     return visible(text[:limit].replace("\r\n", "\n").replace("\t", TAB)).split("\n")
 
 
 class GrowingText:
-    """A text that grows piece by piece, with its rows at the last requested width.
+    """A text that grows piece by piece, and its rows at the width that was last asked for.
 
     Characters beyond `limit` have no rows.
     """
@@ -201,7 +201,7 @@ class GrowingText:
 
     @property
     def hidden(self) -> int:
-        """Number of characters beyond the display limit."""
+        """Number of characters beyond `limit`, which are not shown."""
         return max(self._length - self._limit, 0)
 
     @property
@@ -238,7 +238,7 @@ _BLOCK = 256
 
 
 class Heights:
-    """Heights of items in rows. A sum for each block of items makes it fast to find the item of a row.
+    """The heights of items, in rows. Sums over blocks of items make it fast to find the item in a row.
 
     A height may be 0.
     """
@@ -280,9 +280,9 @@ class Heights:
         return sum(self._sums[:block]) + sum(self._heights[block * _BLOCK : item])
 
     def item_at(self, row: int) -> int:
-        """Return the item of a row. Raise IndexError if no item has the row."""
+        """Return the item in a row. Raise IndexError if no item has the row."""
         if not 0 <= row < self.total:
-            raise IndexError(f"no row {row} among {self.total}")
+            raise IndexError(f"row {row} is not one of the {self.total} rows")
         # Find the block, then the item in it. This takes a few hundred steps for a hundred thousand items.
         block = 0
         while row >= self._sums[block]:
@@ -295,7 +295,7 @@ class Heights:
         return item
 
     def shown_from(self, first: int) -> int:
-        """Return how many items from index `first` on have a height other than 0."""
+        """Return how many of the items from index `first` on have a height above 0."""
         return sum(height > 0 for height in self._heights[first:])
 
     def _sum_up_from(self, block: int) -> None:
@@ -309,7 +309,7 @@ KEPT_LAYOUTS = 512
 
 
 class LazyLayout:
-    """The lines of items at a width. Items are laid out when they come near the screen."""
+    """The lines of items at a width. An item is laid out only when it comes near the screen."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -325,7 +325,7 @@ class LazyLayout:
         raise NotImplementedError
 
     def _begin(self, rough: Iterable[int]) -> None:
-        """Replace all items by new ones with estimated heights."""
+        """Replace all items with new items, whose heights are estimated."""
         # Exact heights would need the lines of all items. An item's height is therefore an estimate until the item
         # nears the screen.
         self._heights = Heights(rough)
@@ -334,7 +334,7 @@ class LazyLayout:
 
     @property
     def count(self) -> int:
-        """Number of lines, including estimates."""
+        """The number of lines. Items that are not laid out count with their estimated height."""
         return self._heights.total
 
     def line(self, index: int) -> Line:
@@ -359,7 +359,7 @@ class LazyLayout:
         return self._heights.start_of(item)
 
     def settle(self, index: int, rows: int) -> int:
-        """Lay out all items within `rows` of a line, above and below, and return the new index of the line."""
+        """Lay out all items within `rows` of a line, above and below. Return the new index of the line."""
         item = self.item_at(index)
         if item is None:
             return index
@@ -433,7 +433,7 @@ class TextLines(LazyLines):
 
 
 class ActionNames(NamedTuple):
-    """The names of keys or options that unfold parts, for use in lines."""
+    """The names of keys or options that unfold parts of a run, for use in lines."""
 
     expand: str
     copy: str

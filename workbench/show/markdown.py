@@ -21,7 +21,7 @@ _TICKS = late_pattern(r"`+")
 
 
 def text(plain: str) -> str:
-    """Return Markdown that shows exactly this text on one line."""
+    """Return Markdown that GitHub shows as exactly this text, on one line."""
     return _WORDS.sub(lambda word: _word(word[0]), one_line(plain).strip())
 
 
@@ -33,7 +33,7 @@ def _word(word: str) -> str:
 
 
 def code(plain: str) -> str:
-    """Return inline code that shows exactly this text on one line."""
+    """Return inline code that GitHub shows as exactly this text, on one line."""
     line = one_line(plain).strip()
     if not line:
         return ""
@@ -45,7 +45,7 @@ def code(plain: str) -> str:
 
 
 def fenced(lines: Iterable[str]) -> str:
-    """Return lines as a code block. Its fence is longer than any in the lines."""
+    """Return lines as a code block. Its fence is longer than any fence in the lines."""
     shown = list(map(one_line, lines))
     fence = "`" * max(3, 1 + max(map(_longest_ticks, shown), default=0))
     return "\n".join([fence, *shown, fence])
@@ -56,7 +56,7 @@ def _longest_ticks(line: str) -> int:
 
 
 def cut_markdown(whole: str, most: int) -> Iterator[str]:
-    """Yield the lines of a Markdown text up to `most` bytes, then the number of omitted lines."""
+    """Yield the lines of a Markdown text up to `most` bytes, then a line that counts the omitted lines."""
     # A hundred bytes are reserved for the line that counts the omitted lines.
     left, lines = most - 100, whole.splitlines(keepends=True)
     for place, line in enumerate(lines):
@@ -68,7 +68,10 @@ def cut_markdown(whole: str, most: int) -> Iterator[str]:
 
 
 def table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Yield the lines of a table with Markdown cells. Bars are escaped, because a bar ends a cell even in code."""
+    """Yield the lines of a table whose cells are Markdown.
+
+    A bar in a cell is escaped, because it would end the cell.
+    """
     for cells in (titles, ["---"] * len(titles), *rows):
         yield f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |"
 
@@ -110,7 +113,7 @@ def _parts(blocks: Iterable[Block], redact: Callable[[str], str]) -> Iterator[st
 
 
 def _matrix(matrix: Matrix[Row], shown: Callable[[Line], str]) -> Iterator[str]:
-    """Yield the lines of a matrix. The blanks that align the parts of cells in a terminal are removed."""
+    """Yield the lines of a matrix, without the blanks that align the parts of cells in a terminal."""
     titles = [matrix.first.name, *(shown((Span(head),)) for head in matrix.heads)]
     rows = []
     for row in matrix.rows:
@@ -122,7 +125,7 @@ def _matrix(matrix: Matrix[Row], shown: Callable[[Line], str]) -> Iterator[str]:
 
 
 def document_table(shown: Table[Row], redact: Callable[[str], str] = str) -> str:
-    """Return a table of arbitrary texts. Notes of rows become the last column."""
+    """Return a table whose cells may be any texts. The notes of rows become the last column."""
     columns = shown.lasting_columns
     titles = [column.name for column in columns]
     notes: list[str] = []
@@ -140,5 +143,5 @@ def document_table(shown: Table[Row], redact: Callable[[str], str] = str) -> str
 
 
 def text_table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table of arbitrary texts."""
+    """Return a table whose cells may be any texts."""
     return "\n".join(table(titles, (map(text, row) for row in rows)))

@@ -13,7 +13,7 @@ from workbench.suite.files import resolved
 
 
 def write_report(file: Path, pieces: Iterable[str]) -> None:
-    """Write a report, given in pieces without secrets, into a file.
+    """Write the pieces of a report into a file. The pieces must not hold secrets.
 
     The file is replaced once all pieces are written. A link stays a link. Raises OSError.
     """
@@ -39,7 +39,7 @@ def write_report(file: Path, pieces: Iterable[str]) -> None:
 
 
 def why_not_writable(file: Path) -> str | None:
-    """Return why no report can be written to a file, or `None` if it can."""
+    """Return why a report cannot be written to a file, or `None` if it can."""
     if file.is_dir():
         return "it is a folder"
     if not file.parent.is_dir():
@@ -60,5 +60,5 @@ def why_not_writable(file: Path) -> str | None:
 
 
 def _is_written_in_place(file: Path) -> bool:
-    """Return whether a file must be written in place: a device, a pipe, or a file in a read-only folder."""
+    """Return whether a file must be written in place, because it is a device, a pipe, or in a read-only folder."""
     return file.exists() and (not file.is_file() or not os.access(resolved(file).parent, os.W_OK))

@@ -24,7 +24,7 @@ def _blank(width: int) -> Span:
 
 
 class TableLayout(Generic[Row]):
-    """The rows of a table as lines of a given width.
+    """A table whose rows are drawn as lines of a given width.
 
     For each width, columns are measured once over the first rows, and over the titles if these are shown.
     """
@@ -120,7 +120,7 @@ _NAMES_SHARE = 1 / 3
 def matrix_rooms(
     names: int, lengths: Sequence[int], heads: Sequence[int], width: int, *, least: int = MIN_NAMES_CELLS, more: int = 0
 ) -> tuple[int, tuple[int, ...]]:
-    """Return the width of a matrix's first column and the widths of the other columns.
+    """Return the width of a matrix's first column, and the widths of its other columns.
 
     The first column needs `names` cells, and at least `least`. `lengths` and `heads` are the widths of the other
     columns' cells and heads. If not all columns fit, the first column shrinks until two other columns fit and `more`
@@ -143,7 +143,7 @@ def matrix_rooms(
 
 
 def columns_from(first: int, widths: Sequence[int], room: int) -> range:
-    """Return the columns of a matrix that fit into `room` cells beside the first column, at least one."""
+    """Return the columns of a matrix from `first` on that fit into `room` cells. At least one column is returned."""
     end, used = first, 0
     while end < len(widths) and (end == first or used + GAP + widths[end] <= room):
         used += GAP + widths[end]
@@ -152,7 +152,7 @@ def columns_from(first: int, widths: Sequence[int], room: int) -> range:
 
 
 def _names_room(widths: Sequence[int], width: int) -> int:
-    """Return the width of the first column when the other columns do not all fit beside it."""
+    """Return the width of a matrix's first column if not all other columns fit beside it."""
     widest = sorted(widths, reverse=True)
     beside_one = width - sum(widest[:1]) - GAP
     beside_two = width - sum(widest[:2]) - GAP * 2
@@ -162,7 +162,7 @@ def _names_room(widths: Sequence[int], width: int) -> int:
 
 
 def _widened(widths: Sequence[int], heads: Sequence[int], spare: int) -> tuple[int, ...]:
-    """Return the widths of columns, widened evenly for long heads as far as `spare` cells allow."""
+    """Return the widths of columns after the `spare` cells were spent on long heads."""
     # Every head may take up to `at_most` cells. This limit is lowered until the widening fits into the spare cells.
     at_most = max(widths, default=0) + spare
     while (over := sum(_widening(widths, heads, at_most)) - spare) > 0:
@@ -171,7 +171,7 @@ def _widened(widths: Sequence[int], heads: Sequence[int], spare: int) -> tuple[i
 
 
 def _widening(widths: Sequence[int], heads: Sequence[int], at_most: int) -> Iterator[int]:
-    """Yield the number of cells that each column gains if heads may have up to `at_most` cells."""
+    """Yield the number of cells that each column gains if its head may have up to `at_most` cells."""
     for width, head in zip(widths, heads, strict=True):
         yield max(min(head, at_most) - width, 0)
 
@@ -192,7 +192,7 @@ _MIN_TEXT_CELLS = 10
 
 
 def is_apart(block: Block, before: Block | None) -> bool:
-    """Return whether an empty line precedes a block. No line separates two paragraphs or follows a title."""
+    """Return whether an empty line comes before a block. None separates two paragraphs, and none follows a title."""
     together = isinstance(before, Paragraph) and isinstance(block, Paragraph)
     return not (before is None or isinstance(before, Heading) or together)
 
@@ -226,7 +226,7 @@ def _rows_of(block: Block, width: int, indent: int) -> Iterator[Line]:
             for each in blocks:
                 yield from _rows_of(each, width, indent + 2)
         case Table() | Matrix():
-            raise TypeError("a table is a list of its own in the app: `TableLayout` has its rows")
+            raise TypeError("tables have no rows in a pane of the app: draw the table with `TableLayout`")
 
 
 def fact_rows(block: Facts) -> Iterator[tuple[Line, Span]]:

@@ -18,7 +18,7 @@ _BROKEN_ROW = r"(?:\n *)?"
 
 @dataclass(frozen=True)
 class Found:
-    """The place of a match in lines: for each line, the characters from `start` to `end`."""
+    """The place of a match in lines. `pieces` has its characters from `start` to `end` for each line."""
 
     pieces: tuple[tuple[int, int, int], ...]
 
@@ -61,9 +61,9 @@ def _placed(match: re.Match[str], starts: Sequence[int]) -> Found:
 
 
 def marked(line: Line, pieces: Sequence[tuple[int, int, Role]]) -> Line:
-    """Return a line with new roles for some of its parts.
+    """Return a line in which some parts have another role.
 
-    `pieces` has the start, end and role of each part in order.
+    `pieces` has the start, end and role of each part, in order.
     """
     spans: list[Span] = []
     position = 0
@@ -88,7 +88,7 @@ _GAP = 20
 
 @dataclass(frozen=True)
 class FuzzyMatch:
-    """The score of a query for a title, and the positions of the matched letters."""
+    """How well a query matches a title, and the positions of the matched letters in the title."""
 
     score: int
     positions: frozenset[int]
@@ -98,7 +98,7 @@ NO_QUERY = FuzzyMatch(0, frozenset())
 
 
 def fuzzy_match(query: str, title: str) -> FuzzyMatch | None:
-    """Return the match of a query's words in a title, in any order. `None` if a word does not match.
+    """Return the match of a query's words in a title, in any order, or `None` if a word does not match.
 
     A word may match in pieces: `rs` and `runsu` find "Run the whole suite". Each piece begins at the start of a word or
     continues the word of the piece before it. Scattered letters are therefore no match.
@@ -136,7 +136,7 @@ _Known = dict[tuple[int, int | None], tuple[int, ...] | None]
 
 
 def _pieces(word: str, text: str, done: int, last: int | None, known: _Known) -> tuple[int, ...] | None:
-    """Return the first possible positions of the letters of a word from index `done` on, after position `last`."""
+    """Return the first possible positions of a word's letters from index `done` on, after position `last`."""
     if done == len(word):
         return ()
     # Many paths reach the same state. Without the results in `known`, the search would take exponential time.
@@ -168,7 +168,7 @@ def _starts_word(text: str, at: int) -> bool:
 
 
 def marked_spans(text: str, positions: frozenset[int], offset: int, role: Role, marked: Role) -> list[Span]:
-    """Return the part of a title that begins at `offset`, with matched letters in the role `marked`."""
+    """Return the part of a title from `offset` on. Matched letters have the role `marked`."""
     if not positions:
         return [Span(text, role)] if text else []
     spans: list[Span] = []

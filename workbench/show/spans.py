@@ -66,7 +66,7 @@ def plain(line: Line) -> str:
 
 
 def end_within(text: str, start: int, width: int) -> int:
-    """Return the end of the longest piece of text that begins at `start` and fits into `width` cells."""
+    """Return the end index of the longest piece of text that begins at `start` and fits into `width` cells."""
     # Nearly all text is ASCII. Every ASCII character takes one cell.
     if text.isascii():
         return min(start + width, len(text))
@@ -95,7 +95,10 @@ _MIN_MIDDLE_CELLS = 12
 
 
 def cut_middle(text: str, width: int) -> str:
-    """Return a text cut in its middle to at most `width` cells. Names of one kind often differ only at the end."""
+    """Return a text of at most `width` cells. If it is cut, its middle is omitted.
+
+    Names of one kind often differ only at the end.
+    """
     if width < _MIN_MIDDLE_CELLS or cell_len(text) <= width:
         return cut(text, width)
     tail = len(text)
@@ -129,7 +132,7 @@ def padded(text: str, width: int) -> str:
 
 
 def spread(left: Line, right: Line, width: int) -> Line:
-    """Return two lines on one row, the second flush right. The first line is cut if necessary."""
+    """Return one line of two parts, the second flush right. The first part is cut if necessary."""
     room = width - cells(right)
     if room <= 0:
         return cut_line(right, width)
@@ -143,7 +146,7 @@ def spread(left: Line, right: Line, width: int) -> Line:
 def natural_cells(line: Line) -> int:
     """Return the width in cells that a row needs without the blanks before its right part.
 
-    Numbers in the right part may begin with blanks.
+    Numbers in the right part may begin with blanks, which do count.
     """
     text = plain(line).rstrip()
     # Five or more blanks separate the parts of a row. Fewer blanks may be part of a number.
@@ -152,7 +155,7 @@ def natural_cells(line: Line) -> int:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return one line of text in rows of at most `width` cells, wrapped at blanks where possible.
+    """Return one line of text as rows of at most `width` cells, wrapped at blanks where possible.
 
     A path that is too long is wrapped after a slash.
     """
@@ -183,7 +186,7 @@ def _rows(text: str, width: int) -> Iterator[str]:
 
 
 def wrap_line(line: Line, width: int, hang: int = 0) -> list[Line]:
-    """Return the rows of a line of spans, wrapped after a blank if one is near the end of the row.
+    """Return the rows of a line of spans. A row is wrapped after a blank if there is one near its end.
 
     Rows after the first are indented by `hang` cells.
     """
@@ -215,7 +218,10 @@ def row_ends(text: str, width: int, hang: int = 0) -> list[int]:
 
 
 def sliced(line: Line, ends: Sequence[int]) -> list[Line]:
-    """Return the parts of a line up to each index in `ends`, which ascend. Text after the last index is omitted."""
+    """Return the parts of a line that end at each index in `ends`, in ascending order.
+
+    Text after the last is omitted.
+    """
     rows: list[Line] = []
     row: list[Span] = []
     position = 0
@@ -238,7 +244,7 @@ _FILLED: frozenset[Role] = frozenset({"badge", "match", "selected"})
 
 
 def with_blanks_joined(line: Line) -> Line:
-    """Merge each span of blanks into the span before it, or else into the span after it."""
+    """Merge each blank span into the span before it, or into the span after it if there is none before."""
     joined: list[Span] = []
     for span in line:
         if joined and span.role not in _FILLED and joined[-1].role not in _FILLED:
@@ -255,7 +261,7 @@ def with_blanks_joined(line: Line) -> Line:
 
 
 def without_empty(spans: Iterable[Span]) -> Line:
-    """Return the non-empty spans as a line."""
+    """Return a line without its empty spans."""
     return tuple(span for span in spans if span.text)
 
 
@@ -290,7 +296,7 @@ Message = tuple[tuple[str, Role], ...]
 
 
 class Note(NamedTuple):
-    """A sentence after a sign, both in the same role."""
+    """A sentence with a sign before it, both in the same role."""
 
     sign: str
     text: str
@@ -298,7 +304,7 @@ class Note(NamedTuple):
 
 
 def signed(sign: str, text: str, role: Role, width: int, indent: int) -> list[Line]:
-    """Return the wrapped rows of a paragraph after a sign."""
+    """Return the wrapped rows of a paragraph that follows a sign."""
     first, *others = wrap(one_line(text), width - indent - 2)
     lines: list[Line] = [(Span(" " * indent), Span(f"{sign} {first}", role))]
     for row in others:
@@ -312,7 +318,7 @@ def indented(lines: Sequence[Line], indent: int) -> list[Line]:
 
 
 def behind(head: Line, text: str, role: Role, room: int) -> list[Line]:
-    """Return a text after a head, in rows of `room` cells that begin in the same column."""
+    """Return a text behind a head. Its rows of `room` cells all begin in the column after the head."""
     first, *others = wrap(one_line(text), room)
     blank = Span(" " * cells(head))
     rows: list[Line] = [(*head, Span(first, role))]
@@ -322,7 +328,7 @@ def behind(head: Line, text: str, role: Role, room: int) -> list[Line]:
 
 
 def paragraph(text: str, width: int, role: Role = "text", indent: int = 1) -> list[Line]:
-    """Return a text in indented rows that leave one cell empty at the right."""
+    """Return a text as indented rows. One cell at the right stays empty."""
     rows: list[Line] = []
     for row in wrap(one_line(text), max(width - indent - 1, 10)):
         rows.append((Span(" " * indent + row, role),))
@@ -330,7 +336,7 @@ def paragraph(text: str, width: int, role: Role = "text", indent: int = 1) -> li
 
 
 def with_margin(text: str, width: int, role: Role = "text") -> list[Line]:
-    """Return a text for a dialog, in rows with two free cells on either side."""
+    """Return a text as rows for a dialog, with two empty cells at each side."""
     return behind((Span("  "),), text, role, max(width - 4, 10))
 
 
@@ -340,7 +346,7 @@ def heading(text: str) -> Line:
 
 @lru_cache(maxsize=16)
 def message_lines(texts: Message, width: int) -> tuple[Line, ...]:
-    """Return the paragraphs of an empty pane with a margin. An empty text becomes a blank line."""
+    """Return the message for an empty pane as lines with a margin. An empty paragraph becomes a blank line."""
     rows: list[Line] = [EMPTY]
     for text, role in texts:
         for row in wrap(text, max(width - 4, 10)):
@@ -349,7 +355,7 @@ def message_lines(texts: Message, width: int) -> tuple[Line, ...]:
 
 
 def title_line(left: Line, ends: Sequence[Line], width: int) -> Line:
-    """Return a title with the longest of `ends` that fits beside the uncut title. `ends` begins with the longest."""
+    """Return a title followed by the longest of `ends` that fits beside it. `ends` begins with the longest."""
     for end in ends:
         if cells(left) + cells(end) < width:
             return spread(left, end, width)

@@ -27,9 +27,9 @@ _CODES: Mapping[Role, str] = {
 
 @dataclass(frozen=True)
 class Paint:
-    """A painter that colours text by role.
+    """A function that colours text by role.
 
-    Text must be safe to show before it is painted.
+    Text must be safe to show before it is coloured.
     """
 
     enabled: bool
@@ -41,7 +41,7 @@ class Paint:
         return f"\x1b[{code}m{text}\x1b[0m"
 
     def line(self, line: Line) -> str:
-        """Return a line of spans, without blanks at its end."""
+        """Return a line of spans as coloured text, without blanks at its end."""
         painted = ""
         for text, role in line:
             # Colour codes around blanks would lengthen the output and keep `rstrip` from removing the blanks.
@@ -52,7 +52,7 @@ class Paint:
 
 
 def paint_for(stream: TextIO, environment: Mapping[str, str]) -> Paint:
-    """Return a painter for a stream. It uses colours on a terminal unless `NO_COLOR` is set or `TERM` is `dumb`.
+    """Return the painter for a stream. It uses colours on a terminal unless `NO_COLOR` is set or `TERM` is `dumb`.
 
     See https://no-color.org.
     """
@@ -68,7 +68,7 @@ _UNCUT = 100_000
 
 
 def block_lines(blocks: Iterable[Block], width: int | None, paint: Paint) -> Iterator[str]:
-    """Yield the lines of blocks. Without `width`, nothing is cut or wrapped."""
+    """Yield the lines of blocks. If `width` is `None`, nothing is cut or wrapped."""
     before: Block | None = None
     for block in blocks:
         if is_apart(block, before):
@@ -113,7 +113,7 @@ _BOLD: Mapping[Role, Role] = {"text": "strong"}
 
 
 def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str]:
-    """Yield the lines of a matrix. Columns that do not fit follow below, with all rows repeated."""
+    """Yield the lines of a matrix. Columns that do not fit are printed below, where all rows are repeated."""
     first = matrix.first
     names: list[Line] = []
     texts: list[list[Line]] = []
@@ -151,7 +151,7 @@ def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str
 
 
 def table_lines(table: Table[Row], width: int, paint: Paint, *, titled: bool = False) -> Iterator[str]:
-    """Yield the rows of a table. Notes are on lines below their rows. With `titled`, column titles come first."""
+    """Yield the lines of a table, each note below its row. With `titled`, a line of column titles comes first."""
     indent = Span("    ")
     # A command writes all rows at once, so it measures all of them. A list in the app measures only the first rows.
     laid = TableLayout(table, titled=titled, measured=len(table.rows))

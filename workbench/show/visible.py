@@ -31,7 +31,7 @@ ACTED_ON = late_pattern(
 
 
 def visible(text: str) -> str:
-    """Return a text in which control characters are Unicode pictures.
+    """Return a text with its control characters replaced by Unicode pictures.
 
     Invisible and bidirectional characters become `<U+202E>`. Tabs and newlines stay.
     """
@@ -49,7 +49,7 @@ def _picture(match: re.Match[str]) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line, made visible. Newlines become `⏎`, and tabs become blanks."""
+    """Return a text on one line, with control characters made visible. Newlines become `⏎`, and tabs become blanks."""
     return visible(text.replace("\r\n", "\n").replace("\t", " ")).replace("\n", "⏎")
 
 
@@ -61,7 +61,7 @@ def model_label(model: str) -> str:
 
 
 def widest_cells(texts: Iterable[str]) -> int:
-    """Return the width in terminal cells of the widest text, with each text on one line. 0 without texts."""
+    """Return the width in terminal cells of the widest text, or 0 without texts. Each text is measured on one line."""
     return max((cell_len(one_line(text)) for text in texts), default=0)
 
 
@@ -83,7 +83,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def after(lead: str, text: str | None, end: str = "") -> str:
-    """Return a text between `lead` and `end`, such as `: why` or ` (why)`. Empty without a text."""
+    """Return a text between `lead` and `end`, such as `: why` or ` (why)`, or an empty text if there is none."""
     if not text:
         return ""
     return f"{lead}{text}{end}"

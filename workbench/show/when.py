@@ -29,9 +29,9 @@ def epoch_ms(at: str) -> float | None:
 
 
 def ago(at: str, now: datetime) -> str:
-    """Return the age of an ISO 8601 time: `now`, `4 min ago`, `3 h ago`, `2 days ago`. Empty beyond two weeks.
+    """Return the age of an ISO 8601 time: `now`, `4 min ago`, `3 h ago`, `2 days ago`.
 
-    `now` has a time zone.
+    The text is empty beyond two weeks. `now` must have a time zone.
     """
     at_ms = epoch_ms(at)
     if at_ms is None:
@@ -46,7 +46,10 @@ def ago(at: str, now: datetime) -> str:
 
 
 def took_s(began: str, ended: str | None) -> float | None:
-    """Return the seconds between two ISO 8601 times, at least 0. `None` if a time is missing or not ISO 8601."""
+    """Return the seconds between two ISO 8601 times, at least 0.
+
+    Return `None` if a time is missing or not ISO 8601.
+    """
     try:
         between = datetime.fromisoformat(ended or "") - datetime.fromisoformat(began)
     # Subtracting a time without a zone from one with a zone raises a TypeError.

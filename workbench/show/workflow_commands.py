@@ -19,7 +19,7 @@ _COMMAND = re.compile(r"(^|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(\s*):(?=:)")
 
 
 def inert(text: str) -> str:
-    """Return a text for the start of a line, with a blank inserted into each command that a runner would obey."""
+    """Return a text in which no line acts as a workflow command, because blanks are inserted into commands."""
     if "::" in text:
         text = _COMMAND.sub(r"\1\2: ", text)
     if "##[" in text:
@@ -28,14 +28,14 @@ def inert(text: str) -> str:
 
 
 def inert_json(text: str) -> str:
-    """Return a JSON text with the same values and without commands that a runner would obey."""
+    """Return a JSON text with the same values, in which nothing acts as a workflow command."""
     # A line of JSON never begins with `::`, so only the old form matters. It can only be inside a string, where it is
     # escaped.
     return text.replace("##[", "##\\u005b")
 
 
 def command(level: str, message: str, *, title: str, file: str | None = None, line: int | None = None) -> str:
-    """Return an annotation as a line of output.
+    """Return a line of output that GitHub Actions reads as an annotation.
 
     `level` is error, warning or notice. Without a `line`, or for a file outside the repository, the annotation belongs
     to no file.

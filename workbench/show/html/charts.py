@@ -30,8 +30,8 @@ def charts(
 ) -> list[Element]:
     """Return the charts that have data: pass rates, latencies, and cost and latency against the score.
 
-    Charts against the score need two models with both values. `on_same_cases` are the totals over the cases that all
-    models have; `comparison` has the runs.
+    A chart against the score needs two models with both values. `on_same_cases` are the totals over the cases that all
+    models have. `comparison` has the runs.
     """
     # The rows of every chart but the last are models, so long names have room at the left.
     times = _times_of(comparison)
@@ -231,7 +231,7 @@ def _marks(
     place: Callable[[ParetoPoint], tuple[float, float]],
     text: Callable[[float], str],
 ) -> Iterator[Element]:
-    """Yield the points with their names. Each name moves down until it covers no other name."""
+    """Yield the points of a chart with their names. A name moves down until it covers no other name."""
     taken: list[tuple[float, float, float]] = []
     # Names are placed from top to bottom. A name then moves into room that no higher point needs.
     for point in sorted(points, key=lambda each: (-each.score, each.amount)):

@@ -38,7 +38,7 @@ class Element(NamedTuple):
 
 
 def el(name: str, *children: Node, **attributes: str | float | bool | None) -> Element:
-    """Return an element with its children and attributes.
+    """Return an HTML element with children and attributes.
 
     Attribute names are written as in `class_` and `aria_label`. An attribute that is `None` or false is omitted. A true
     attribute is empty.
@@ -51,7 +51,7 @@ def el(name: str, *children: Node, **attributes: str | float | bool | None) -> E
 
 
 def filled_el(name: str, *children: Node, **attributes: str | float | bool | None) -> Element | None:
-    """Return an element as `el` does, or `None` if it would have no children."""
+    """Return an HTML element as `el` does, or `None` if it would have no children."""
     element = el(name, *children, **attributes)
     return element if element.children else None
 
@@ -72,7 +72,7 @@ def flat(nodes: Iterable[Node]) -> list[Element | str]:
 
 
 def markup(node: Element | str, redact: Redact) -> Iterator[str]:
-    """Yield an element as HTML, its foreign texts redacted and escaped."""
+    """Yield an element as HTML. Texts from outside the program are redacted and escaped."""
     if isinstance(node, str):
         # Secrets are redacted first, because a secret that was escaped would not be found.
         yield escape(visible(redact(node)))
@@ -87,7 +87,7 @@ def markup(node: Element | str, redact: Redact) -> Iterator[str]:
 
 
 def tree(node: Element | str, redact: Redact) -> Any:
-    """Return an element as JSON: a list of its name, attributes and children. A text becomes a string."""
+    """Return an element as JSON: a list of its name, attributes and children. Texts become strings."""
     if isinstance(node, str):
         return visible(redact(node))
     return [node.name, _attributes(node, redact), *[tree(child, redact) for child in node.children]]
@@ -104,7 +104,7 @@ def _attributes(node: Element, redact: Redact) -> Mapping[str, str]:
 
 
 def sign(status: Status | None, other: str = "·") -> Element:
-    """Return the sign of a status. Screen readers skip it and read the word beside it."""
+    """Return the sign of a status, or `other` without a status. Screen readers skip it and read the word beside it."""
     shown = other if status is None else status.sign
     return el("span", shown, class_="sign", aria_hidden="true")
 
@@ -129,12 +129,12 @@ def _item(text: Node) -> Element:
 
 
 def pairs(facts: Iterable[tuple[str, Node]], class_: str | None = None) -> Element:
-    """Return a list of descriptions: names with their values."""
+    """Return an HTML list of names with their values."""
     return el("dl", ((el("dt", name), el("dd", value)) for name, value in facts), class_=class_)
 
 
 def table(titles: Iterable[str], rows: Iterable[Iterable[Node]], class_: str | None = None) -> Element:
-    """Return a table, with the first cell of each row as its heading."""
+    """Return an HTML table. The first cell of each row is its heading."""
     head = el("tr", (el("th", title, scope="col") for title in titles))
     return el("table", el("thead", head), el("tbody", map(_row, rows)), class_=class_)
 
@@ -145,7 +145,7 @@ def _row(cells: Iterable[Node]) -> Element:
 
 
 def spans(line: Line) -> Iterator[Node]:
-    """Yield a line with its roles.
+    """Yield the HTML of a line of text with roles.
 
     Blanks that align the line in a terminal have no effect in HTML.
     """
@@ -157,9 +157,9 @@ def spans(line: Line) -> Iterator[Node]:
 
 
 def blocks(view: Iterable[Block], link: Callable[[Any], str | None] = lambda row: None) -> Iterator[Element]:
-    """Yield the elements of a view's blocks.
+    """Yield the HTML elements of a view's blocks.
 
-    `link` returns the address of the case of a row.
+    `link` returns the address that a row of a table links to, or `None`.
     """
     for block in view:
         match block:
@@ -207,7 +207,7 @@ def _matrix(shown: Matrix[Any]) -> Element:
 
 
 def scrolled(label: str, *children: Node) -> Element:
-    """Return an element that scrolls sideways when it is wider than the page."""
+    """Return an element that scrolls sideways if its children are wider than the page."""
     # The keyboard can scroll an element only if it is in the tab order.
     return el("div", children, class_="scrolled", tabindex="0", role="region", aria_label=label)
 
@@ -218,7 +218,7 @@ def fold(kind: str, title: str, *children: Node, is_open: bool = False) -> Eleme
 
 
 def long_text(text: str) -> Element:
-    """Return a text with its line breaks. The script folds the end of a long text."""
+    """Return a text with its line breaks. If it is long, the script of the page folds its end."""
     is_long = len(text) > MAX_UNFOLDED_CHARACTERS or text.count("\n") >= MAX_UNFOLDED_LINES
     more = None
     if is_long:

@@ -30,7 +30,7 @@ from workbench.version import __version__
 
 
 def page_of_faults(matrix: FaultMatrix, exit_code: int) -> Iterator[str]:
-    """Yield the page of a matrix that is already redacted."""
+    """Yield the HTML page of a fault matrix. The matrix must already be redacted."""
     yield from begin_page("Fault injection – Workbench", part("page.css") + part("faults.css"), "")
     yield '<main class="page">\n'
     suites = dict.fromkeys(relative_to_cwd(each.suite) for each in matrix.trials)
@@ -86,7 +86,7 @@ def _html_cell(name: str, tried: tuple[FaultTrial, ...]) -> str:
 
 
 def _html_untried(matrix: FaultMatrix) -> Iterator[str]:
-    """Yield the faults that could not be injected into any tool of their cases. The cells show all other faults."""
+    """Yield the faults that could not be injected into any tool of their cases, and so have no cell."""
     untried = [each for each in matrix.trials if not each.tool]
     if untried:
         yield '<section id="untried"><h2>Nothing was tried</h2><ul class="card">\n'

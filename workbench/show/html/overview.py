@@ -44,7 +44,7 @@ _SUITES_MAX = 6
 
 
 class Overview(NamedTuple):
-    """The subject of the overview.
+    """The facts that the overview shows.
 
     `links` holds the address of a run for each suite, case and model. The first run that did not pass takes precedence.
     """
@@ -58,7 +58,7 @@ class Overview(NamedTuple):
 
 
 def overview(shown: Overview) -> Iterator[Node]:
-    """Yield the sections of the overview that have content."""
+    """Yield the sections of the overview. A section without content is omitted."""
     comparison = shown.comparison
     same = comparison.on_same_cases
     yield _heading(shown)
@@ -78,7 +78,7 @@ def overview(shown: Overview) -> Iterator[Node]:
 
 
 def widths(report: RunsReport) -> str:
-    """Return the style of the bars, whose lengths are shares of runs."""
+    """Return the CSS rules for the lengths of the bars, which are shares of runs."""
     # The page's policy forbids style attributes, so each bar has its own rule.
     rules: list[str] = []
     # The rules have the order of the elements in `_totals` and `_causes`.
@@ -171,7 +171,7 @@ def _notes(report: RunsReport) -> Iterator[str]:
 
 
 def _demands(shown: Overview) -> Element | None:
-    """Return the gates and aggregates. Missed ones come first, and those without a threshold come last."""
+    """Return the gates and aggregates. Missed ones come first, and aggregates without a threshold come last."""
     with_model = len(shown.comparison.models) > 1
     each = sorted(demands(shown.report.quality, shown.report.suite_names, with_model=with_model), key=_missed_first)
     if not each:

@@ -57,7 +57,7 @@ def page_pieces(
     redactor: TextRedactor,
     version: str,
 ) -> Iterator[str]:
-    """Yield the page without secrets, reading cases, facts and runs one at a time.
+    """Yield the pieces of the HTML page without secrets, reading cases, facts and runs one at a time.
 
     `style` is added to the style of all pages.
     """
@@ -90,7 +90,7 @@ def _record(record: PageHead | PageCase | PageFacts, redactor: TextRedactor) -> 
 
 
 def begin_page(title: str, style: str, script: str, version: str = __version__) -> Iterator[str]:
-    """Yield the page up to its body. The page's policy permits only this style and this script."""
+    """Yield the page up to its body. A content security policy permits only this style and this script."""
     # Unlike a nonce, a hash needs no server. Markup that a model smuggles in could neither run nor load.
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:;"
@@ -110,7 +110,7 @@ def line(text: str) -> str:
 
 
 def _blocks(kind: Kind, records: Iterable[str], most: int) -> Iterator[str]:
-    """Yield records in blocks of at most `most` records. Each block has the number of its first record."""
+    """Yield the page's data blocks, each with at most `most` records and the number of its first record."""
     waiting, first = iter(records), 0
     while block := [*_of_a_block(waiting, most)]:
         yield from _block(kind, _listed(block), first)
@@ -135,7 +135,7 @@ def _listed(records: Iterable[str]) -> Iterator[str]:
 
 
 def _block(kind: Kind, pieces: Iterable[str], first: int = 0) -> Iterator[str]:
-    """Yield JSON as a compressed block of the page."""
+    """Yield JSON as one compressed data block of the page."""
     packer = zlib.compressobj(level=6, wbits=_GZIP)
     rest = b""
     yield f'<script type="application/octet-stream" data-kind="{kind}" data-first="{first}">'
@@ -152,7 +152,7 @@ def _block(kind: Kind, pieces: Iterable[str], first: int = 0) -> Iterator[str]:
 
 @cache
 def part(name: str) -> str:
-    """Return the text of a file of this folder."""
+    """Return the text of a file that is part of the page's code."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 

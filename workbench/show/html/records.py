@@ -21,7 +21,7 @@ from workbench.suite.files import relative_to_cwd
 
 @dataclass(frozen=True, slots=True)
 class PageHead:
-    """The facts about all cases that the script needs first."""
+    """The facts that the page's script needs before all other data."""
 
     models: tuple[str, ...]
     """The models, one column each."""
@@ -31,10 +31,10 @@ class PageHead:
 
 @dataclass(frozen=True, slots=True)
 class PageCell:
-    """The cell of a case with a model, in words."""
+    """The texts of one cell: a case with a model."""
 
     status: Status | None
-    """The status of the case. `None` if it did not run with the model or has only forks."""
+    """The status of the case, or `None` if it did not run with the model or has only forks."""
     role: StatusRole
     sign: str
     share: str
@@ -42,7 +42,7 @@ class PageCell:
     label: str
     reason: str
     statuses: tuple[Status, ...]
-    """The distinct statuses of the runs, or empty if all runs have the same status."""
+    """The distinct statuses of the runs. Empty if all runs have the same status."""
     disagree: bool
     """Whether the graders of a run disagree."""
 
@@ -69,7 +69,7 @@ class PageFacts:
     """
 
     case: int | None
-    """Index of the row. `None` for a fork of a case without other runs."""
+    """Index of the row, or `None` for a fork of a case without other runs."""
     model: int
     status: Status
     name: str
@@ -83,7 +83,7 @@ class PageFacts:
 def cases_of(
     comparison: Comparison, results: Sequence[RunResult], tags: Mapping[tuple[str, str], Sequence[str]]
 ) -> Iterator[PageCase]:
-    """Yield the rows of the matrix.
+    """Yield the rows of the matrix of cases and models.
 
     `tags` are the tags of cases, by suite and case.
     """
@@ -177,9 +177,9 @@ def facts_of(
     models: Sequence[str],
     causes: Mapping[int, Sequence[str]],
 ) -> Iterator[PageFacts]:
-    """Yield the facts about each run.
+    """Yield the facts about each run that the page shows before the run is unfolded.
 
-    `causes` are the causes by the index of a run.
+    `causes` are the causes of failures by the index of a run.
     """
     columns = {model: place for place, model in enumerate(models)}
     # Only one of several runs needs a number. A single run is named after its status.

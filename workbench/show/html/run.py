@@ -76,7 +76,7 @@ _ENDINGS = ("answered", "steps done", "decided", "user done", "user gave up", "s
 
 
 def page_run(run: ShownRun, redact: Redact) -> dict[str, Any]:
-    """Return a run as JSON for the script.
+    """Return a run as JSON for the page's script.
 
     `view` is the whole run. `head` and `steps` are for two runs side by side. Corresponding steps of both runs have
     equal keys.
@@ -393,7 +393,7 @@ def _round_head(each: Round) -> Element:
 
 
 def _round(each: Round, run: RunResult, expected: Expectations, at: int) -> Iterator[Node]:
-    """Yield the elements of a round. `at` is the number of its first call in the run."""
+    """Yield the elements of a round of the conversation. `at` is the number of its first call in the run."""
     if each.step is not None:
         yield _said("user", "user", each.step.user)
     for text in each.added:
@@ -582,7 +582,7 @@ def _side_head(run: RunResult) -> Iterator[Node]:
 
 
 def _steps(run: RunResult) -> Iterator[tuple[str, Element]]:
-    """Yield the elements of the conversation, each with a key that the corresponding step of another run shares."""
+    """Yield the steps of the conversation. Each has a key that the corresponding step of another run shares."""
     for each in run.trajectory.rounds:
         if each.step is not None and each.step.user:
             yield "user", _words("user", "user", each.step.user)
@@ -653,7 +653,7 @@ def laid_out(value: Any, pad: str = "") -> str:
 
 
 def _pretty(text: str) -> str:
-    """Return the text of a result. JSON on one line is indented, and nothing but its blanks changes."""
+    """Return the text of a result. JSON on one line is indented, and only its blanks change."""
     if text[:1] not in ("{", "[") or "\n" in text or len(text) > _LAID_OUT_MAX:
         return text
     try:

@@ -42,7 +42,7 @@ def page_of_comparison(report: RunsReport, exit_code: int, *, only_differences: 
 
 
 def page_of_changes(report: RunsReport, title: str) -> Iterator[str]:
-    """Yield the page of a batch beside an earlier batch. `title` names both, and the report holds the runs of both."""
+    """Yield the page of a batch beside an earlier batch. `title` names both. The report holds the runs of both."""
     assert report.against is not None
     return _page(report, "changes", Verdict(None, plain(counts_line(report.against.diff)), (title,)), 0)
 
@@ -89,9 +89,9 @@ def _suites_text(report: RunsReport) -> str:
 
 
 def _summaries(report: RunsReport) -> list[RunSummary]:
-    """Return summaries of the runs with their repeats renumbered.
+    """Return the summaries of the runs with new repeat numbers.
 
-    Two batches have the same repeats of a case, so the repeats of the second batch continue the count.
+    Two batches have the same repeat numbers for a case, so the second batch continues the count.
     """
     seen: Counter[tuple[str, str, str, bool]] = Counter()
     summaries = []
@@ -104,7 +104,7 @@ def _summaries(report: RunsReport) -> list[RunSummary]:
 
 
 def _counting_runs(summaries: Sequence[RunSummary]) -> Iterable[RunSummary]:
-    """Return the runs that count. Forks count only if all runs are forks."""
+    """Return the runs that count in totals. Forks count only if all runs are forks."""
     if all(run.is_fork for run in summaries):
         return [replace(run, is_fork=False) for run in summaries]
     return summaries
@@ -113,7 +113,7 @@ def _counting_runs(summaries: Sequence[RunSummary]) -> Iterable[RunSummary]:
 def _links(
     summaries: Sequence[RunSummary], models: Sequence[str], *, beside: bool
 ) -> Mapping[tuple[str, str, str], str]:
-    """Return the address of the run that is shown first, by suite, case and model.
+    """Return the address of the run to show first, by suite, case and model.
 
     This is the first run that did not pass, or else the first run. With `beside`, the run of the earlier batch is shown
     next to it.
@@ -136,7 +136,7 @@ def _links(
 
 
 def _earlier(model: str, models: Sequence[str]) -> str:
-    """Return the earlier batch's column for a model of the later batch, such as `careful (#12)`."""
+    """Return the earlier batch's column that belongs to a model of the later batch, such as `careful (#12)`."""
     others = [each for each in models if each != model]
     # If the earlier batch had another model, no name matches. With only two columns, the other column belongs to it.
     if len(models) == 2:

@@ -16,7 +16,7 @@ from workbench.suite.grading_model import Statistic
 
 
 def bounded(score: object) -> object:
-    """Return a float within the range that JSON can express; any other object unchanged."""
+    """Return a float within the range that JSON can express, or any other object unchanged."""
     if isinstance(score, float):
         return max(min(score, sys.float_info.max), -sys.float_info.max)
     return score
@@ -44,7 +44,7 @@ def _open(schema: dict[str, JsonValue]) -> None:
 
 
 class ReportModel(BaseModel):
-    """Base of the models of reports: immutable, and validated from the program's own objects by attribute.
+    """Base class of the models of reports. Models are immutable and read the program's own objects by attribute.
 
     The schema allows further keys, because later versions may add some.
     """
@@ -60,7 +60,7 @@ class ReportModel(BaseModel):
 
     @classmethod
     def made(cls, source: object, **others: object) -> Self:
-        """Return a report with the fields in `others`; its remaining fields are the attributes of `source`."""
+        """Return a report whose fields are the attributes of `source`, except for those given in `others`."""
         named = {}
         for name in cls.model_fields:
             if name not in others and hasattr(source, name):
@@ -101,7 +101,7 @@ class VerdictReport(ReportModel):
 
 
 class LatencyReport(ReportModel):
-    """Model latency of the graded runs in milliseconds, percentiles by nearest rank."""
+    """Model latency of the graded runs in milliseconds. Percentiles are by nearest rank."""
 
     mean_ms: float
     p50_ms: float
@@ -110,7 +110,7 @@ class LatencyReport(ReportModel):
 
 
 class UsageReport(ReportModel):
-    """Tokens as the providers counted them."""
+    """Numbers of tokens as the providers counted them."""
 
     input_tokens: int
     output_tokens: int
@@ -140,7 +140,7 @@ class ValidArgumentsReport(ReportModel):
 
 
 class JudgeUseReport(ReportModel):
-    """The cost of asking judges. No other number includes it."""
+    """The cost of asking judges. No other number includes this cost."""
 
     asked: int = Field(description="number of requests to judges; reused judgements do not count")
     usage: UsageReport | None
@@ -148,7 +148,7 @@ class JudgeUseReport(ReportModel):
 
 
 class DifferenceReport(ReportModel):
-    """A run or score for which Workbench and the source of imported runs have different verdicts."""
+    """A run or score for which the source of imported runs and Workbench have different verdicts."""
 
     about: str
     value: float = Field(description="the source's score, 0..1")
@@ -156,7 +156,7 @@ class DifferenceReport(ReportModel):
 
 
 class AgreementReport(ReportModel):
-    """The verdicts by one score of the system that made imported runs, compared with the verdicts of their cases."""
+    """How often the verdicts by one score of the source of imported runs agree with the verdicts of their cases."""
 
     name: str
     agree: int = Field(description="number of runs with the same verdict in the source and here")
@@ -166,7 +166,7 @@ class AgreementReport(ReportModel):
 
 
 class GateWatchedReport(ReportModel):
-    """The state of a pass rate when its runs stopped early, or after all runs."""
+    """The state of a required pass rate when its runs stopped early, or after all runs."""
 
     verdict: Literal["reached", "missed"] | None = Field(
         description="whether the sequential test decided that the gate is met; null if all runs left it undecided"
@@ -183,7 +183,10 @@ class GateWatchedReport(ReportModel):
 
 
 class GateReport(ReportModel):
-    """A gate for the runs of a model, and the value reached; `suite` is null for a gate from the command line."""
+    """A gate for the runs of a model, and the value that was reached.
+
+    `suite` is null for a gate from the command line.
+    """
 
     suite: SuitePath | None
     model: str | None = Field(description="null for the runs of all models together")
@@ -201,7 +204,7 @@ class GateReport(ReportModel):
 
 
 class AggregateGateReport(ReportModel):
-    """A gate for a statistic."""
+    """A gate for one statistic of an aggregate."""
 
     statistic: Statistic
     threshold: float
@@ -212,9 +215,9 @@ class AggregateGateReport(ReportModel):
 
 
 class AggregateReport(ReportModel):
-    """Statistics over the graded runs of a suite with a model that have a value.
+    """Statistics of a measure over the graded runs of a suite with a model.
 
-    A statistic is null if the values have none.
+    Only runs that have a value count. A statistic that does not exist for these values is null.
     """
 
     suite: SuitePath

@@ -20,7 +20,7 @@ from workbench.suite.grading_model import ComparedBy
 
 
 class WatchedReport(ReportModel):
-    """The state of two columns when their runs stopped early, or after all runs."""
+    """The state of the comparison of two columns when its runs stopped early, or after all runs."""
 
     rule: Literal["e-value", "looks"] = Field(description="the rule: an e-value after each case, or a few looks")
     decided: bool
@@ -37,7 +37,7 @@ class WatchedReport(ReportModel):
 
 
 class PairedReport(ReportModel):
-    """The paired tests of two columns; `better` and `worse` describe the second one compared with the first.
+    """The paired tests of two columns. `better` and `worse` describe the second column compared with the first.
 
     Pass rates and scores are tested separately, each at the level of 5%.
     """
@@ -183,17 +183,20 @@ class _OfModel(ReportModel):
 
 # The model's name is in a base class of its own, because the fields of the last base class come first.
 class BatchTestReport(PairedReport, _OfModel):
-    """The paired tests of one model: the first column is the earlier batch, or the baseline, the second the later."""
+    """The paired tests of one model.
+
+    The first column is the earlier batch, or the baseline, the second the later batch.
+    """
 
 
 def change_report(change: CaseChange, suites: Mapping[str, SuiteRef]) -> ChangeReport:
-    """Return a change with the results of its case before and after. `suites` maps keys to suites."""
+    """Return the report on a change of a case, with its results before and after. `suites` maps keys to suites."""
     suite = str(suites[change.suite].file)
     return ChangeReport.made(change, suite=suite, before=_cell(change.before), after=_cell(change.after))
 
 
 def test_reports(tests: Mapping[str, PairedComparison], before: str, after: str) -> tuple[BatchTestReport, ...]:
-    """Return the results of the models' paired tests. `before` and `after` name the batches."""
+    """Return the reports on the models' paired tests. `before` and `after` name the batches."""
     reports = []
     for model, test in tests.items():
         reports.append(BatchTestReport.model_validate({"model": model, **paired_fields(test, before, after)}))
@@ -207,7 +210,7 @@ def _cell(cell: CaseSide | None) -> ChangedCellReport | None:
 
 
 class ConfirmedReport(ReportModel):
-    """The evidence on a case that broke since the baseline."""
+    """The evidence on whether a case really broke since the baseline."""
 
     suite: SuitePath
     case_id: str
@@ -221,7 +224,7 @@ class ConfirmedReport(ReportModel):
 
 
 class GoodRunsReport(ReportModel):
-    """The test of a model's cases by their shares of good runs. It takes precedence over single cases."""
+    """The test of all cases of a model by their shares of good runs. It takes precedence over single cases."""
 
     model: str
     cases: int
@@ -234,7 +237,7 @@ class GoodRunsReport(ReportModel):
 
 
 class BaselineReport(ReportModel):
-    """The batch compared with its baseline."""
+    """The comparison of a batch with its baseline."""
 
     batch: int = Field(description="number of the baseline in the history")
     name: str | None

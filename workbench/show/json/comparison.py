@@ -66,7 +66,10 @@ class ComparedCaseReport(ReportModel):
 
 
 class PassingReport(ReportModel):
-    """The chances that one of `k` runs, or all of them, are good: means over cases with at least `k` graded runs."""
+    """The chances that one of `k` runs, or all of them, are good.
+
+    They are means over the cases with at least `k` graded runs.
+    """
 
     k: int
     cases: int
@@ -77,7 +80,8 @@ class PassingReport(ReportModel):
 class ModelReport(CountsReport):
     """The totals of a model's cases.
 
-    Counts are numbers of cases unless the name says runs; no rate or mean includes cases that were not graded."""
+    Counts are numbers of cases unless the name says runs. No rate or mean includes cases that were not graded.
+    """
 
     model: str
     cases: int
@@ -141,7 +145,10 @@ class _Sides(ReportModel):
 
 # The two sides are in a base class of their own, because the fields of the last base class come first.
 class PairReport(PairedReport, _Sides):
-    """Two models, case by case; `better` and `worse` describe the second one compared with the first."""
+    """The comparison of two models case by case.
+
+    `better` and `worse` describe the second model compared with the first.
+    """
 
     discordant: tuple[DiscordantReport, ...]
 
@@ -159,7 +166,7 @@ class WeakestReport(ReportModel):
 
 
 class ComparisonReport(ReportModel):
-    """A whole comparison."""
+    """A comparison of models."""
 
     report: Literal["workbench compare"] = "workbench compare"
     version: Literal[1] = 1
@@ -198,7 +205,7 @@ def comparison_report(
     against: AgainstBaseline | None = None,
     broken: Sequence[BrokenSuite] = (),
 ) -> ComparisonReport:
-    """Return a comparison as a report. With `only_differences`, cases that do not differ are omitted."""
+    """Return the report on a comparison. With `only_differences`, cases that do not differ are omitted."""
     baseline = None
     if against is not None:
         baseline = baseline_report(against)
@@ -236,7 +243,7 @@ def _cell(cell: Cell) -> CellReport:
 
 
 def pair_report(pair: ModelPair) -> PairReport:
-    """Return the test between two models for the JSON report."""
+    """Return the report on the tests between two models."""
     discordant = []
     for first, second in pair.found.discordant:
         discordant.append(DiscordantReport.made(first, first=first.status, second=second.status))
@@ -251,7 +258,7 @@ def pair_report(pair: ModelPair) -> PairReport:
 
 
 def cells_of(report: ComparisonReport) -> Iterator[dict[str, Any]]:
-    """Yield an object for each case with each model of a comparison."""
+    """Yield an object for each cell of a comparison, which is a case with a model."""
     for case in dumped(report.cases):
         cells = case.pop("cells")
         for cell in cells:
@@ -260,5 +267,5 @@ def cells_of(report: ComparisonReport) -> Iterator[dict[str, Any]]:
 
 
 def lines_of_comparison(report: ComparisonReport) -> Iterator[str]:
-    """Yield a line of JSON for each case with each model of a comparison."""
+    """Yield a line of JSON for each cell of a comparison, which is a case with a model."""
     return json_lines(cells_of(report))

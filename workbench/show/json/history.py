@@ -33,7 +33,7 @@ from workbench.show.views.batch_diff import DiffSide, names_of
 
 
 class StoredSuite(ReportModel):
-    """A suite as it was in a batch. Histories identify the suite by its path in the project."""
+    """A suite as it was in a batch. Histories identify suites by their path in the project."""
 
     suite: SuitePath
     project: str = Field(description="the folder of the suite's project")
@@ -46,7 +46,7 @@ class StoredSuite(ReportModel):
 class StoredPart(EndedReport):
     """The runs of one suite with one model in a batch.
 
-    Planned runs that no count includes never finished.
+    Planned runs that are in none of the counts never finished.
     """
 
     suite: StoredSuite
@@ -81,20 +81,20 @@ class StoredBatch(ReportModel):
 
 
 class ListedBatch(StoredBatch):
-    """A batch of the list."""
+    """A batch in the list of batches."""
 
     graded_again: int = Field(description="number of regrades")
 
 
 class WholeBatch(ReportModel):
-    """The result of a suite in one batch that ran the whole suite."""
+    """The result of a suite in a batch that ran the whole suite."""
 
     batch: int
     pass_rate: float
 
 
 class Trend(ReportModel):
-    """The results of a suite with a model in its latest whole batches, the oldest first."""
+    """The results of a suite with a model in the latest batches that ran the whole suite, oldest first."""
 
     suite: SuitePath
     project: str
@@ -123,7 +123,7 @@ class ListReport(ReportModel):
 
 
 class StoredGrading(ReportModel):
-    """A regrade of a batch after it ran; `number` counts from 1 in its batch."""
+    """New grades of a batch, made after it ran. `number` counts from 1 in its batch."""
 
     number: int
     graded_at: str = Field(description="ISO 8601, UTC")
@@ -131,7 +131,7 @@ class StoredGrading(ReportModel):
 
 
 class HistoryRun(ReportModel):
-    """The summary of a run. Figures are null if the run never finished."""
+    """The summary of a run. If the run never finished, its figures are null."""
 
     run: int = Field(description="number of the run in the batch, from 1")
     suite: SuitePath
@@ -194,7 +194,7 @@ class RunOfCase(HistoryRun):
 
 
 class ShownCase(_Shown):
-    """The output of `workbench history show --case`: the latest runs of each chosen case, the newest first."""
+    """The output of `workbench history show --case`: the latest runs of each chosen case, newest first."""
 
     case_id: str | None = Field(description="null if several cases are chosen; each run names its own")
     runs: tuple[RunOfCase, ...]
@@ -228,13 +228,13 @@ class DiffReport(ReportModel):
 
 
 class NewVerdict(VerdictReport):
-    """The new grade of a run."""
+    """The new verdict on a run."""
 
     reason: str | None = Field(description="why the run does not pass")
 
 
 class RegradedRun(ReportModel):
-    """A run that was regraded."""
+    """A run that was graded again."""
 
     run: int = Field(description="number of the run in the batch, from 1")
     suite: SuitePath
@@ -249,7 +249,7 @@ class RegradedRun(ReportModel):
 
 
 class RegradedBatch(ReportModel):
-    """A batch that was regraded."""
+    """A batch that was graded again."""
 
     batch: int
     grading: int = Field(description="number of regrades, including this one")
@@ -273,7 +273,7 @@ class FlakyBatch(ReportModel):
 
 
 class FlakyCaseReport(ReportModel):
-    """A case with a model, whose results vary although neither the case nor the model changed."""
+    """A case whose results with a model vary, although neither the case nor the model changed."""
 
     suite: SuitePath
     suite_name: str
@@ -334,7 +334,7 @@ def list_report(
     trends: Mapping[TrendKey, Sequence[tuple[int, float]]],
     regraded: Mapping[int, int],
 ) -> ListReport:
-    """Return the list of batches, with damaged batches listed separately, and the trends of the batches' suites."""
+    """Return the list of batches and the trends of their suites. Damaged batches are listed separately."""
     listed, damaged = [], []
     suites: dict[str, SuiteRef] = {}
     for batch in shown:
@@ -367,7 +367,7 @@ def shown_batch(
 ) -> ShownBatch:
     """Return a batch with its runs and gates.
 
-    The grades are those of `grading`, or the original grades if it is `None`.
+    The grades are those of `grading`, or the original grades if `grading` is `None`.
     """
     regrades = tuple(StoredGrading.made(each, workbench=each.program) for each in gradings)
     return ShownBatch.made(
@@ -402,7 +402,7 @@ def diff_report(
     suites: Mapping[str, SuiteRef],
     notes: Iterable[str],
 ) -> DiffReport:
-    """Return the changes from one batch to another. `suites` maps keys to suites."""
+    """Return the report on the changes from one batch to another. `suites` maps keys to suites."""
     changes = tuple(change_report(change, suites) for change in diff.changes)
     return DiffReport.made(
         diff,
@@ -430,7 +430,7 @@ def _number(grading: Regrade | None) -> int | None:
 
 
 def _batch(batch: BatchRow) -> dict[str, object]:
-    """Return the values of a `StoredBatch` whose names differ in a history."""
+    """Return those values of a `StoredBatch` that have other names in a history."""
     parts = tuple(map(_part, batch.parts))
     return {"workbench": batch.program, "parts": parts, "settings": dict(batch.settings)}
 

@@ -46,21 +46,22 @@ class LeanArgumentReport(ReportModel):
 
 
 class LeanPairingReport(PairingReport):
-    """An expected call and the actual call it was paired with, by index from 0."""
+    """An expected call and the actual call it is paired with, by index from 0."""
 
     arguments: tuple[LeanArgumentReport, ...]  # type: ignore[assignment]
 
 
 class LeanGradeReport(GradeReport):
-    """The result of one grader for the run; the first grader decides the status, the others are only reported."""
+    """The result of one grader for the run. The first grader decides the status, and the others are only reported."""
 
     pairings: tuple[LeanPairingReport, ...]
 
 
 class LeanRunReport(RunReport):
-    """One run of a case with a model.
+    """One run of a case with one model.
 
-    `repeat` counts from 0."""
+    `repeat` counts from 0.
+    """
 
     grades: tuple[LeanGradeReport, ...]
     checked: tuple[CheckedReport, ...] = Field((), description="the arguments that the grades refer to, each once")
@@ -139,7 +140,7 @@ def lean_run(run: Any) -> dict[str, Any]:
 
 
 def _fields_of(source: object, model: type[ReportModel], name: str, value: object) -> dict[str, Any]:
-    """Return the fields of a model as attributes of `source`, with another value of the field `name`."""
+    """Return an object with the attributes of a model's fields: those of `source`, but with `value` for `name`."""
     fields = {each: getattr(source, each) for each in model.model_fields}
     return {**fields, name: value}
 
@@ -151,7 +152,7 @@ def lean_batch_pieces(batch: ShownBatch, redactor: Redactor) -> Iterator[str]:
 
 
 def lean_pieces(document: ReportDocument, records: Mapping[str, Records[Any]], redactor: Redactor) -> Iterator[str]:
-    """Yield the lean report as JSON text. `records` are the records that `document` lacks."""
+    """Yield the lean report as JSON text. `records` provides the records that `document` lacks."""
     lean = {name: replace(each, lean=True) for name, each in records.items()}
     lean["runs"] = replace(lean["runs"], shape=lean_run, shaped_as=LeanRunReport)
     whole = LeanReportDocument.model_validate({**dict(document), "version": 3})

@@ -20,8 +20,7 @@ _Item = TypeVar("_Item")
 class Records(Generic[_Item]):
     """The records of one key of a document, such as its runs. Records are built one at a time.
 
-    `source_of` returns the source from which a record's model is validated: an object with the fields as attributes, or
-    a dictionary.
+    `source_of` returns the source of a record: an object with the model's fields as attributes, or a dictionary.
     """
 
     model: type[ReportModel]
@@ -57,7 +56,7 @@ def _itself(source: object) -> object:
 def document_pieces(
     document: ReportModel, records: Mapping[str, Records[Any]], redactor: Redactor, *, lean: bool = False
 ) -> Iterator[str]:
-    """Yield a document as JSON without secrets. `records` replaces the document's values by key.
+    """Yield a document as JSON without secrets. `records` replaces values of the document by key.
 
     With `lean`, values that are null, empty or a default are left out.
     """

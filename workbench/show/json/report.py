@@ -49,9 +49,10 @@ from workbench.suite.suite_file import LineOf, unknown_line
 
 
 class TotalsReport(CountsReport):
-    """Counts by status and their totals.
+    """Numbers of runs by status, and means and sums over runs.
 
-    No mean or rate includes runs that ended in an error or were skipped, stopped or not graded."""
+    No mean or rate includes runs that ended in an error or were skipped, stopped or not graded.
+    """
 
     runs: int
     mean_score: Finite | None = Field(description="0..1; null if nothing was scored")
@@ -82,7 +83,7 @@ class TotalsReport(CountsReport):
 
 
 class ArgumentStatisticsReport(ReportModel):
-    """Statistics of an argument's score in the graded runs of a case; deviations are of the population."""
+    """Statistics of an argument's score in the graded runs of a case. Deviations are of the population."""
 
     argument: str
     scores: tuple[Finite, ...] = Field(description="for each run, the mean score over its pairs; 0 without a pair")
@@ -111,7 +112,7 @@ class CaseReport(ReportModel):
 
 
 class SubjectReport(ReportModel):
-    """A tool, or one of its parameters, to which a cause applies."""
+    """A tool, or one of its parameters, that a cause of failures concerns."""
 
     tool: str
     argument: str | None
@@ -147,7 +148,7 @@ class FailuresReport(ReportModel):
 
 
 class PublishedSummary(ReportModel):
-    """A suite as reported by the published system behind its deciding grader."""
+    """A report on a suite in the form of the published system that its deciding grader reproduces."""
 
     suite: SuitePath
     model: str | None = Field(description="null for the system's comparison of several models")
@@ -157,7 +158,7 @@ class PublishedSummary(ReportModel):
 
 
 class TimingReport(ReportModel):
-    """The duration of the batch, from its start to the end of its last run, and its pace."""
+    """The duration of the batch, from its start to the end of its last run, and the number of runs per minute."""
 
     took_ms: float
     start_up_ms: float = Field(description="the part in which servers or models were starting; not included in any run")
@@ -167,7 +168,7 @@ class TimingReport(ReportModel):
 
 
 class ReportDocument(ReportModel):
-    """A whole batch."""
+    """The report on a whole batch."""
 
     model_config = ConfigDict(title="Report")  # the name in the schema
 
@@ -216,7 +217,7 @@ class RegradeReport(ReportDocument):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchFacts:
-    """Facts about a batch that do not follow from its runs.
+    """Facts about a batch that its runs do not contain.
 
     `batch` is the batch's number if the history has the batch. `cases` maps runs to the cases that graded them.
     """
@@ -234,7 +235,7 @@ class BatchFacts:
 
 
 class JsonReport(RunsReport, Protocol):
-    """Runs of an evaluation that can be written as a `ReportDocument`."""
+    """The runs of an evaluation, as the writers of a `ReportDocument` read them."""
 
     def document_without_records(self) -> ReportDocument: ...
     def json_records(self) -> dict[str, Records[Any]]: ...
@@ -252,7 +253,7 @@ def report_of(
     facts: BatchFacts,
     line_of: LineOf = unknown_line,
 ) -> ReportDocument:
-    """Return the runs of a batch as a report.
+    """Return the JSON report of a batch.
 
     `quality` and `failures` describe the runs that count.
     """
@@ -264,7 +265,7 @@ def report_of(
 def report_without_records(
     results: Sequence[RunResult], quality: Quality, failures: FailureNumbers, facts: BatchFacts
 ) -> ReportDocument:
-    """Return the report without runs and cases. `report_records` provides these one at a time."""
+    """Return the JSON report of a batch without its runs and cases. `report_records` provides these one at a time."""
     # Schemas that are built first become part of the document's schema and are not built twice.
     RunReport.model_rebuild()
     CaseReport.model_rebuild()
@@ -302,7 +303,10 @@ def report_records(
 
 
 def case_fields(case: CaseResult) -> dict[str, Any]:
-    """Return the fields of a `CaseReport`. Where attribute names agree, a value is the program's own object."""
+    """Return the fields of a `CaseReport`.
+
+    Values may be the program's own objects if their attributes have the same names.
+    """
     first = case.runs[0]
     return {
         "suite": first.suite,
@@ -339,7 +343,7 @@ def _cause(group: CauseNumbers) -> CauseReport:
 def published_summaries(
     results: Sequence[RunResult], cases: Mapping[str, Case] | None = None
 ) -> tuple[PublishedSummary, ...]:
-    """Return the summaries of published systems. `cases` maps each run to its case."""
+    """Return the summaries that published systems would report. `cases` maps each run to its case."""
     found = []
     for report in published_reports(results, cases or {}):
         found.append(PublishedSummary.made(report, numbers=dict(report.summary.numbers)))
@@ -354,7 +358,7 @@ def regraded_records(regraded: Iterable[Regraded]) -> Records[Regraded]:
 def regrade_pieces(document: ReportDocument, records: Mapping[str, Records[Any]], redactor: Redactor) -> Iterator[str]:
     """Yield the report of regraded recordings as JSON text.
 
-    `records` are the runs, cases and recordings that `document` lacks.
+    `records` provides the runs, cases and recordings that `document` lacks.
     """
     whole = RegradeReport.model_validate({**dict(document), "regraded": ()})
     return document_pieces(whole, records, redactor)

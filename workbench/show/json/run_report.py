@@ -68,7 +68,7 @@ class MediaReport(ReportModel):
 
 
 class CallReport(ReportModel):
-    """A tool call as emitted, and its result."""
+    """A tool call as the model wrote it, and its result."""
 
     tool: str
     arguments: dict[str, JsonValue]
@@ -88,7 +88,7 @@ class CallReport(ReportModel):
 
 
 class DeviationReport(ReportModel):
-    """A repaired deviation of the endpoint from its API."""
+    """A deviation of the endpoint from its API that Workbench repaired."""
 
     kind: str
     detail: str
@@ -96,7 +96,7 @@ class DeviationReport(ReportModel):
 
 
 class AgentReport(ReportModel):
-    """An agent that ran a case in place of a model, with the settings of its start for this run."""
+    """An agent that ran a case in place of a model, and the settings it was started with."""
 
     preset: str = Field(description="how it was set up, such as codex; empty without a preset")
     command: tuple[str, ...]
@@ -143,7 +143,7 @@ class RoundReport(ReportModel):
 
 
 class RefusedReport(ReportModel):
-    """A message of a played user that was not sent because it breaks a rule."""
+    """A message that a model in the role of the user wrote, but that was not sent because it breaks a rule."""
 
     text: str
     fault: str
@@ -151,7 +151,7 @@ class RefusedReport(ReportModel):
 
 
 class UserTurnReport(ReportModel):
-    """What the user of a conversation did in one turn."""
+    """The messages and the end of a conversation's user in one turn."""
 
     turn: int = Field(description="from 1")
     text: str | None = Field(description="what the user said; null if it left without a word")
@@ -166,8 +166,8 @@ class UserTurnReport(ReportModel):
 class ForkReport(ReportModel):
     """The run from which a fork was made, and the place in that run.
 
-    The place is before the request of a round. With `answered`, it is after the round's answer and that many results of
-    its calls.
+    The place is before the request of a round. If `answered` is given, the place is after the round's answer and that
+    many results of its calls.
     """
 
     run_id: str
@@ -192,7 +192,7 @@ class ArgumentReport(ReportModel):
 
 
 class PairingReport(ReportModel):
-    """An expected call and the actual call it was paired with, by index from 0."""
+    """An expected call and the actual call it is paired with, by index from 0."""
 
     expected_call: int | None
     call: int | None
@@ -220,7 +220,7 @@ class IssueReport(ReportModel):
 
 
 class GradeReport(ReportModel):
-    """The result of one grader for the run; the first grader decides the status, the others are only reported."""
+    """The result of one grader for the run. The first grader decides the status, and the others are only reported."""
 
     grader: str
     score: Finite | None
@@ -233,7 +233,7 @@ class GradeReport(ReportModel):
 
 
 class StepReport(ReportModel):
-    """A step of a chain, counted from 1, with a separate grade by the deciding grader.
+    """A step of a chain, counted from 1, with its own grade by the deciding grader.
 
     Indices of calls count all calls of the run.
     """
@@ -287,9 +287,10 @@ class AskedReport(ReportModel):
 
 
 class RunReport(ReportModel):
-    """One run of a case with a model.
+    """One run of a case with one model.
 
-    `repeat` counts from 0."""
+    `repeat` counts from 0.
+    """
 
     suite: SuitePath
     line: int | None = Field(None, description="line of the case in the suite's file, from 1; null if unknown")
@@ -350,7 +351,10 @@ class RunReport(ReportModel):
 
 
 def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
-    """Return the fields of a `RunReport`. Where attribute names agree, a value is the program's own object."""
+    """Return the fields of a `RunReport`.
+
+    Values may be the program's own objects if their attributes have the same names.
+    """
     trajectory = result.trajectory
     return {
         "suite": result.suite,
@@ -477,7 +481,7 @@ def _call(record: CallRecord) -> dict[str, Any]:
 
 
 def _media_fields(media: Media) -> dict[str, Any]:
-    """Return the fields of an image or a sound. Its content stays with the run."""
+    """Return the fields of an image or a sound, without its content."""
     return {
         "media_type": media.media_type,
         "size": media.size,

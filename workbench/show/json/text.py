@@ -21,7 +21,7 @@ from workbench.show.json.base import ReportModel, bounded
 
 @cache
 def text_of(model: type[ReportModel], *, lean: bool = False) -> Callable[[Any], str]:
-    """Return a function that writes a report model as JSON on one line; lone surrogates are escaped.
+    """Return a function that writes a report model as JSON on one line, with lone surrogates escaped.
 
     Its argument is an object with the fields as attributes, or a dictionary. It may lack fields with defaults. With
     `lean`, a value that is null, empty or the default is left out.
@@ -37,7 +37,7 @@ def texts_by_key(report: ReportModel, *, lean: bool = False) -> dict[str, str]:
 
 
 def _absent(field: FieldInfo) -> str:
-    """Return an expression that is true for values that a lean report leaves out."""
+    """Return a Python expression that is true for values that a lean report leaves out."""
     hint: Any = field.annotation
     default = _default(field)
     if get_origin(hint) is Literal:
@@ -71,7 +71,7 @@ def _fields_of(model: type[ReportModel], kind: type, *, lean: bool) -> list[Json
 
 
 def _default(field: FieldInfo) -> Any:
-    """Return the default of a field, such as `None` or `()`: a value that is its own source text."""
+    """Return the default of a field, such as `None` or `()`. Its `repr` must be valid source text."""
     if field.is_required():
         return None
     return field.get_default(call_default_factory=True)

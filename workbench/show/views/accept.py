@@ -35,7 +35,7 @@ OUTCOME_MARKS: dict[AcceptOutcome, tuple[str, Role]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class AcceptedCase:
-    """A case with its proposed expectations.
+    """A case, and the expectations that `workbench accept` proposes for it.
 
     `runs` is the number of runs that counted. `left_out` has the reasons why other runs did not count. If there is a
     proposal, `table` is the case with its new expectations, and `block` is the text of the case in the suite.
@@ -60,7 +60,7 @@ class AcceptedCase:
 
 @dataclass(frozen=True, kw_only=True)
 class AcceptedSuite:
-    """The cases of a suite with their proposals.
+    """A suite, and the cases for which `workbench accept` proposes expectations.
 
     `path` is the path to show. `before` and `after` are the text of the file before and after the change.
     """
@@ -81,7 +81,7 @@ class AcceptedSuite:
 
 
 def accept_view(suites: Iterable[AcceptedSuite]) -> Iterator[Block]:
-    """Yield the outcomes of each suite's cases, then the difference of the suite's file."""
+    """Yield the outcome for each case of the suites, and the difference of each suite's file."""
     for suite in suites:
         yield Section(line_of(one_line(suite.path)), [Table(_COLUMNS, suite.cases, _left_out)])
         if difference := suite.difference:
@@ -102,7 +102,7 @@ def _left_out(case: AcceptedCase) -> Value:
 
 
 def toml_of_accept(suites: Sequence[AcceptedSuite]) -> Iterator[str]:
-    """Yield the cases that have a proposal as TOML, as the suites would contain them."""
+    """Yield the cases with a proposal as TOML, in the form that a suite would have."""
     for suite in suites:
         if suite.proposed:
             yield f"# {one_line(suite.path)}\n"

@@ -25,7 +25,7 @@ _NOTES = {
 
 
 def agent_text(agent: AgentStarted) -> str:
-    """Return a line about a started agent: name and version, mode, its own tools, and command."""
+    """Return a line about a started agent: name and version, mode, own tools, and command."""
     parts = [agent.title]
     if agent.preset:
         parts.append(f"set up as {agent.preset}")
@@ -37,9 +37,10 @@ def agent_text(agent: AgentStarted) -> str:
 
 
 def settings_text(settings: Mapping[str, JsonValue]) -> str:
-    """Return the settings of an agent as a batch stores them: command, setup, mode, its own tools, folder, variables.
+    """Return the settings of an agent in a batch: command, setup, mode, own tools, folder, variables.
 
-    Empty for a model. A setting of an unexpected type is omitted."""
+    For a model, the text is empty. A setting of an unexpected type is omitted.
+    """
     if not isinstance(builtin := settings.get("builtin"), str):
         return ""
     parts = []
@@ -64,18 +65,18 @@ def agents_of(runs: Iterable[RunSummary]) -> dict[str, tuple[str, ...]]:
 
 
 def version_lines(runs: Iterable[RunSummary]) -> Iterator[str]:
-    """Yield a line for each agent among runs: its version, and the calls that its valid arguments cover."""
+    """Yield a line for each agent among runs, with its version and how many of its calls "valid arguments" covers."""
     for model, agents in agents_of(runs).items():
         yield one_line(f"{model} is {' and '.join(agents)}; {FORWARDED_ALONE}")
 
 
 def note_text(note: AgentNoted) -> str:
-    """Return a line about an agent's note, which is separate from the agent's answer."""
+    """Return a line about a note that an agent wrote beside its answer."""
     return one_line(f"{_NOTES[note.kind]}{note.text}")
 
 
 def agent_lines(results: Sequence[RunResult]) -> Iterator[str]:
-    """Yield a line for each agent among runs: its version, and the numbers of what was not graded."""
+    """Yield a line for each agent among runs, with its version and the number of things that were not graded."""
     found: dict[tuple[str, str, str], list[AgentFacts]] = {}
     for result in results:
         if (agent := result.agent) is not None:
@@ -93,7 +94,7 @@ def agent_lines(results: Sequence[RunResult]) -> Iterator[str]:
 
 
 def tools_text(builtin: str) -> str:
-    """Return what happens to the agent's own tools, in words."""
+    """Return in words what happens to an agent's own tools."""
     return _TOOLS.get(builtin, "own tools allowed")
 
 

@@ -30,7 +30,10 @@ def audit_lines(file: SuiteFile, findings: Iterable[AuditFinding], coverage: Cov
 
 
 def coverage_texts(coverage: Coverage) -> Iterator[str]:
-    """Yield the covered shares of the tools, then the uncovered parts of tools. Without tools, yield nothing."""
+    """Yield texts on the covered share of the tools, and on the parts that no case covers.
+
+    Without tools, yield nothing.
+    """
     if coverage.tools.total:
         shares = ", ".join(f"{share.covered} of {share.total} {noun}" for noun, share in coverage.shares)
         yield f"{shares} covered"

@@ -35,7 +35,7 @@ BATCH_NAMES = "the baseline", "this batch"
 
 @dataclass(frozen=True)
 class AgainstBaseline:
-    """The changes of the selected cases since the baseline.
+    """The changes of a batch's selected cases since its baseline.
 
     `suites` maps keys to suites. `grading` is the regrade of the baseline that was used. `fail_on` says which changes
     fail the command.
@@ -58,16 +58,19 @@ class AgainstBaseline:
 
     @property
     def is_worse(self) -> bool:
-        """Whether all cases together have fewer good runs by more than chance. False if nothing is confirmed."""
+        """Whether all cases together have significantly fewer good runs.
+
+        False without a confirmation of regressions.
+        """
         return self.confirm != "none" and any(test.is_worse for test in self.diff.tests.values())
 
     def deciding(self, kind: ChangeKind) -> tuple[CaseChange, ...]:
-        """Return the changes of a kind, except in cases that are in quarantine."""
+        """Return the changes of a kind, without those of cases in quarantine."""
         return tuple(change for change in self.diff.of(kind) if change.decides)
 
     @property
     def broke(self) -> int:
-        """Number of cases that broke. With confirmation, only cases that broke by more than chance count."""
+        """The number of cases that broke. With a confirmation, only cases that broke by more than chance count."""
         # If all cases together are worse by more than chance, no single case needs to be confirmed.
         if self.confirmed is not None and not self.is_worse:
             return len(self.confirmed.of("confirmed"))
@@ -80,12 +83,12 @@ class AgainstBaseline:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no case was graded in both batches. Regressions are then unknown."""
+        """Whether no case was graded in both batches, so that regressions are unknown."""
         return not (self.diff.compared or self.regressed)
 
     @property
     def failed(self) -> bool:
-        """Whether there is a regression and the command must fail on regressions."""
+        """Whether there is a regression that must fail the command."""
         return self.fail_on == "regression" and self.regressed
 
     @property
@@ -122,14 +125,14 @@ class AgainstBaseline:
         return found
 
     def sentence_of(self, run: RunResult) -> str | None:
-        """Return a sentence on a run's case if it broke since the baseline or is missing, otherwise `None`."""
+        """Return a sentence about the case of a run if it broke since the baseline or is missing, otherwise `None`."""
         said = self._sentences.get((self.keys.get(run.suite, ""), run.case_id, run.model))
         if said is None:
             return None
         return f"since the baseline {called(self.batch)}: {said}"
 
     def surely_broke(self, run: RunResult) -> bool:
-        """Return whether the case of a run broke. `confirm` decides how chance is excluded."""
+        """Return whether the case of a run broke. `confirm` says how failures by chance are excluded."""
         cases: Sequence[CaseChange | ConfirmedCase] = self.deciding("broke")
         if self.confirmed is not None and not self.is_worse:
             cases = self.confirmed.of("confirmed")
@@ -138,7 +141,7 @@ class AgainstBaseline:
 
     @property
     def _beside(self) -> Iterator[str]:
-        """Yield the numbers of failed cases that are not regressions."""
+        """Yield texts on the numbers of failed cases that are not regressions."""
         if self.confirmed is None:
             return
         if recovered := self.confirmed.of("recovered"):
@@ -152,10 +155,11 @@ class AgainstBaseline:
 def baseline_view(
     against: AgainstBaseline, *, only_worse: bool = False, as_document: bool = False, most: int | None = None
 ) -> Iterator[Block]:
-    """Yield the verdict and at most `most` of the changes since the baseline.
+    """Yield the verdict on a batch and at most `most` changes since its baseline.
 
-    A terminal shows the end of an output, so there the verdict is last. In a document the verdict is first, and fewer
-    changes are listed. With `only_worse`, only cases that broke, are gone or missing, or ended in an error are listed.
+    In a terminal, the verdict comes last, because a terminal shows the end of an output. In a document, the verdict
+    comes first, and fewer changes are listed. With `only_worse`, only cases that broke, are gone or missing, or ended
+    in an error are listed.
     """
     if as_document:
         yield Heading(verdict_line(against), level=2)
@@ -197,7 +201,7 @@ _SIGNS: Mapping[Confirmation | None, Line] = {
 
 
 def verdict_line(against: AgainstBaseline) -> Line:
-    """Return the verdict after its sign."""
+    """Return a line with the sign and the text of the verdict."""
     if against.is_empty:
         return line_of(f"▲ {against.verdict}", "warned")
     if against.regressed:
@@ -206,14 +210,14 @@ def verdict_line(against: AgainstBaseline) -> Line:
 
 
 def baseline_notes(against: AgainstBaseline) -> Iterator[str]:
-    """Yield whether the changes are more than chance, then notes on the comparison."""
+    """Yield whether the changes are significant, then notes on the comparison."""
     yield from test_lines(against.diff.tests, *BATCH_NAMES)
     yield from notes_of(against.diff, *BATCH_NAMES, against.suites)
     yield from against.notes
 
 
 def confirmation_lines(against: AgainstBaseline) -> Iterator[tuple[Confirmation | None, str]]:
-    """Yield a sentence with the outcome of each broken case, then a sentence on all cases of each model."""
+    """Yield a sentence on each broken case with its outcome, then a sentence on all cases of each model."""
     if against.confirm == "none":
         return
     if against.confirmed is not None:

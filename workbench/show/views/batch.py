@@ -47,8 +47,8 @@ def head_lines(
 ) -> Iterator[str]:
     """Yield the name of a batch, its state and its settings.
 
-    `shown` is the regrade that graded `runs`. `options` are the options for resuming. `going` is true while a program
-    runs the batch.
+    `shown` is the regrade that graded `runs`. `options` are the options for resuming the batch. `going` is true while a
+    program runs the batch.
     """
     yield f"{paint(called(batch), 'strong')}  {times_text(batch)}"
     ways: list[str] = []
@@ -81,7 +81,7 @@ def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
 
 
 def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow], history: str) -> Iterator[str]:
-    """Yield a note on runs that ended after the regrade in use and therefore lack its grades.
+    """Yield a note on runs that lack the grades of the regrade in use, because they ended after it.
 
     `history` is the option with which commands find the batch.
     """
@@ -122,7 +122,7 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
 
 
 def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[RunRow]) -> Iterator[GateResult]:
-    """Yield the gates of a batch with the values that its runs reach.
+    """Yield the gates of a batch with the values that its runs reached.
 
     `gates` maps keys of suites to gates. A gate from the command line replaces them. Forks do not count. A shard yields
     nothing, because it has only some of the runs.
@@ -186,7 +186,7 @@ def _needs_a_look(run: RunRow) -> bool:
 
 
 def runs_table(runs: Sequence[RunRow]) -> Table[RunRow]:
-    """Return runs as rows, each with its place in the batch and the reason why it did not pass."""
+    """Return runs as rows of a table, with their place in the batch and the reason why they did not pass."""
     columns: list[Column[RunRow]] = [
         Column("run", lambda run: words(count_text(run.place + 1)), right=True),
         Column("status", _sign),
@@ -226,7 +226,7 @@ def _why(run: RunRow) -> Value:
 
 
 def run_title(run: RunRow) -> str:
-    """Return the suite and case of a run on one line. A repeat after the first has its number."""
+    """Return the suite and the case of a run on one line. Repeats after the first also have their number."""
     return _title(run).whole
 
 

@@ -41,7 +41,10 @@ TONES: dict[ChangeKind, Role] = {
 
 
 class DiffSide(Protocol):
-    """One of two batches, with its runs and its regrade. `None` in place of a regrade means the original grades."""
+    """One of two compared batches: its record, its runs and its regrade.
+
+    Without a regrade, it has its original grades.
+    """
 
     @property
     def batch(self) -> BatchRow: ...
@@ -68,7 +71,7 @@ MEANINGS: Mapping[ChangeKind, str] = {
 def diff_view(
     diff: BatchDiff, suites: Mapping[str, SuiteRef], *, title: str, tests: Iterable[str], notes: Iterable[str]
 ) -> Iterator[Block]:
-    """Yield the changes, the paired tests and the notes. `suites` maps keys to suites."""
+    """Yield the changes between two batches, the paired tests and notes. `suites` maps keys to suites."""
     yield Heading(line_of(title))
     yield Paragraph(counts_line(diff))
     for sentence in tests:
@@ -81,7 +84,7 @@ def diff_view(
 def changes_blocks(
     changes: Sequence[CaseChange], suites: Mapping[str, SuiteRef], *, with_model: bool, most: int = LINES_MAX
 ) -> Iterator[Block]:
-    """Yield a table of the first `most` changes, then the number of other changes."""
+    """Yield a table of the first `most` changes, then a line that counts the other changes."""
     if changes:
         yield changes_table(changes[:most], suites, with_model=with_model)
     if (more := len(changes) - most) > 0:
@@ -91,7 +94,7 @@ def changes_blocks(
 def changes_table(
     changes: Sequence[CaseChange], suites: Mapping[str, SuiteRef], *, with_model: bool
 ) -> Table[CaseChange]:
-    """Return the changes as a table with a row for each."""
+    """Return a table with a row for each change."""
 
     def title(change: CaseChange) -> Title:
         return Title(suites[change.suite].name, change.case_name)
@@ -114,7 +117,10 @@ def changes_table(
 
 
 def counts_line(diff: BatchDiff) -> Line:
-    """Return the number of changes of each kind, and of unchanged cases: `2 broke · 1 fixed · 0 moved · 3 new`."""
+    """Return how many changes of each kind there are, and how many unchanged cases:
+
+    `2 broke · 1 fixed · 0 moved · 3 new`.
+    """
     counts: list[Span] = []
     for kind in CHANGE_KINDS:
         number = len(diff.of(kind))
@@ -128,7 +134,7 @@ def counts_line(diff: BatchDiff) -> Line:
 
 
 def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
-    """Yield notes on a comparison: models and graders that differ, and cases that could not be compared.
+    """Yield notes on different models and graders, and on cases that could not be compared.
 
     `before` and `after` are the names of the batches. `suites` maps keys to suites.
     """
@@ -159,7 +165,10 @@ def _rule(name: str, before: str, after: str, cases: int, compared: int) -> str:
 
 
 def _changed_graders(diff: BatchDiff, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
-    """Yield the graders that differ between the batches. The affected cases are named unless all are affected."""
+    """Yield a note on each change of graders between the batches.
+
+    It names the affected cases unless all are affected.
+    """
     compared: set[tuple[str, str]] = set()
     for each in diff.decided:
         compared.update(each.cases)
@@ -193,7 +202,7 @@ def _models_left(diff: BatchDiff) -> str:
 
 
 def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: SameSuites, history: str) -> Iterator[str]:
-    """Yield all notes on two batches of the history.
+    """Yield all notes on the comparison of two stored batches.
 
     `same` is as in `batch_diff`. `history` is the option with which commands find the batches.
     """
@@ -219,12 +228,12 @@ def _agent_versions(before: DiffSide, after: DiffSide) -> Iterator[str]:
 
 
 def names_of(before: DiffSide, after: DiffSide) -> tuple[str, str]:
-    """Return the names of the batches in sentences."""
+    """Return the names that sentences use for the two batches."""
     return f"#{before.batch.number}", f"#{after.batch.number}"
 
 
 def title_of(before: DiffSide, after: DiffSide) -> str:
-    """Return the names and starts of two batches, and the regrade of each batch that uses one.
+    """Return a title with the name and start of both batches, and the regrade of each that uses one.
 
     Example: `#2 (2026-03-02 09:30) → #3 good (2026-03-03 09:30, grading 1)`.
     """
@@ -236,7 +245,7 @@ def title_of(before: DiffSide, after: DiffSide) -> str:
 
 
 def by_grading(grading: Regrade | None) -> str:
-    """Return the text after a batch's name that names the regrade in use. Empty for the original grades."""
+    """Return the text about the regrade in use, to follow a batch's name. It is empty for the original grades."""
     if grading is None:
         return ""
     return f", grading {grading.number}"
@@ -273,7 +282,7 @@ def _other_differences(before: BatchRow, after: BatchRow, same: SameSuites) -> I
 
 
 def test_lines(tests: Mapping[str, PairedComparison], before: str, after: str) -> Iterator[str]:
-    """Yield the results of the models' paired tests as sentences. `before` and `after` are the names of the batches."""
+    """Yield the results of the models' paired tests as sentences. `before` and `after` are the batches' names."""
     for model, test in tests.items():
         if not test.count:
             continue

@@ -48,8 +48,8 @@ _BETWEEN = " · "
 class BatchFacts:
     """A batch in the list, with facts that its record does not hold.
 
-    `parts` are the batch's counts by the grades of `grading`, or by the original grades. `regraded` is the number of
-    its regrades. `going` is true while a program runs the batch. `marked` is true if the user marked it for a
+    `parts` are the batch's counts by the grades of `grading`, or by the original grades. `regraded` says how often it
+    was regraded. `going` is true while a program runs the batch. `marked` is true if the user marked it for a
     comparison.
     """
 
@@ -70,12 +70,12 @@ class BatchFacts:
 
     @property
     def role(self) -> Role:
-        """The role of the texts in a row. Forks and reruns are muted, because they count for no case."""
+        """The role of the texts in a row. Forks and reruns are muted, because they do not count in results of cases."""
         return "text" if self.batch.kind == "runs" else "muted"
 
 
 def batch_table(rows: Sequence[BatchFacts], now: datetime | None = None, *, marks: bool = False) -> Table[BatchFacts]:
-    """Return the list of batches. `now` adds their ages, and `marks` the marks of the user."""
+    """Return the list of batches as a table. `now` adds a column of ages, and `marks` a column of the user's marks."""
     columns: list[Column[BatchFacts]] = [
         Column("batch", _batch, least=_NAMES_LEAST, gap=0),
         Column(
@@ -100,9 +100,9 @@ def batch_table(rows: Sequence[BatchFacts], now: datetime | None = None, *, mark
 def facts_of(
     batches: Sequence[BatchRow], regraded: Mapping[int, int] | None = None, going: Container[int] = ()
 ) -> list[BatchFacts]:
-    """Return batches with their original grades.
+    """Return the rows of batches with their original grades.
 
-    `regraded` maps a batch's number to its number of regrades. `going` has the numbers of batches that a program is
+    `regraded` says how often each batch was regraded, by number. `going` has the numbers of batches that a program is
     running.
     """
     times = regraded or {}
@@ -203,7 +203,7 @@ def _note(row: BatchFacts) -> Value:
 
 
 def called(batch: BatchRow) -> str:
-    """Return the batch's number and the name that the user gave it."""
+    """Return the number of a batch, with the name that the user gave it."""
     return f"#{batch.number}{after(' ', one_line(batch.name or ''))}"
 
 
@@ -214,12 +214,10 @@ def pass_rate_text(parts: Sequence[BatchPart]) -> str:
 
 
 def missing_text(batch: BatchRow, *, going: bool, ways_on: Sequence[str] = ()) -> str:
-    """Return the number of missing runs of a batch and the reason: `3 of 20 runs missing: stopped`.
+    """Return how many runs of a batch are missing, and why: `3 of 20 runs missing: stopped`.
 
-    Empty if none is missing.
-
-    `going` is true while a program runs the batch. `ways_on` are ways, other than merging, to complete the missing
-    runs.
+    The text is empty if no run is missing. `going` is true while a program runs the batch. `ways_on` are ways to
+    complete the missing runs, other than merging.
     """
     if going:
         return f"running: {counted_of(batch.planned - batch.missing, batch.planned, 'run')} finished"
@@ -230,7 +228,7 @@ def missing_text(batch: BatchRow, *, going: bool, ways_on: Sequence[str] = ()) -
 
 
 def kind_text(batch: BatchRow) -> str:
-    """Return in words the kind of a batch that counts for no case. Empty for any other batch."""
+    """Return in words the kind of a batch of forks or reruns. The text is empty for any other batch."""
     if batch.kind == "fork":
         return "a fork of one run: an experiment that counts for no case"
     if not batch.confirms:
@@ -239,7 +237,7 @@ def kind_text(batch: BatchRow) -> str:
 
 
 def why_missing(batch: BatchRow) -> str:
-    """Return why a batch lacks runs: `stopped`, `merged from 3 of 20 shards`."""
+    """Return why runs of a batch are missing: `stopped`, `merged from 3 of 20 shards`."""
     if batch.merged is not None:
         return f"merged from {shards_text(batch.merged)}"
     if batch.ended_at is None:
@@ -253,7 +251,7 @@ def why_missing(batch: BatchRow) -> str:
 def merge_hint(batch: BatchRow) -> str:
     """Return a hint on how to complete a merged batch by merging its shards again.
 
-    Empty for any other batch, and for a batch whose shards come from different splits of the plan.
+    The hint is empty for any other batch, and for a batch whose shards come from different splits of the plan.
     """
     if batch.merged is None or batch.merged.of is None:
         return ""
@@ -270,7 +268,7 @@ def shards_text(merged: MergedShards) -> str:
 
 
 def times_text(batch: BatchRow) -> str:
-    """Return the start of a batch. An ended batch also has its duration."""
+    """Return the start of a batch, and its duration if it has ended."""
     text = local_time(batch.started_at)
     if (took := took_s(batch.started_at, batch.ended_at)) is not None:
         text += f", took {duration_text(took * 1000)}"
@@ -278,10 +276,10 @@ def times_text(batch: BatchRow) -> str:
 
 
 def made_with(batch: BatchRow, agents: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Iterator[str]:
-    """Yield the program and settings of a batch, then the address and parameters of each model.
+    """Yield the version and the settings of a batch, then the address and the parameters of each model.
 
-    `agents` are the names and versions of agents by model. A foreign history may have a setting of an unexpected type,
-    which is omitted.
+    `agents` are the names and versions of agents by model. A history from elsewhere may have a setting of an unexpected
+    type, which is omitted.
     """
     settings = batch.settings
     how = [f"Workbench {one_line(batch.program)}", _executed(settings)]
@@ -334,7 +332,7 @@ def _endpoint_lines(model: Mapping[str, JsonValue]) -> Iterator[str]:
 
 
 def shard_lines(batch: BatchRow) -> Iterator[str]:
-    """Yield which shard of a plan the batch is, or from which shards it was merged."""
+    """Yield a text that names the shard that the batch is, or the shards that it was merged from."""
     shard, merged = batch.shard, batch.merged
     if shard is not None:
         yield one_line(f"{shard} of a plan of {counted(shard.planned, 'run')}{after(', plan ', shard.plan_id)}")
@@ -345,7 +343,7 @@ def shard_lines(batch: BatchRow) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """The pass rates of a suite with a model in its latest whole batches, oldest first."""
+    """The pass rates of a suite with a model in its latest complete batches, oldest first."""
 
     suite: str
     model: str
@@ -353,7 +351,7 @@ class Trend:
 
 
 def trend_table(suites: Sequence[SuiteRef], trends: Mapping[TrendKey, Sequence[tuple[int, float]]]) -> Table[Trend]:
-    """Return the trend of each suite with each model.
+    """Return a table with the trend of each suite with each model.
 
     `trends` are those of `trends_of`, oldest batch first.
     """

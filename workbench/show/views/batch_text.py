@@ -67,8 +67,8 @@ def text_report(
     `suite_names` are the names of suites by path. `width` is in terminal cells. `shown_as` returns a run without its
     secrets. At most `LINES_MAX` runs are listed.
 
-    Forks are in the table, but count only if all runs are forks. `little` omits passed runs. `much` adds the issues of
-    passed runs and the result of each grader.
+    Forks are in the table, but count only if all runs are forks. The amount `little` omits passed runs. The amount
+    `much` adds the issues of passed runs and the result of each grader.
     """
     # With a generator, only the shown runs are searched for secrets.
     listed = (result for result in results if _is_listed(result, amount))
@@ -125,7 +125,7 @@ def _is_listed(result: RunResult, amount: Amount) -> bool:
 
 
 def run_title(result: RunResult, suite_names: Mapping[str, str]) -> str:
-    """Return the suite and case of a run on one line. Repeats after the first have a number, and forks have a sign."""
+    """Return the suite and the case of a run on one line. Repeats after the first have a number, and forks a sign."""
     return _title(result, suite_names).whole
 
 
@@ -187,7 +187,7 @@ def run_lines(
 ) -> Iterator[str]:
     """Yield the table of runs, with the issues of each run below it.
 
-    The combined result of a case's repeats follows the last repeat.
+    After the last repeat of a case, the combined result of its repeats follows.
     """
     ending = _cases_by_last_run(runs, cases)
     outputs = ServerOutputs(paint)
@@ -206,7 +206,7 @@ def run_lines(
 
 
 def _cases_by_last_run(results: Sequence[RunResult], cases: LazyCaseResults) -> dict[str, CaseResult]:
-    """Return each case with repeats under the id of its last shown run.
+    """Return the cases that have repeats, by the id of their last shown run.
 
     Ids identify runs, because a run without its secrets is a different object from the run in its case.
     """
@@ -261,7 +261,7 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
 
 
 def _run_issues(result: RunResult, grade: Grade, shown: Container[tuple[object, ...]]) -> Iterator[Issue]:
-    """Yield the issues of a run except those in `shown`.
+    """Yield the issues of a run, except those in `shown`.
 
     Issues of a chain's failed steps have their own lines. Calls of steps that the chain never reached are omitted.
     """
@@ -276,7 +276,7 @@ def _run_issues(result: RunResult, grade: Grade, shown: Container[tuple[object, 
 
 
 def _issue_key(issue: Issue) -> tuple[object, ...]:
-    """Return a key that identifies an issue whatever its wording.
+    """Return a key for an issue that does not depend on its wording.
 
     A call that is wrong for its step may also be in the wrong order among all calls. Both issues have the same key.
     """
@@ -284,14 +284,14 @@ def _issue_key(issue: Issue) -> tuple[object, ...]:
 
 
 def _issue_line(issue: Issue, *, indent: int) -> str:
-    """Return the line of an issue. Only a generous limit cuts it, because readers of a log need whole lines."""
+    """Return an issue on one line. The limit on its length is generous, because readers of a log need whole lines."""
     return " " * indent + shortened(issue_text(issue), ISSUE_WIDTH_MAX)
 
 
 def _notice_lines(
     results: Sequence[RunResult], paint: Paint, shown_as: Callable[[RunResult], RunResult]
 ) -> Iterator[str]:
-    """Yield each difference from the suites once, with the number of affected runs."""
+    """Yield each deviation of a run from its suite once, with the number of affected runs."""
     notices: Counter[str] = Counter()
     outputs, lines = ServerOutputs(paint), list[str]()
     for result in results:
@@ -306,7 +306,7 @@ def _notice_lines(
 
 
 def _fork_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:
-    """Yield a line with the number of forks, or nothing without forks. Forks count only if there are no other runs."""
+    """Yield a line with the number of forks, if any. Forks count only if there are no other runs."""
     forks = sum(result.is_fork for result in results)
     if forks and forks == len(results):
         yield paint(f"{counted(forks, 'fork')} and no other run: the numbers below are about forks", "warned")

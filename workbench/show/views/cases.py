@@ -52,7 +52,7 @@ _MODEL_MAX = 24
 
 
 def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:
-    """Return the result of a case with each model in each batch, oldest batch first.
+    """Return the results of a case by model and batch, oldest batch first.
 
     Forks do not count.
     """
@@ -70,7 +70,7 @@ def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:
 def titled_case_lines(
     runs: Sequence[RunRow], batches: Mapping[int, BatchRow], width: int, paint: Paint
 ) -> Iterator[str]:
-    """Yield the title of the case of these runs and its results over time."""
+    """Yield the title of the case that these runs belong to, then its results over time."""
     title = paint(f"{one_line(runs[0].suite.name)} › {one_line(runs[0].case_name)}", "strong")
     yield f"{title}  {paint(one_line(runs[0].suite.path), 'muted')}"
     if cells := over_time(runs):
@@ -139,7 +139,7 @@ _WHAT_MAX = 400
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """The title of a case: its suite and its name, or its name alone without `suite`.
+    """The title of a case: the names of suite and case, or the name of the case alone if `suite` is empty.
 
     `lead` and `tail` enclose the title and are never cut.
     """
@@ -157,7 +157,7 @@ class Title:
     def cut(self, width: int) -> str:
         """Return the title in at most `width` cells.
 
-        The suite is cut first, because the name of the case distinguishes one line from the next.
+        The suite's name is cut first, because the name of the case distinguishes one line from the next.
         """
         if cell_len(self.whole) <= width:
             return self.whole
@@ -181,7 +181,7 @@ def cut_titles(titles: Sequence[Title], width: int | None) -> Iterator[str]:
 
 
 def cut_what(text: str, room: int | None) -> str:
-    """Return the text after a title on one line, cut to `room` cells. Without `room`, a generous limit applies."""
+    """Return the text after a title on one line, cut to `room` cells. If `room` is `None`, a generous limit applies."""
     if room is None:
         room = _WHAT_MAX
     return shortened(one_line(text), max(room, 0))

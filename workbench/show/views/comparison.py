@@ -71,7 +71,7 @@ _SPREAD_CELLS = len("±0.47")
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """The cases that a filter selects, as pairs of suite and id, and the text of the filter."""
+    """A filter of cases: the selected cases, as pairs of suite and id, and the text of the filter."""
 
     words: str
     cases: Collection[tuple[str, str]]
@@ -84,7 +84,7 @@ def comparison_view(
     filtered: Filtered | None = None,
     interrupted: bool = False,
 ) -> Iterator[Block]:
-    """Yield a comparison.
+    """Yield the blocks that show a comparison of models.
 
     With `only_differences`, cases with the same result for all graded models are omitted. With `filtered`, cases
     outside the filter are omitted. Totals and tests always cover all cases. `interrupted` is true if the batch was
@@ -117,7 +117,7 @@ Titles = Mapping[tuple[str, str], Title]
 
 
 def result_line(comparison: Comparison) -> Line:
-    """Return the pass rates of all models, the first line of a comparison."""
+    """Return a line with the pass rates of all models, which is the first line of a comparison."""
     rates = []
     for totals in comparison.totals:
         rates.append(f"{one_line(totals.model)} {PASS_RATE.text(totals.pass_rate)}")
@@ -125,7 +125,7 @@ def result_line(comparison: Comparison) -> Line:
 
 
 def first_sentences(comparison: Comparison) -> Iterator[str]:
-    """Yield the first sentence on the tests of each pair of models."""
+    """Yield the most important test sentence about each pair of models."""
     for pair in comparison.pairs:
         yield from islice(pair.found.sentences(one_line(pair.first), one_line(pair.second)), 1)
 
@@ -146,7 +146,7 @@ _MAX_ONLY_THERE = 3
 
 
 def weakest_text(columns: Mapping[str, Iterable[Cell]]) -> str | None:
-    """Return a sentence on the models that fail most, or `None` if `weakest` finds none."""
+    """Return a sentence about the models that fail most, or `None` if there are none."""
     found = weakest_models(columns)
     if found is None:
         return None
@@ -207,7 +207,7 @@ def _titles(comparison: Comparison) -> Titles:
 
 
 class CellRooms(NamedTuple):
-    """The widths of the parts of cells. They align equal parts."""
+    """The widths of the parts of cells. All cells use the same widths, so that equal parts are aligned."""
 
     digits: int
     """The number of digits of the cells' numbers of runs. 0 if each cell has one run."""
@@ -239,7 +239,7 @@ class CellWords(NamedTuple):
 
 
 def cell_words(cell: Cell, *, with_repeats: bool) -> CellWords:
-    """Return the parts of a cell.
+    """Return the parts of a cell as texts.
 
     `with_repeats` is true if any cell of the comparison has several runs.
     """
@@ -275,7 +275,7 @@ def cell_line(cell: Cell, rooms: CellRooms) -> Line:
 
 
 def verdict_line(side: Cell | CaseSide) -> Line:
-    """Return one result of a pair: its sign, its score and, for several runs, its share of good runs."""
+    """Return one result of a compared pair: sign, score and, for several runs, the share of good runs."""
     sign, role = side.status.mark
     line = (Span(sign, role), Span(f" {score_text(side.score, '')}".rstrip(), role))
     if side.graded <= 1:
@@ -284,7 +284,7 @@ def verdict_line(side: Cell | CaseSide) -> Line:
 
 
 def both_verdicts(before: Cell | CaseSide, after: Cell | CaseSide) -> Line:
-    """Return two results of a case with an arrow between them."""
+    """Return two results of a case, with an arrow between them."""
     return *verdict_line(before), Span(f" {GLYPHS.call} ", "muted"), *verdict_line(after)
 
 
@@ -329,7 +329,7 @@ def _rooms(cells: Sequence[Cell]) -> CellRooms:
 
 
 def errors_of(comparison: Comparison) -> Mapping[tuple[str, str], int]:
-    """Return the number of runs by model and error, with the models in the order of the columns."""
+    """Return how many runs of each model ended in each error. Models are in the order of the columns."""
     counts: Counter[tuple[str, str]] = Counter()
     for run in comparison.runs:
         if run.status == Status.ERROR:
@@ -340,7 +340,7 @@ def errors_of(comparison: Comparison) -> Mapping[tuple[str, str], int]:
 
 
 def error_items(errors: Mapping[tuple[str, str], int]) -> Items:
-    """Return the errors of `errors_of` as a list."""
+    """Return errors as a list. `errors` is the value of `errors_of`."""
     return Items([_error_line(*key, runs) for key, runs in errors.items()], "other error")
 
 
@@ -366,7 +366,7 @@ _RULES: dict[RepeatRule, str] = {"every": "every run", "last": "last run", "mean
 
 
 def rules_text(rules: Iterable[RepeatRule]) -> str:
-    """Return the rules by which cases with several runs pass or fail."""
+    """Return the rules for repeats in words. They decide when cases with several runs pass."""
     return ", ".join(_RULES[rule] for rule in rules)
 
 
@@ -410,9 +410,9 @@ def totals_rows(
     """Yield the measures, each with its value for every model.
 
     Counts that are 0 for all models are omitted. Without repeats, pass@k and pass^k are omitted. `cases` is the number
-    of compared cases. A value over fewer cases is followed by their number. The Pareto front is computed from
-    `on_same_cases`, which is `None` while runs are in progress: then there is no front, and only the pass rate has its
-    number of cases.
+    of compared cases. If a value covers fewer cases, their number follows the value. The Pareto front is computed from
+    `on_same_cases`, which is `None` while runs are in progress. Then there is no front, and only the pass rate shows
+    its number of cases.
     """
     # While runs are in progress, a number of cases after every value would make the values hard to find.
     all_cases = cases
@@ -504,7 +504,7 @@ def _pareto_row(totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow
 
 
 def _pass_rate(totals: ModelTotals, cases: int) -> str:
-    """Return the pass rate. If it does not cover all cases, its number of cases follows."""
+    """Return the pass rate. If it does not cover all cases, the number of covered cases follows."""
     rate = rate_text(totals.pass_rate)
     if totals.pass_rate is None or totals.graded >= cases:
         return rate
@@ -512,7 +512,7 @@ def _pass_rate(totals: ModelTotals, cases: int) -> str:
 
 
 def _covered_cases(rests_on: int, cases: int) -> str:
-    """Return the number of cases behind a value, or nothing if the value covers all cases."""
+    """Return the number of cases that a value covers, or an empty text if it covers all cases."""
     if rests_on >= cases:
         return ""
     return f" ({counted(rests_on, 'case')})"
@@ -559,7 +559,7 @@ def _pass_at_k_rows(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
 
 
 def _share_of_k(totals: ModelTotals, k: int, shares: Mapping[int, float]) -> str:
-    """Return the share for k runs. If some cases have fewer graded runs, the number of cases with k runs follows."""
+    """Return the share for k runs. The number of cases follows if some have fewer graded runs."""
     if k not in shares:
         return NOTHING
     share, cases = rate_text(shares[k]), totals.passing[k - 1].cases
@@ -633,7 +633,7 @@ def _unknown_of(runs: int) -> str:
 
 
 def _cost(totals: ModelTotals, cases: int) -> str:
-    """Return the cost and the number of runs of unknown cost: an unknown cost is never shown as 0."""
+    """Return the cost, and the number of runs whose cost is unknown. An unknown cost is never shown as 0."""
     unknown = totals.runs_of_unknown_cost
     if totals.cost_usd is None:
         return _unknown_of(unknown)

@@ -35,7 +35,7 @@ _UNBROKEN = 200
 
 
 def copied_text(item: Item) -> tuple[str, str]:
-    """Return the whole text of an item, and its name for the notice after copying."""
+    """Return the text to copy for an item of a run, and its name for the notice after copying."""
     match item:
         case MessageItem() | TextItem():
             return item.text.text, "the text"
@@ -89,7 +89,7 @@ def _shown(item: Item) -> str:
 
 
 def _as_written(item: CallItem) -> str:
-    """Return the arguments as JSON, or as the model wrote them if they are incomplete or not JSON."""
+    """Return the arguments of a call as JSON, or as the model wrote them if they are not valid JSON."""
     if item.problem is None and item.arguments is not None:
         return _json(item.arguments)
     if item.raw is None:

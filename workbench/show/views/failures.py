@@ -69,7 +69,7 @@ _COPIED_CELLS = 120
 
 
 def failure_lines(failures: FailureNumbers, paint: Paint, *, with_advice: bool = True) -> Iterator[str]:
-    """Yield a summary of causes, each with its frequency, main subject and advice.
+    """Yield a summary of the causes of failures, each with its frequency, main subject and advice.
 
     Without failed runs, yield nothing.
     """
@@ -88,7 +88,7 @@ def failure_lines(failures: FailureNumbers, paint: Paint, *, with_advice: bool =
 
 
 def causes_table(groups: Sequence[CauseNumbers], *, with_advice: bool = True) -> Table[CauseNumbers]:
-    """Return the causes as rows, each with its advice as a note."""
+    """Return a table with a row for each cause. The advice is the row's note."""
     columns: list[Column[CauseNumbers]] = [
         Column("cause", lambda group: words(group.cause, "failed")),
         Column("runs", lambda group: words(often(group))),
@@ -109,7 +109,7 @@ def _pair_text(pair: ToolPair) -> str:
 
 
 def often(group: CauseNumbers) -> str:
-    """Return the frequency of a cause: `3 runs, the main cause of 2`, `2 runs, never the main cause`."""
+    """Return how often a cause occurs: `3 runs, the main cause of 2`, `2 runs, never the main cause`."""
     runs, main = counted(len(group.indices), "run"), len(group.main_indices)
     if main == len(group.indices):
         return runs
@@ -119,7 +119,10 @@ def often(group: CauseNumbers) -> str:
 
 
 def concerned(group: CauseNumbers) -> str:
-    """Return the most frequent tool or parameter of a cause, and the number of others. Empty if there is none."""
+    """Return the tool or parameter that a cause concerns most often, and the number of others.
+
+    The text is empty if there is none.
+    """
     if not group.subjects:
         return ""
     (subject, count), *others = group.subjects
@@ -141,7 +144,7 @@ def symptom_text(symptom: Symptom) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunNames:
-    """Names of failed runs.
+    """The names of failed runs in texts.
 
     A name includes the suite (by path) if there are several suites, and the model if there are several models.
     """
@@ -158,7 +161,7 @@ class RunNames:
         return one_line(f"{suite} › {result.case_name}")
 
     def which(self, run: FailedRun) -> str:
-        """Return the model and repeat, which distinguish a run from other runs of its case."""
+        """Return the model and the repeat of a run, which distinguish it from other runs of its case."""
         text = ""
         if self.with_model:
             text = f"  {one_line(run.result.model)}"
@@ -183,7 +186,7 @@ def failures_text(failures: Failures, suites: Mapping[str, str]) -> str:
 
 
 def cause_lines(group: CauseGroup, width: int) -> Iterator[Line]:
-    """Yield the meaning of a cause, its advice, and the affected tools and parameters."""
+    """Yield the meaning of a cause, its advice, and the tools and parameters it concerns."""
     yield from wrap_line((Span(f" {group.cause}", "failed"), Span(f"  {often(group.numbers)}", "muted")), width, hang=3)
     yield from paragraph(ADVICE[group.cause].meaning, width, "muted")
     yield EMPTY
@@ -205,7 +208,7 @@ def cause_lines(group: CauseGroup, width: int) -> Iterator[Line]:
 
 
 def example_lines(group: CauseGroup, names: RunNames, width: int) -> Iterator[Line]:
-    """Yield examples: the symptoms of some runs. Runs of a case with equal symptoms form one example."""
+    """Yield examples of a cause: the symptoms of some runs. Runs of a case with equal symptoms are one example."""
     yield heading("Examples")
     alike: dict[tuple[str, tuple[Symptom, ...]], list[str]] = {}
     for run in group.runs[:MAX_EXAMPLES_FROM]:
@@ -225,7 +228,7 @@ def example_lines(group: CauseGroup, names: RunNames, width: int) -> Iterator[Li
 
 
 def run_lines(run: FailedRun, names: RunNames, width: int) -> Iterator[Line]:
-    """Yield the run's causes with their symptoms, then the advice."""
+    """Yield the causes of a failed run with their symptoms, then the advice."""
     result = run.result
     title = [Span(f" {GLYPHS.failed} ", "failed"), Span(names.case(run) + names.which(run), "strong")]
     if result.grade is not None:
@@ -272,7 +275,7 @@ class ConfusionTable:
         self._heads = [_name(column, NO_CALL) for column in self._columns]
 
     def last_first(self, width: int) -> int:
-        """Return the first column to show so that the last column is visible. Return 0 if all columns fit."""
+        """Return the first column to show so that the last column is visible, or 0 if all columns fit."""
         room = width - self._side(width) - 1
         first = len(self._heads)
         while first > 0 and (room := room - cell_len(self._heads[first - 1]) - _GAP) >= 0:
@@ -280,7 +283,7 @@ class ConfusionTable:
         return min(first, max(len(self._heads) - 1, 0))
 
     def lines(self, width: int, first: int) -> list[Line]:
-        """Return the table from column `first` on, with as many columns as fit, at least one."""
+        """Return the lines of the table from column `first` on, with as many columns as fit, at least one."""
         side, columns, heads = self._side(width), self._columns, self._heads
         shown = self._shown(width - side - 1, first)
         # A single column that does not fit is shown with its head cut.

@@ -41,7 +41,7 @@ _NOTHING = "(nothing)"
 
 
 def faults_view(matrix: FaultMatrix) -> Iterator[Block]:
-    """Yield the matrix of faults, then the trials with a verdict other than ok.
+    """Yield the matrix of faults, then the trials in which a model did not react well.
 
     The matrix has a row for each tool with a fault and a column for each model.
     """
@@ -60,7 +60,7 @@ def faults_view(matrix: FaultMatrix) -> Iterator[Block]:
 
 
 def ok_view(matrix: FaultMatrix) -> Iterator[Block]:
-    """Yield each model's number of trials with the verdict ok."""
+    """Yield how many trials of each model have the verdict ok."""
     for model in matrix.models:
         yield Paragraph(line_of(ok_words(matrix, model)))
 
@@ -84,7 +84,7 @@ def legend_view(matrix: FaultMatrix) -> Iterator[Block]:
 
 
 def trial_section(each: FaultTrial) -> Section:
-    """Return a trial: its verdict, the reason, and the run from the request to the answer."""
+    """Return a section about a trial: its verdict, the reason, and the run from the request to the answer."""
     sign, role = verdict_sign(each.verdict)
     run = [("request", each.request), ("result", each.made)]
     for call in each.after:
@@ -103,7 +103,7 @@ def trial_section(each: FaultTrial) -> Section:
 
 
 def cell_value(tried: Sequence[FaultTrial]) -> Value:
-    """Return the sign of a cell's worst verdict, and all verdicts in words."""
+    """Return a cell of the matrix: the sign of its worst verdict, and all verdicts in words."""
     sign, role = verdict_sign(shown_verdict(tried))
     return words(f"{sign} {one_line(cell_words(tried))}", role)
 
@@ -132,7 +132,7 @@ def _untried_text(each: FaultTrial) -> str:
 
 
 def ok_words(matrix: FaultMatrix, model: str) -> str:
-    """Return a text with a model's number of trials with the verdict ok."""
+    """Return in words how many trials of a model have the verdict ok."""
     counts = matrix.counts(model)
     good = sum(count for verdict, count in counts.items() if verdict in OK_VERDICTS)
     # Trials that could not run say nothing about the model.
@@ -141,7 +141,7 @@ def ok_words(matrix: FaultMatrix, model: str) -> str:
 
 
 def cell_words(tried: Sequence[FaultTrial]) -> str:
-    """Return the verdicts of a cell. With several trials, each verdict has its number of trials."""
+    """Return the verdicts of a cell in words. If there are several trials, each verdict has its number of trials."""
     counts = Counter(each.verdict for each in tried)
     if len(tried) == 1:
         return tried[0].verdict

@@ -36,7 +36,7 @@ _CASE = re.compile(r"^cases\[(\d+)\]")
 class StaticFinding(NamedTuple):
     """A finding at a line of a suite's file.
 
-    `rule` names the kind of the finding. `subject` names the affected part by words that stay the same when lines or
+    `rule` names the kind of the finding. `subject` names the affected part in words that stay the same when lines or
     cases move.
     """
 
@@ -83,7 +83,7 @@ def _problem_finding(problem: Problem, file: SuiteFile, path: str) -> StaticFind
 
 
 def findings_of_tools(file: SuiteFile, suite: SuiteTools) -> Iterator[StaticFinding]:
-    """Yield lint's findings on a suite's tools, and a finding for each server that did not list its tools."""
+    """Yield the lint findings on a suite's tools, and a finding for each server that did not list its tools."""
     path = relative_to_repository(suite.path)
     for source in suite.sources:
         if source.error is not None:
@@ -107,7 +107,7 @@ def _lint_finding(finding: LintFinding, file: SuiteFile, path: str) -> StaticFin
 
 
 def _line_of(file: SuiteFile, tool: ToolName) -> int:
-    """Return the line of a tool that a suite defines, or the line of the tool's server."""
+    """Return the line that defines a tool in the suite, or the line of the tool's server."""
     if file.suite is None:
         return 1
     suite = file.suite
@@ -135,7 +135,7 @@ def _rule(group: str, kind: str) -> str:
 
 
 def _with_fingerprints(findings: Iterable[StaticFinding]) -> Iterator[tuple[StaticFinding, str]]:
-    """Yield findings with fingerprints; equal findings differ by their number."""
+    """Yield findings with fingerprints. Equal findings get different fingerprints, because they are numbered."""
     seen: Counter[tuple[str, ...]] = Counter()
     for finding in findings:
         identity = (finding.rule, finding.path, finding.subject)
@@ -147,7 +147,7 @@ def _with_fingerprints(findings: Iterable[StaticFinding]) -> Iterator[tuple[Stat
 
 
 def code_quality(findings: Sequence[StaticFinding]) -> Iterator[str]:
-    """Yield a report for GitLab: a JSON list in the Code Quality format."""
+    """Yield the pieces of a report for GitLab: a JSON list in the Code Quality format."""
     shown = []
     for finding, fingerprint in _with_fingerprints(findings):
         shown.append(
@@ -163,7 +163,7 @@ def code_quality(findings: Sequence[StaticFinding]) -> Iterator[str]:
 
 
 def sarif(findings: Sequence[StaticFinding]) -> Iterator[str]:
-    """Yield a report as SARIF 2.1.0. Above GitHub's limit of findings, the report has only the worst ones."""
+    """Yield the pieces of a report as SARIF 2.1.0. Above GitHub's limit, it has only the worst findings."""
     order: tuple[Level, ...] = ("error", "warning", "note")
     # Sorting is stable, so findings of equal level keep their order.
     shown = sorted(_with_fingerprints(findings), key=lambda each: order.index(each[0].level))[:_SARIF_MAX]
@@ -194,7 +194,7 @@ def _sarif_result(finding: StaticFinding, fingerprint: str, rules: Sequence[str]
 
 
 def _artifact(path: str) -> dict[str, str]:
-    """Return the place of a file, relative to the repository if it is inside."""
+    """Return where a file is, relative to the repository if the file is inside it."""
     # Lazy import: few reports are SARIF.
     from urllib.parse import quote
 
@@ -209,7 +209,7 @@ def _path_in_repository(path: str) -> str:
 
 
 def annotations_of(findings: Sequence[StaticFinding]) -> Iterator[str]:
-    """Yield up to nine annotations of each level for GitHub, then one with the number of further findings."""
+    """Yield up to nine annotations of each level for GitHub, then one that counts the other findings."""
     for level, name in (("error", "error"), ("warning", "warning"), ("note", "notice")):
         found = [finding for finding in findings if finding.level == level]
         for each in found[:ANNOTATIONS_MAX]:

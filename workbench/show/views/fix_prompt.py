@@ -44,9 +44,9 @@ Neither the request nor the name of the case is to be changed, and no descriptio
 
 
 def fix_prompt(case: Case, result: RunResult, suite: str) -> str:
-    """Return the prompt for a failed run as Markdown, secrets included. `suite` is the path of the suite.
+    """Return a Markdown prompt that asks a coding agent to fix a failed run. It may contain secrets.
 
-    Raise ValueError with the reason for a run that did not fail.
+    `suite` is the path of the suite. Raise ValueError with the reason for a run that did not fail.
     """
     if result.status != Status.FAILED:
         why = after(" (", result.reason, ")")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Demand(NamedTuple):
-    """A gate or an aggregate with the value reached, and remarks below.
+    """A gate or an aggregate with the value that was reached, and remarks for the lines below.
 
     `met` is `None` for an aggregate without gates.
     """
@@ -94,7 +94,7 @@ def demands(quality: Quality, suite_names: Mapping[str, str], *, with_model: boo
 
 
 def watched_text(gate: GateEarlyStop) -> str:
-    """Return the pass rate of a batch that may stop early, and the state of its gate."""
+    """Return the pass rate of a batch that may stop early, and whether its gate is decided."""
     worse = demanded_text(gate.worse, is_rate=True)
     size = ""
     if gate.clusters is not None:

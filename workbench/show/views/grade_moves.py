@@ -37,7 +37,7 @@ def graded_text(result: RunResult | None) -> str:
 
 
 def moves_text(moves: Iterable[Move]) -> str:
-    """Return the moves in words, like `MovesFold.text`."""
+    """Return in words what changed when runs were graded again. The text is that of `MovesFold.text`."""
     fold = MovesFold()
     for move in moves:
         fold.add(move)
@@ -45,7 +45,7 @@ def moves_text(moves: Iterable[Move]) -> str:
 
 
 class MovesFold:
-    """A summary of a regrade's moves. Moves are added one at a time, so memory holds no run."""
+    """A running summary of what changed when runs were graded again. It keeps no run in memory."""
 
     def __init__(self) -> None:
         self._kinds: Counter[str] = Counter()
@@ -53,7 +53,7 @@ class MovesFold:
         self._numbers = ""
 
     def add(self, move: Move) -> None:
-        """Add a result. Only a moved result counts."""
+        """Add a result. Results that did not change do not count."""
         if move.moved:
             self._kinds[_kind(move)] += 1
             self._cases.add((move.after.suite, move.after.case_id))
@@ -62,7 +62,7 @@ class MovesFold:
 
     @property
     def text(self) -> str:
-        """The moves in words, most frequent first. Empty if nothing moved.
+        """The changes in words, most frequent first. Empty if nothing changed.
 
         Examples: `15 runs: 12 passed → failed, 3 scores higher`; for a single kind `4 runs of 2 cases: failed →
         warned`; for a single score `score 0.85 → 0.92`.
@@ -102,7 +102,7 @@ def _kind(move: Move) -> str:
 
 
 def _numbers(move: Move) -> str:
-    """Return both scores of a run if only the score moved and two decimals show the change; otherwise an empty text."""
+    """Return both scores of a run whose score alone changed, if two decimals show it, or else an empty text."""
     before = move.before
     if before is None or before.status != move.after.status:
         return ""
@@ -114,7 +114,7 @@ def _numbers(move: Move) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Regraded:
-    """The file of a recording with its new result, and its recorded result if there is one."""
+    """A recording that was graded again: its file, its new result, and its recorded result if there is one."""
 
     recording: str
     before: RunResult | None
@@ -122,7 +122,7 @@ class Regraded:
 
     @property
     def not_regraded(self) -> str | None:
-        """The reason why the run keeps its recorded verdict. `None` if it was regraded."""
+        """The reason why the run keeps its recorded verdict, or `None` if it was regraded."""
         return self.after.not_regraded
 
     @property
@@ -137,7 +137,7 @@ class Regraded:
 
 
 def move_lines(regraded: Iterable[Regraded], paint: Paint) -> Iterator[str]:
-    """Yield a line for each recording that moved, then the counts of the moves. Without recordings, yield nothing."""
+    """Yield a line for each recording whose grade changed, then the counts. Without recordings, yield nothing."""
     regraded = list(regraded)
     for each in regraded:
         if each.not_regraded is not None:

@@ -38,7 +38,7 @@ def issue_text(issue: Issue) -> str:
 
 
 def issue_note(issue: Issue) -> str:
-    """Return an issue as `issue_text` does, for places where its call and argument are visible."""
+    """Return an issue in words for places that already show its call and argument."""
     place = None
     # A schema may refuse a value deep inside an argument, so the message gives the place.
     if issue.kind == "schema violation":
@@ -52,7 +52,7 @@ def _issue_line(issue: Issue, place: str | None, remarks: Sequence[str]) -> str:
 
 
 def note_of_issue(issue: Issue, *, at_call: bool = False) -> Note:
-    """Return an issue after its sign. Set `at_call` where the issue's call and argument are visible."""
+    """Return an issue after its sign. Set `at_call` where the issue's call and argument are already visible."""
     status, text = Status.WARNED, issue_text
     if issue.decides:
         status = Status.FAILED
@@ -62,7 +62,7 @@ def note_of_issue(issue: Issue, *, at_call: bool = False) -> Note:
 
 
 def _why(issue: Issue) -> str:
-    """Return the reason of an issue. Empty if the issue's kind and both calls already say the same."""
+    """Return the reason of an issue, or an empty text if its kind and both calls already say the same."""
     # The line already names the expected tool and the called one.
     if issue.kind == "wrong tool" and issue.expected and issue.got:
         return issue._replace(why="").reason
@@ -70,7 +70,10 @@ def _why(issue: Issue) -> str:
 
 
 def issue_place(issue: Issue) -> str:
-    """Return the call (counted from 1), the tool and the argument of an issue. Empty if it concerns the whole run."""
+    """Return the call (counted from 1), the tool and the argument of an issue.
+
+    The text is empty if the issue concerns the whole run.
+    """
     subject = ".".join(filter(None, (issue.tool, issue.argument)))
     if issue.call is None:
         return subject
@@ -83,7 +86,7 @@ def issue_facts(issue: Issue) -> str:
 
 
 def expected_and_got(expected: str | None, got: str | None) -> str:
-    """Return `expected 5..40, got 60`, without the part that is `None`."""
+    """Return `expected 5..40, got 60`. A part that is `None` is left out."""
     facts: list[str] = []
     if expected is not None:
         facts.append(f"expected {expected}")
@@ -123,9 +126,9 @@ _AGAINST_SCORE: frozenset[IssueKind] = frozenset(
 
 
 def is_doubt(issue: Issue, result: RunResult) -> bool:
-    """Return whether an issue casts doubt on a passed run.
+    """Return whether an issue is worth a look even though the run passed.
 
-    Invalid calls cast doubt, and so do calls that a real server answered with an error, and a user who gave up.
+    This is true of invalid calls, of calls that a real server answered with an error, and of a user who gave up.
     """
     if issue.kind in ("schema violation", "broken arguments", "user gave up"):
         return True
@@ -136,7 +139,7 @@ def is_doubt(issue: Issue, result: RunResult) -> bool:
 
 
 def doubts(result: RunResult) -> list[str]:
-    """Return the issues that cast doubt on a passed run, as text."""
+    """Return the issues of a passed run that are worth a look, as text."""
     # These facts come first, because unpacking a run is slow and a batch has many runs.
     is_clean = False not in result.valid_arguments and not (result.executions or result.user_outcome)
     if result.status != Status.PASSED or is_clean or result.grade is None:
@@ -149,9 +152,9 @@ def doubts(result: RunResult) -> list[str]:
 
 
 def why_passed(result: RunResult) -> str:
-    """Return why a run with issues passed or got a warning: its score and the threshold that the score meets.
+    """Return why a run with issues did not fail: its score, and the threshold that the score meets.
 
-    Empty for other runs.
+    The text is empty for other runs.
     """
     grade = result.grade
     if grade is None or grade.score is None or not result.passed:
@@ -202,7 +205,7 @@ def _on_scale(number: float, scale: tuple[float, float]) -> str:
 
 
 def metric_text(metric: Metric) -> str:
-    """Return a metric on one line, without a sign: `polite 0.75 (4 on 1..5), expected …: why`.
+    """Return the value of a named check on one line, without a sign: `polite 0.75 (4 on 1..5), expected …: why`.
 
     If the check does not hold, the remaining facts are in its issue.
     """
@@ -217,13 +220,13 @@ def metric_text(metric: Metric) -> str:
 
 
 def note_of_metric(metric: Metric) -> Note:
-    """Return a metric after the sign of its check."""
+    """Return the value of a named check after the sign of the check."""
     status = passed_if(metric.holds)
     return Note(status.sign, metric_text(metric), status.role)
 
 
 def judging_text(use: JudgeUsage) -> str:
-    """Return the number of judge requests, with tokens and cost if known."""
+    """Return the number of requests to judges, with tokens and cost if they are known."""
     facts = [counted(use.asked, "question")]
     if use.usage is not None:
         facts.append(usage_text(use.usage))
@@ -237,7 +240,7 @@ MAX_NAMED = 8
 
 
 def failed_steps(steps: Sequence[StepGrade]) -> str:
-    """Return the failed steps of a chain, as a sentence."""
+    """Return a sentence that names the failed steps of a chain."""
     failed = []
     for step in steps:
         if step.status == Status.FAILED:
@@ -252,7 +255,7 @@ def failed_steps(steps: Sequence[StepGrade]) -> str:
 
 
 def why_not_graded(result: RunResult) -> str:
-    """Return why a finished run has no grades, as a clause that ends a sentence."""
+    """Return why a finished run has no grades, as a clause for the end of a sentence."""
     why = one_line(result.error or "")
     if result.status == Status.SKIPPED:
         return f"this case is skipped, so there is nothing to grade{after(': ', why)}"
@@ -317,7 +320,7 @@ DISAGREE = GLYPHS.disagree
 
 
 def note_of_grade(grade: Grade) -> Note:
-    """Return the sign and status of a grade, or a note that the grader does not apply."""
+    """Return a grade as a sign and its status, or a note that the grader does not apply."""
     if grade.verdict == NOT_APPLICABLE:
         return Note(GLYPHS.skipped, "not applicable")
     status = grade.status or grade.verdict
@@ -325,7 +328,7 @@ def note_of_grade(grade: Grade) -> Note:
 
 
 def grades_line(grades: Sequence[Grade]) -> str:
-    """Return the verdict of every grader, deciding grader first: `critics ✓ 1.00 · decision ✗ 0.67`."""
+    """Return the verdicts of all graders on one line, deciding grader first: `critics ✓ 1.00 · decision ✗ 0.67`."""
     line = f"    {' · '.join(map(_grade_text, grades))}"
     if disagree(grades):
         line += f"  {DISAGREE}"
@@ -343,7 +346,7 @@ def _grade_text(grade: Grade) -> str:
 
 
 def parts_line(grade: Grade) -> str | None:
-    """Return the parts of a grade's score in the terms of its grader, or `None` without a score."""
+    """Return the parts of a grade's score in the words of its grader, or `None` without a score."""
     if grade.score is None:
         return None
     parts = " · ".join(TRAITS[grade.grader].parts(grade))
@@ -351,7 +354,7 @@ def parts_line(grade: Grade) -> str | None:
 
 
 def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:
-    """Return a line with the deciding graders and the number of runs on which other graders disagree."""
+    """Return a line with the deciding graders, and on how many runs other graders disagree."""
     deciders = Counter(filter(None, (result.grader for result in results)))
     names = [*deciders]
     if len(deciders) > 1:

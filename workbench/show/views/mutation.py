@@ -14,7 +14,7 @@ _MAX_NAMED = 5
 
 
 def mutation_view(report: MutationReport) -> Iterator[Block]:
-    """Yield a section for each model, then the omitted cases and the number of saved runs."""
+    """Yield a section for each model, then the omitted cases and the number of runs that were saved."""
     # Mutants of several suites may have the same name.
     with_suite = len({result.suite for result in report.results}) > 1
     for model in report.models:

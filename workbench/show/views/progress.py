@@ -32,9 +32,9 @@ _WORTH_A_WORD_S = 2.0
 
 @dataclass
 class _OfModel:
-    """Counts of the runs of one model.
+    """The counts of one model's runs.
 
-    `made` counts runs that took time in this process. Runs that had ended earlier are not in `made`.
+    `made` counts the runs that took time in this process, without runs that had ended earlier.
     """
 
     planned: int = 0
@@ -48,7 +48,7 @@ class _OfModel:
 class Progress:
     """The counts of a running batch.
 
-    Times are in seconds of any one clock.
+    Times are in seconds, and all of one clock.
     """
 
     statuses: Counter[Status] = field(default_factory=Counter)
@@ -72,12 +72,12 @@ class Progress:
             self._models.setdefault(model, _OfModel()).planned += 1
 
     def over_already(self, model: str, status: Status, cost_usd: float | None, runs: int = 1) -> None:
-        """Count runs that had ended before this batch was resumed. `cost_usd` is their total cost."""
+        """Count runs that ended before the batch was resumed. `cost_usd` is their total cost."""
         self._models.setdefault(model, _OfModel()).planned += runs
         self._over(model, status, cost_usd, runs)
 
     def began(self, run_id: str, model: str, now_s: float) -> None:
-        """Record that a run has begun. Further calls for the run have no effect."""
+        """Record that a run has begun. Later calls for the same run have no effect."""
         if run_id not in self._under_way:
             self._under_way.add(run_id)
             of_model = self._models[model]
@@ -86,7 +86,7 @@ class Progress:
                 of_model.began_s = now_s
 
     def waits(self, run_id: str, *, waits: bool) -> None:
-        """Record whether a run is waiting before it repeats a request to its endpoint."""
+        """Record whether a run is waiting until it may repeat a request."""
         if waits:
             self._waiting.add(run_id)
         else:
@@ -102,7 +102,7 @@ class Progress:
     def ended(
         self, run_id: str, model: str, status: Status, cost_usd: float | None, user_usd: float | None = 0.0
     ) -> None:
-        """Count a finished run; `user_usd` is the cost of the model that played its user."""
+        """Count a finished run. `user_usd` is the cost of the model that played its user."""
         of_model = self._models[model]
         self._waiting.discard(run_id)
         self.awaited.pop(run_id, None)
@@ -127,7 +127,7 @@ class Progress:
 
     @property
     def waiting(self) -> int:
-        """Number of running runs that wait before they repeat a request to their endpoint."""
+        """The number of running runs that are waiting until they may repeat a request."""
         # A run may begin to wait before it counts as running.
         return len(self._waiting & self._under_way)
 
@@ -187,7 +187,7 @@ def progress_line(progress: Progress, now_s: float, *, width: int, only_ascii: b
 
 
 class _Part(NamedTuple):
-    """A part of the line. Parts with a lower rank are dropped later."""
+    """A part of the progress line. Parts with a higher rank are dropped first."""
 
     rank: int
     line: Line
@@ -230,7 +230,7 @@ def _done(done: int, planned: int) -> str:
 
 
 def waiting_text(runs: int) -> str:
-    """Return the number of waiting runs as text after the number of running ones: `, 4 of them waiting`."""
+    """Return the number of waiting runs as text, to follow the number of running ones: `, 4 of them waiting`."""
     if runs:
         return f", {count_text(runs)} of them waiting"
     return ""
@@ -245,7 +245,7 @@ def known_cost_text(cost_usd: float, *, has_unknown: bool) -> str:
 
 
 def starting_text(each: Iterable[str]) -> str:
-    """Return one text that names the starting servers and models: `starting server weather and 2 others`."""
+    """Return a text that names the servers and models that are starting: `starting server weather and 2 others`."""
     first, *others = each
     text = one_line(first)
     if others:

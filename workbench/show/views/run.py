@@ -39,7 +39,7 @@ def run_steps(events: Sequence[Event], result: RunResult, width: int, paint: Pai
 
 
 class MovedRuns:
-    """The runs that a regrade moved or could not regrade. Runs are added one at a time."""
+    """A running list of the runs whose grade changed, or that could not be regraded."""
 
     def __init__(self, paint: Paint) -> None:
         self._paint = paint
@@ -60,7 +60,7 @@ class MovedRuns:
             self._kept.add(f"  {run_title(run)} ({one_line(run.model)}) {one_line(after.not_regraded)}")
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each of these runs up to a limit, then the number of moves of each kind."""
+        """Yield a line for each of these runs up to a limit, then how many grades changed in each way."""
         yield from self._moved.lines()
         yield from self._kept.lines()
         yield f"  {self._moves.text or 'no grade changed'}"

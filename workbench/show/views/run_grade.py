@@ -39,7 +39,7 @@ def missing_calls(
     outcome: int,
     steps: Mapping[int, int],
 ) -> list[tuple[int, MissingItem]]:
-    """Return the missing calls of a run in order. Each has the index of the item before which it is shown.
+    """Return the missing calls of a run in order. Each has the index of the item that follows it.
 
     `calls` are the indices of the run's calls, and each call's result is the next item. `outcome` is the index of the
     run's end. `steps` maps each step of a chain to the index of the item before which the step ends.
@@ -90,7 +90,7 @@ def missing_calls(
 
 
 def _expected_before(index: int, met: Mapping[int, int], expected: Sequence[PlacedCall], end: int) -> int:
-    """Return the index of the item before which a call was expected.
+    """Return the index of the item before which an expected call is shown as missing.
 
     This is the next call of the sequence that the model made. Without such a call, it is the item after the previous
     call of the sequence, or else `end`.
@@ -115,7 +115,7 @@ def _expected_before(index: int, met: Mapping[int, int], expected: Sequence[Plac
 
 
 def _position(expected: Sequence[PlacedCall], index: int) -> int | None:
-    """Return the position of an expected call in the sequence, or `None` if the case demands no sequence.
+    """Return the position of an expected call in the ordered sequence, or `None` if the case has no sequence.
 
     If the case does not have the call, its position is its index.
     """
@@ -187,7 +187,7 @@ def put_grade(
         if issue.call is not None:
             is_shown = _issue_key(issue) in shown_at_calls
         else:
-            is_shown = steps.tell(issue) or (issue.expected_call is not None and issue.expected_call in shown)
+            is_shown = steps.reports(issue) or (issue.expected_call is not None and issue.expected_call in shown)
         # Headings show failed steps, and the outcome names them.
         if issue.kind != "failed step" and not is_shown:
             at_end.append(issue)
@@ -200,7 +200,7 @@ def put_grade(
 
 
 def _mark_states(run: RunItems, result: RunResult) -> None:
-    """Mark each call that the suite made after the run as right or wrong, by the call's result."""
+    """Mark each call that the suite made after the run as right or wrong, depending on its result."""
     wrong = [issue.why for issue in result.issues if issue.kind == "final state" and issue.decides]
     for index, item in enumerate(run.items):
         if not isinstance(item, SuiteCallItem) or item.call.stage != "final":
@@ -215,7 +215,7 @@ def _mark_states(run: RunItems, result: RunResult) -> None:
 
 
 def _after_replay(run: RunItems, placed: list[tuple[int, MissingItem]]) -> list[tuple[int, MissingItem]]:
-    """Return missing calls. Those at the end of a fork's replayed part are moved after the fork."""
+    """Return missing calls. Those at the end of a fork's replayed part move behind the fork."""
     fork = None
     for index, item in enumerate(run.items):
         if isinstance(item, ForkItem):
@@ -243,12 +243,12 @@ def _by_call(issues: Iterable[Issue]) -> Mapping[int | None, tuple[Issue, ...]]:
 
 
 def _issue_key(issue: Issue) -> tuple[object, ...]:
-    """Return a key by which an issue of a step equals the same issue of the whole run."""
+    """Return a key for an issue. The issue of a step and the same issue of the whole run have equal keys."""
     return issue.kind, issue.call, issue.argument
 
 
 class _Steps:
-    """The grades of a chain's steps for their calls; empty for other cases."""
+    """The grades of a chain's steps, looked up by call. Empty for other cases."""
 
     def __init__(self, run: RunItems, result: RunResult) -> None:
         self._run = run
@@ -259,7 +259,7 @@ class _Steps:
     def notes_at(
         self, place: int, issues: tuple[Issue, ...], pairing: CallPairing | None
     ) -> tuple[tuple[Issue, ...], tuple[ArgumentVerdict, ...]]:
-        """Return the issues and verdicts to show at a call, given those of the whole run.
+        """Return the issues and verdicts to show at a call. `issues` and `pairing` are those of the whole run.
 
         A step's issues and verdicts replace them if the step has issues at the call or pairs the call differently.
         """
@@ -294,15 +294,15 @@ class _Steps:
                 unmet.append(pairing)
         return unmet, own
 
-    def tell(self, issue: Issue) -> bool:
-        """Return whether the step that expects the issue's call was never reached, or reports the issue itself."""
+    def reports(self, issue: Issue) -> bool:
+        """Return whether the issue is shown at a step, or belongs to a step that was never reached."""
         if issue.expected_call is None:
             return False
         step = self._by_expected.get(issue.expected_call)
         return step is not None and step.status in (Status.FAILED, None)
 
     def _step_at(self, place: int) -> StepGrade | None:
-        """Return the grade of the step that a call belongs to; `None` for calls outside of steps."""
+        """Return the grade of the step that a call belongs to, or `None` for a call outside of steps."""
         above = bisect_left(self._run.steps, self._run.order[place])
         if not above or not self._grades:
             return None
@@ -313,7 +313,7 @@ class _Steps:
 
 
 def _grade_steps(run: RunItems, result: RunResult) -> dict[int, int]:
-    """Attach each step's grade to the step's heading, and return the item before which each step ends."""
+    """Attach each step's grade to the step's heading. Return the index of the item before which each step ends."""
     grades = {grade.step: grade for grade in result.steps}
     ends: dict[int, int] = {}
     if not grades:
@@ -334,7 +334,7 @@ def _grade_steps(run: RunItems, result: RunResult) -> dict[int, int]:
 
 
 def _remove_missing(run: RunItems) -> list[tuple[int, MissingItem]]:
-    """Remove the missing calls, and return each with the index at which the next item is after the removal."""
+    """Remove the missing calls. Return each with the index that its next item has after the removal."""
     taken: list[tuple[int, MissingItem]] = []
     for index in range(len(run.items) - 1, -1, -1):
         item: Item = run.items[index]

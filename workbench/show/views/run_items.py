@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class MessageItem:
     """A message before a request.
 
-    `number` counts the shown messages and answers. It is `None` for a system prompt. `by_hand` is true if the user
+    `number` counts the shown messages and answers, and is `None` for a system prompt. `by_hand` is true if the user
     added the message while the run was held. `source` names the origin of a message by a conversation's user. `refused`
     are the messages that were not sent before this message.
     """
@@ -60,7 +60,7 @@ class ToolsItem:
 
 @dataclass(slots=True)
 class NoticeItem:
-    """A deviation from the suite or, with `waits`, a delay of the next request; `quiet` marks an ordinary event."""
+    """A deviation from the suite or, with `waits`, a delay of the next request. `quiet` marks an ordinary event."""
 
     text: str
     waits: bool = False
@@ -93,7 +93,7 @@ class StepItem:
     """The beginning of a step of a chain.
 
     `of` is the number of steps, if known. `step` is `None` for the final request after the last step. `unprompted` is
-    true if the step has no system prompt and other steps do. `grade` is set once the run is graded.
+    true if the step has no system prompt although other steps have one. `grade` is set once the run is graded.
     """
 
     step: int | None
@@ -110,7 +110,7 @@ class StepItem:
 
 @dataclass(slots=True)
 class HoldItem:
-    """The place before the request of a round.
+    """A place before the request of a round, where the run can be held.
 
     The run is held there while `why` is set. `request` is the request or the reason why it cannot be sent, if known.
     `said` is the message of a conversation's user that is sent first when the run continues.
@@ -124,7 +124,7 @@ class HoldItem:
 
 @dataclass(slots=True)
 class ForkItem:
-    """The place where a fork leaves its origin.
+    """The place where a fork begins to differ from its origin.
 
     `difference` is the first difference, once known. `origin` names the original run. It is empty if only the event is
     known.
@@ -137,9 +137,9 @@ class ForkItem:
 
 @dataclass(slots=True)
 class RoundItem:
-    """A model request, in flight until `response` or the end of the run arrives.
+    """A model request. It is in flight until `response` or the end of the run arrives.
 
-    `begun` is true once a part of the answer has arrived. `awaited` is the progress of the request until then, and
+    `begun` is true once a part of the answer has arrived. Until then, `awaited` is the progress of the request, and
     `now_s` the current time on the run's clock, if known. `retry` is set while the request waits to be repeated at
     `retry_at`. `replayed` is true if the request was copied from the origin of a fork.
     """
@@ -159,7 +159,7 @@ class RoundItem:
 
 @dataclass(slots=True)
 class SupersededItem:
-    """A superseded answer with the items that showed it. The first item is the round's item."""
+    """An answer that a later one replaced, with the items that showed it. The first item is the round's item."""
 
     round: int
     number: int
@@ -178,7 +178,7 @@ class TextItem:
 
 @dataclass(slots=True)
 class CallItem:
-    """A tool call. Once graded, it has verdicts and issues.
+    """A tool call. Once the run is graded, it has verdicts and issues.
 
     `index` is the call's position among the run's calls, or `None` for a call that is only shown. `edited` are
     arguments that the user replaced. `held` is the reason why the run is held before the call.
@@ -201,7 +201,7 @@ class CallItem:
 
 @dataclass(slots=True)
 class ResultItem:
-    """The result of a call of `tool`, as the model reads it.
+    """The result of a call, as the model reads it. `tool` is the called tool.
 
     `unedited` is the original of an edited result. Until the result arrives, `asks` is the reason why the run asks for
     permission, or `progress` is the progress of the execution. `held_ms` is the time that permission took. `held` is
@@ -233,10 +233,10 @@ class MissingItem:
 
 @dataclass(slots=True)
 class OutcomeItem:
-    """The end of the run and, once graded, its result.
+    """The end of the run and, once the run is graded, its result.
 
-    `former` is the original result of a run that was regraded. `met` are those of the `requirements` of `final` that
-    the run met; `issues` has the others.
+    `former` is the original result of a run that was regraded. `requirements` are those of `final`, and `met` are those
+    that the run met. `issues` has the others.
     """
 
     finish: RunFinished | None = None
@@ -267,7 +267,7 @@ Item = (
 
 
 class RunItems:
-    """The items of a run, a list that grows at its end.
+    """The items of a shown run, in a list that grows at its end.
 
     Each call is followed directly by its result.
     """
@@ -292,14 +292,14 @@ class RunItems:
 
     @property
     def last(self) -> Item | None:
-        """The item at the end; `None` without items."""
+        """The item at the end, or `None` if there are no items."""
         if not self.items:
             return None
         return self.items[-1]
 
     @property
     def asked(self) -> RoundItem | None:
-        """The last request, for reading only. Use `request` to change it."""
+        """The last request. It is for reading only: use `request` to change it."""
         if self.round is None:
             return None
         item = self.items[self.round]
@@ -313,7 +313,7 @@ class RunItems:
         return len(self.items) - 1
 
     def append_round(self, item: RoundItem) -> None:
-        """Append a request. It becomes the last request."""
+        """Append a request, which becomes the last request."""
         self.round = self.append(item)
         self.rounds.append(self.round)
 
@@ -321,7 +321,7 @@ class RunItems:
         self.steps.append(self.append(item))
 
     def append_call(self, call_id: str, tool: str, by_provider: ProviderTool | None = None) -> None:
-        """Append a call with an empty result; an id that exists is ignored."""
+        """Append a call with an empty result. Do nothing if there is a call with this id."""
         if call_id in self._calls:
             return
         # The result is the next item, so `result` finds it at the next index.
@@ -340,12 +340,12 @@ class RunItems:
             self._changed.add(len(self.items) - 1)
 
     def insert(self, index: int, item: Item) -> None:
-        """Insert an item. The caller calls `rebuild` after its last change."""
+        """Insert an item. The caller must call `rebuild` after its last change."""
         self.items.insert(index, item)
         self._move_from(index, 1)
 
     def remove(self, index: int) -> None:
-        """Remove an item. The caller calls `rebuild` after its last change."""
+        """Remove an item. The caller must call `rebuild` after its last change."""
         del self.items[index]
         self._move_from(index, -1)
 
@@ -368,7 +368,7 @@ class RunItems:
     # Items about to change
 
     def changed(self, index: int) -> Item:
-        """Mark an item as changed and return it."""
+        """Mark an item as changed, and return it."""
         self._changed.add(index)
         return self.items[index]
 
@@ -381,7 +381,7 @@ class RunItems:
         return item
 
     def end(self) -> OutcomeItem:
-        """Return the end of the run, marked as changed; it is created on first use."""
+        """Return the end of the run, marked as changed. It is created on first use."""
         if self.outcome is None:
             self.outcome = self.append(OutcomeItem())
         item = self.changed(self.outcome)
@@ -411,7 +411,7 @@ class RunItems:
         return self._calls.get(call_id)
 
     def take_held(self) -> CallItem | ResultItem | HoldItem | ServerRequestItem | None:
-        """Return the item where the run was held, marked as changed, and clear the hold."""
+        """Return the item where the run was held, marked as changed. The run is no longer held there."""
         if self.held is None:
             return None
         item = self.changed(self.held)
@@ -426,14 +426,14 @@ class RunItems:
         self._rebuilt = True
 
     def take_changes(self) -> tuple[bool, list[int]]:
-        """Return whether items moved, and the indices of changed items, since the last call."""
+        """Return whether items moved since the last call, and the indices of items that changed."""
         rebuilt, changed = self._rebuilt, sorted(self._changed)
         self._rebuilt = False
         self._changed.clear()
         return rebuilt, changed
 
     def take_cut(self) -> int | None:
-        """Return how many items at the start have stayed the same objects since the last call; `None` if all have.
+        """Return how many items at the start are still the same objects as at the last call, or `None` for all.
 
         Later items were removed, and new items may be in their places.
         """

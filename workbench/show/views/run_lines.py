@@ -119,7 +119,7 @@ _CALL, _ARGUMENT = Span(" " * CALL_INDENT), Span(" " * ARGUMENT_INDENT)
 
 
 def lines_of(item: Item, width: int, expanded: bool = False, ways: ActionNames = IN_APP) -> Sequence[Line]:
-    """Return the lines of an item; none if it has nothing to show yet."""
+    """Return the lines of an item, or no lines if it has nothing to show yet."""
     width = max(width, NARROWEST)
     lines = _LAYOUTS[type(item)](_Layout(width, expanded, ways), item)
     # Lines that are built on demand are cut when they are built. Cutting them here would build all of them.
@@ -129,7 +129,7 @@ def lines_of(item: Item, width: int, expanded: bool = False, ways: ActionNames =
 
 
 class _Layout(NamedTuple):
-    """The layout of items at one width."""
+    """The width and options with which items are laid out as lines."""
 
     width: int
     expanded: bool
@@ -251,9 +251,10 @@ class _Layout(NamedTuple):
         return [EMPTY, tuple(head), *below]
 
     def hold(self, item: HoldItem) -> Sequence[Line]:
-        """Return the lines of a hold before a request or a user's message, or no line if the run is not held there.
+        """Return the lines of a hold, or no line if the run is not held there.
 
-        The request takes one line. When expanded, it shows everything that is sent.
+        A hold stands before a request or a user's message. The request takes one line. When expanded, it shows
+        everything that is sent.
         """
         if item.why is None:
             return []
@@ -317,7 +318,10 @@ class _Layout(NamedTuple):
         return self.rows(item.text, limit, role, 3)
 
     def set_aside(self, item: SupersededItem) -> Sequence[Line]:
-        """Return the lines of a superseded answer: a one-line summary or, when expanded, the whole answer."""
+        """Return the lines of an answer that a later one replaced.
+
+        This is a summary on one line or, if expanded, the whole answer.
+        """
         head = (*_head(item.number, "model", "muted"), Span(f"{GLYPHS.retry} superseded", "accent"))
         if not self.expanded:
             return [(*head, Span(f": {_answer_summary(item.items, self.width)}", "muted"))]
@@ -534,7 +538,7 @@ def _answer_progress(item: RoundItem) -> str:
 
 
 def _timing(response: ResponseFinished, room: int) -> str:
-    """Return a text with the latency, the time to the first token if there is room, and the tokens."""
+    """Return the latency, the time to the first token if there is room, and the tokens of an answer as text."""
     parts: list[str] = []
     if response.latency_ms:
         parts.append(duration_text(response.latency_ms))
@@ -556,7 +560,7 @@ def _timing(response: ResponseFinished, room: int) -> str:
 
 
 class _Muted(LazyLines):
-    """The lines of a superseded answer. All but the first are in muted roles."""
+    """The lines of an answer that a later one replaced. All lines but the first are muted."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._lines = lines
@@ -588,7 +592,7 @@ _KEYS = "  ".join(_OFFERED)
 
 
 def held_lines(where: str, why: str, width: int) -> list[Line]:
-    """Return lines with the place and the reason of a hold, highlighted over the whole width."""
+    """Return lines that say where and why a run is held, highlighted over the whole width."""
     texts = [f"held {where}"]
     for more in (one_line(why), _KEYS):
         longer = f"{texts[-1]} {GLYPHS.dot} {more}"
@@ -609,7 +613,7 @@ def held_lines(where: str, why: str, width: int) -> list[Line]:
 
 
 def held_action(line: Line, cell: int) -> str | None:
-    """Return the action at a cell of a hold's line, or `None` if the cell has no action."""
+    """Return the action at a cell of a line from `held_lines`, or `None` if the cell has no action."""
     if len(line) != 1 or line[0].role != "badge" or _KEYS not in line[0].text:
         return None
     text = line[0].text
@@ -696,7 +700,7 @@ def _width_of(marks: Sequence[_Mark]) -> int:
 def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int, given: bool) -> list[Line]:
     """Return the rows of a value and its notes.
 
-    A note that does not fit loses the word "expected". If it still does not fit, it goes below the value.
+    A note that does not fit loses the word "expected". If the note still does not fit, it goes below the value.
     """
     shorter = [(text.replace(_EXPECTED, " ", 1), role) for text, role in marks]
     own_width = min(cell_len(value), value_width)
@@ -777,7 +781,7 @@ def _mark_of_check(verdict: ArgumentVerdict, fault: Issue | None) -> _Mark:
 
 
 def shown_at_argument(issue: Issue, verdicts: Sequence[ArgumentVerdict], arguments: Mapping[str, JsonValue]) -> bool:
-    """Return whether an issue concerns an argument whose own row already shows all of the issue."""
+    """Return whether the row of an argument already shows everything that an issue says."""
     if issue.argument is None or issue.kind == "schema violation":
         return False
     return issue.argument in arguments or any(verdict.argument == issue.argument for verdict in verdicts)

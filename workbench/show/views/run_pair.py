@@ -37,7 +37,7 @@ _LABELS: dict[PartKind, str] = {"system": "system: ", "said": "told: ", "result"
 
 
 class Sides(NamedTuple):
-    """The lines of the left side and those of the right side."""
+    """The lines of the left run and of the right run that stand side by side."""
 
     left: Sequence[Line]
     right: Sequence[Line]
@@ -65,7 +65,7 @@ def _head_of(part: Part | None, width: int) -> list[Line]:
 
 
 def both_heads(left: Part, right: Part, width: int) -> Line:
-    """Return the numbers and usage of two rounds on one line."""
+    """Return the numbers and token usage of two rounds on one line."""
     # Two rounds with the same number are named once.
     numbers = dict.fromkeys((left.round, right.round))
     spans = [Span(f"round {' beside round '.join(map(str, numbers))}", "heading")]
@@ -78,7 +78,7 @@ def both_heads(left: Part, right: Part, width: int) -> Line:
 
 
 def fold_line(summary: str, width: int, *, is_open: bool) -> Line:
-    """Return the line that represents equal rows, which are folded or unfolded."""
+    """Return the line that stands for a number of equal rows, which are folded or unfolded."""
     sign = GLYPHS.folded
     if is_open:
         sign = GLYPHS.open
@@ -157,7 +157,7 @@ def _whole_text(part: Part | None, how: PartState, width: int) -> Sequence[Line]
 
 
 def _difference_at(left: str, right: str) -> int:
-    """Return the index of the first difference between two texts. Long texts make bisection necessary."""
+    """Return the index of the first difference between two texts, by bisection because texts may be long."""
     low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2
@@ -172,7 +172,7 @@ def _difference_at(left: str, right: str) -> int:
 def _from(text: str, at: int, how: PartState, width: int, rows: int) -> Line:
     """Return the part of a text to show.
 
-    If the difference is beyond the first row, the part begins shortly before it.
+    If the difference is beyond the first row, the part begins shortly before the difference.
     """
     longest = width * rows
     if how != "differs":
@@ -274,7 +274,7 @@ def _how(in_left: bool, in_right: bool, is_same: bool) -> PartState:
 def _value(text: str, at: int, how: PartState, room: int) -> Line:
     """Return the value of an argument on one row.
 
-    Equal and different parts are coloured. A value on only one side is highlighted as JSON.
+    Equal and different parts have different colours. A value on only one side is highlighted as JSON.
     """
     match how:
         case "same":
@@ -328,7 +328,7 @@ _SIGNS: dict[PartState, tuple[str, Role]] = {
 
 
 class SideBySideColumns(LazyLines):
-    """Both sides in two columns."""
+    """Both sides of a pair in two columns."""
 
     def __init__(self, sides: Sides, width: int) -> None:
         self._sides = sides
@@ -353,7 +353,7 @@ def _line_at(lines: Sequence[Line], index: int) -> Line:
 
 
 class StackedColumns(LazyLines):
-    """The left side above the right side. Content that is equal on both sides appears once."""
+    """The left side of a pair above its right side. Content that is equal on both sides appears once."""
 
     def __init__(self, sides: Sides, width: int) -> None:
         self._left, self._right, self._how = sides
@@ -379,5 +379,5 @@ class StackedColumns(LazyLines):
 
 
 def beside(left: Line, between: Span, right: Line, width: int) -> Line:
-    """Return two lines as columns of `width` cells."""
+    """Return two lines as columns of `width` cells, with `between` between them."""
     return (*left, Span(" " * max(width - cells(left), 0)), between, *right)

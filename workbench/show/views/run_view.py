@@ -82,7 +82,7 @@ if TYPE_CHECKING:
 
 
 class RunView:
-    """The items of one run in display order."""
+    """The items of one run in display order. Add the run's events to it, then its grade."""
 
     def __init__(self) -> None:
         self.graded = False
@@ -113,11 +113,11 @@ class RunView:
 
     @property
     def held(self) -> int | None:
-        """The index of the item where the run is held or asks for permission. `None` while it continues."""
+        """The index of the item where the run is held or asks for permission, or `None` while the run continues."""
         return self._run.held
 
     def place(self, index: int) -> RunPlace | None:
-        """Return the place of the item at an index; `None` for the end of the run."""
+        """Return the place of the item at an index, or `None` for the end of the run."""
         return place_at(self._run, index)
 
     def tool_of(self, call_id: str | None) -> str | None:
@@ -138,7 +138,7 @@ class RunView:
         return isinstance(answer, ResultItem) and answer.result is not None
 
     def delay_until(self, until: datetime) -> None:
-        """Show that the next request is delayed because the endpoint asked another run to wait.
+        """Show that the next request waits, because the endpoint asked another run to wait.
 
         The next event ends the notice.
         """
@@ -150,7 +150,7 @@ class RunView:
     def set_request(self, request: HttpRequest | str) -> None:
         """Show the request before which the run is held, or why the request cannot be sent.
 
-        It stays until the run continues.
+        The request stays visible until the run continues.
         """
         set_request(self._run, request)
 
@@ -275,7 +275,7 @@ class RunView:
     def _apply_user_action(
         self, action: Paused | Resumed | CallEdited | ResultEdited | MessageAdded | Regenerated
     ) -> None:
-        """Apply an action of the user, or a wait for one."""
+        """Apply an action of the user, or show that the run waits for one."""
         run = self._run
         match action:
             case Paused():
@@ -310,11 +310,11 @@ class RunView:
         self.graded = True
 
     def take_changes(self) -> tuple[bool, list[int]]:
-        """Return whether items moved, and the indices of changed items, since the last call."""
+        """Return whether items moved since the last call, and the indices of items that changed."""
         return self._run.take_changes()
 
     def take_cut(self) -> int | None:
-        """Return how many items at the start have stayed the same objects since the last call; `None` if all have.
+        """Return how many items at the start are still the same objects as at the last call, or `None` for all.
 
         Later items were removed, and new items may be in their places.
         """
@@ -389,14 +389,14 @@ class RunView:
             self._run.append(ForkItem(fork, self.origin))
 
     def differs(self, sentence: str) -> None:
-        """Show the first difference of a fork from its origin."""
+        """Show the sentence on the first difference of a fork from its origin."""
         for index, item in enumerate(self._run.items):
             if isinstance(item, ForkItem) and item.difference != sentence:
                 item.difference = sentence
                 self._run.changed(index)
 
     def _restart_attempt(self, at_ms: float) -> None:
-        """Show a retry: remove the output of the failed attempt, but keep its error."""
+        """Show a retry. The output of the failed attempt is removed, but its error stays."""
         asked = self._run.request()
         if asked is None or self._run.round is None or self._run.outcome is not None:
             return
@@ -406,7 +406,7 @@ class RunView:
     # An answer, and the end
 
     def pass_time(self, now: datetime) -> None:
-        """Update the time for which the model's answer has been awaited."""
+        """Update the waiting time that is shown while the model's answer has not begun."""
         run, item = self._run, self._run.asked
         if run.round is None or item is None or self.began is None or self.held is not None:
             return
@@ -415,7 +415,7 @@ class RunView:
             run.changed(run.round)
 
     def _count(self, piece: str, at_ms: float) -> None:
-        """Count a piece of the answer. The clock's next tick shows the count."""
+        """Count the characters of a piece of the answer. The clock's next tick shows the count."""
         if (asked := self._run.asked) is not None:
             asked.awaited.add(piece, at_ms / 1000)
 
@@ -503,7 +503,7 @@ def hold(run: RunItems, paused: Paused) -> None:
 
 
 def go_on(run: RunItems, held_ms: float = 0.0) -> None:
-    """Show that the run continues; of a hold, only the time of a question for permission remains."""
+    """Show that the run continues. A question for permission leaves only the time that it took."""
     match run.take_held():
         case ResultItem(asks=asks) as answer:
             if asks is not None:
@@ -527,7 +527,7 @@ def set_request(run: RunItems, request: HttpRequest | str) -> None:
 
 
 def add_message(run: RunItems, message: MessageItem) -> None:
-    """Show a message that the user added before the next request. A hold moves after the message."""
+    """Show a message that the user added before the next request. A hold moves behind the message."""
     held = None
     if run.held is not None:
         held = run.items[run.held]
@@ -573,7 +573,7 @@ class RunPlace:
 
     On a call or its result, `call_id` is the call, `call_index` is its index in `Trajectory.calls`, and `answered` is
     the number of calls of the round that are answered before this place. `after_result` is true on a result that has
-    arrived; the result's call then counts as answered. Items of a superseded answer have a round but no call. `step` is
+    arrived. The result's call then counts as answered. Items of a replaced answer have a round but no call. `step` is
     the step of a chain, from 1.
     """
 
@@ -619,9 +619,9 @@ def place_at(run: RunItems, index: int) -> RunPlace | None:
 
 
 def _step(run: RunItems, index: int) -> int | None:
-    """Return the number of the step whose heading is the last heading at or above an index.
+    """Return the number of the step with the last heading at or above an index.
 
-    `None` if there is no such heading, or if a request is between the heading and the index.
+    Return `None` if there is no such heading, or if a request is between the heading and the index.
     """
     headings = bisect_right(run.steps, index)
     if not headings:

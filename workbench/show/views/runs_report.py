@@ -24,14 +24,14 @@ _Value = TypeVar("_Value")
 
 
 class Redactor(Protocol):
-    """A function that removes secrets from the values of reports."""
+    """An object that removes secrets from the values of reports."""
 
     def redacted(self, value: _Value) -> _Value: ...
     def json_may_contain(self, text: str) -> bool: ...
 
 
 class TextRedactor(Redactor, Protocol):
-    """A remover of secrets from results and from texts."""
+    """An object that removes secrets from results and from texts."""
 
     def redact(self, text: str) -> str: ...
 
@@ -40,7 +40,7 @@ class ShownRun(NamedTuple):
     """A run without secrets, and the case that graded it.
 
     `case` is `None` if the stored suite is no longer readable. `line` is the line of the case in its suite's file, from
-    1. It is `None` without such a file.
+    1, or `None` without such a file.
     """
 
     result: RunResult
@@ -49,7 +49,7 @@ class ShownRun(NamedTuple):
 
 
 class ShownCase(NamedTuple):
-    """A case with a model and its combined result, without secrets. The fields are as in `ShownRun`."""
+    """A case with one model and its combined result, without secrets. The fields are as in `ShownRun`."""
 
     result: CaseResult
     case: Case | None
@@ -57,7 +57,7 @@ class ShownCase(NamedTuple):
 
 
 class MissingRuns(NamedTuple):
-    """A case of the plan with a model; `missing` of its `planned` runs were never finished."""
+    """A planned case with one model. `missing` of its `planned` runs never finished."""
 
     suite: str
     case_id: str
@@ -76,7 +76,7 @@ class BrokenSuite(NamedTuple):
 
 
 class RunsReport(Protocol):
-    """The runs of an evaluation, with their totals, gates and failures."""
+    """The runs of an evaluation, with their totals, gates and failures, as the writers of reports read them."""
 
     @property
     def program_version(self) -> str: ...

@@ -46,27 +46,27 @@ def output_lines(output: ServerOutput, paint: Paint, indent: int) -> Iterator[st
 
 
 class ServerOutputs:
-    """A source of servers' output. It yields each output once, even if the server ended many runs."""
+    """The output of failed servers. Each output is shown only once, even if the server ended many runs."""
 
     def __init__(self, paint: Paint) -> None:
         self._paint = paint
         self._shown: set[tuple[str, str]] = set()
 
     def lines(self, suite: str, outputs: Iterable[ServerOutput | None], indent: int) -> Iterator[str]:
-        """Yield the lines of those outputs that were not shown before. The outputs are of servers of one suite."""
+        """Yield the lines of outputs that were not shown before. All outputs must be of servers of one suite."""
         for output in outputs:
             if output is not None and (suite, output.server) not in self._shown:
                 self._shown.add((suite, output.server))
                 yield from output_lines(output, self._paint, indent)
 
     def of_end(self, result: RunResult, indent: int) -> Iterator[str]:
-        """Yield the output of the server that ended a run, or nothing if no server ended it."""
+        """Yield the output of the server that ended a run. Yield nothing if no server ended it."""
         if (finish := result.trajectory.finish) is not None:
             yield from self.lines(result.suite, [finish.server_output], indent)
 
 
 def last_said(output: ServerOutput | None) -> str:
-    """Return the last line that is not blank of a server's standard error; empty if there is none."""
+    """Return the last line of a server's standard error that is not blank, or an empty text."""
     if output is None:
         return ""
     for line in reversed(output.lines):

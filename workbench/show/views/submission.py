@@ -50,9 +50,9 @@ def kind_of(case: Case) -> Kind:
 
 
 def what_is_missing(cases: Iterable[Case]) -> str | None:
-    """Return a text on the prompts that a submission lacks, with the ids of `other` cases.
+    """Return a text on the prompts that a submission lacks, or `None` if it lacks none.
 
-    `None` if it lacks no prompt.
+    The text lists the ids of the cases that are `other`.
     """
     ids: defaultdict[Kind, list[str]] = defaultdict(list)
     for case in cases:
@@ -80,7 +80,7 @@ _KEYS: dict[Kind, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """A case with a model: its prompt, calls and verdict.
+    """A case with one model: its prompt, calls and verdict.
 
     `asked_for` is true for prompts that a directory requires. `made_calls` are the calls of the first run with this
     verdict.
@@ -103,7 +103,7 @@ class Prompt:
 
 
 def prompts_of(report: RunsReport) -> Iterator[Prompt]:
-    """Yield each model's cases: five that must call a tool, three that must not call one, then the other cases."""
+    """Yield each model's cases: five that must call a tool, three that must not, then the other cases."""
     for model in report.totals_per_model:
         # The prompts are grouped by kind, whatever the order of the cases.
         of_kind: dict[Kind, list[ShownCase]] = {kind: [] for kind in KINDS}
@@ -122,7 +122,7 @@ def prompts_of(report: RunsReport) -> Iterator[Prompt]:
 
 
 def _kind(case: Case | None) -> Kind:
-    """Return the kind of a case. A case that its suite no longer has is `other`."""
+    """Return the kind of a case. A case that is no longer in its suite is `other`."""
     if case is None:
         return "other"
     return kind_of(case)
@@ -155,7 +155,7 @@ def _prompt(shown: ShownCase, number: int, *, asked_for: bool) -> Prompt:
 
 
 def markdown_of_submission(report: RunsReport) -> Iterator[str]:
-    """Yield a table for each model. Text from suites, models and tools has no effect as markup."""
+    """Yield a Markdown table for each model. Text from suites, models and tools has no effect as markup."""
     names = ", ".join(map(report.secrets.redact, report.suite_names.values()))
     made = f"Workbench {__version__} · {code(report.started_at)}"
     if report.batch is not None:

@@ -30,7 +30,7 @@ MAX_SHOWN_INSTRUCTIONS = 20_000
 
 @dataclass(frozen=True)
 class ToolSource:
-    """The tools of one server of a suite, or tools that the suite itself defines.
+    """The tools of one server, or the tools that a suite itself defines.
 
     Without `server`, the tools are defined in the suite, or in the case with the id `case`. `error` says why the server
     did not list its tools. The tools are then those of the list stored at `listed_at`, if there is one, and `output` is
@@ -55,7 +55,7 @@ class ToolSource:
 
 @dataclass(frozen=True)
 class SuiteTools:
-    """All tools of a suite, by source.
+    """All tools of a suite, grouped by source.
 
     `findings` are lint's findings. They are `None` if lint did not run.
     """
@@ -67,7 +67,7 @@ class SuiteTools:
 
 
 def tool_lines(suites: Sequence[SuiteTools], width: int, paint: Paint) -> Iterator[str]:
-    """Yield the listing as text in at most `width` cells. Errors are never cut."""
+    """Yield the tools of suites as lines of at most `width` cells. Errors are never cut."""
     for number, suite in enumerate(suites):
         if number:
             yield ""
@@ -79,12 +79,12 @@ def tool_lines(suites: Sequence[SuiteTools], width: int, paint: Paint) -> Iterat
 
 
 def tools_json(suites: Sequence[SuiteTools]) -> dict[str, Any]:
-    """Return the listing as JSON, with the findings if lint ran."""
+    """Return the tools of suites as JSON, with the findings if lint ran."""
     return {"version": VERSION, "suites": [_suite_json(suite) for suite in suites]}
 
 
 def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
-    """Yield the findings of lint as text, tool by tool; no line is cut."""
+    """Yield the findings of lint as text, tool by tool. No line is cut."""
     for number, suite in enumerate(suites):
         if number:
             yield ""
@@ -139,7 +139,10 @@ def lint_text(finding: LintFinding) -> str:
 
 
 def marks_text(tool: ToolDefinition) -> str:
-    """Return in words a tool's hints on its effects; empty for a tool that a suite defines without hints."""
+    """Return a tool's hints on its effects in words.
+
+    The text is empty for a tool that a suite defines without hints.
+    """
     hints = hints_in_words(tool.annotations)
     if not hints and tool.server is not None:
         return "not marked, so it may do anything"
@@ -147,7 +150,7 @@ def marks_text(tool: ToolDefinition) -> str:
 
 
 def source_title(server: str | None, case: str | None) -> str:
-    """Return a title with the origin of tools: a server, the suite or one of its cases."""
+    """Return a title that says where tools come from: a server, the suite or one of its cases."""
     if server is not None:
         return f"server {one_line(server)}"
     if case is None:
@@ -156,7 +159,7 @@ def source_title(server: str | None, case: str | None) -> str:
 
 
 def listed_text(at: datetime, now: datetime | None = None) -> str:
-    """Return the time at which a server listed its stored tools. With `now`, add the age of the list."""
+    """Return when a server listed its stored tools. With `now`, add the age of the list."""
     text = f"as listed on {local_time(at.isoformat())}"
     if now is None:
         return text
@@ -199,7 +202,7 @@ def issue_text(issue: ListingIssue) -> str:
 
 
 def instructions_note(text: str, *, sent: bool) -> str:
-    """Return the note that precedes the instructions of a server."""
+    """Return the note that stands before the instructions of a server."""
     if not sent:
         return 'instructions, not sent to models (instructions = "off"):'
     if (excess := too_long(text)) is not None:
@@ -208,7 +211,7 @@ def instructions_note(text: str, *, sent: bool) -> str:
 
 
 def not_offered(task_tools: Sequence[str]) -> str:
-    """Return a note that names a server's tools that are not offered, with the reason."""
+    """Return a note that names the tools of a server that models are not offered, with the reason."""
     return f"not offered to models, callable only as MCP tasks: {', '.join(map(one_line, task_tools))}"
 
 

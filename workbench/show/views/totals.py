@@ -43,7 +43,7 @@ _NAME_LEAST = 12
 
 
 def run_totals(totals: Totals, title: str = "") -> Iterator[Line]:
-    """Yield the totals of runs, with a line for each kind of fact."""
+    """Yield the totals of runs as lines. Each line has related figures."""
     yield _head(totals, title, counted(totals.runs, "run"))
     if totals.cost_limited:
         yield (Span(f"  {not_made_text(totals.cost_limited)}", "failed"),)
@@ -122,7 +122,7 @@ def _times(name: str, times: Latency | None) -> str:
 
 
 def rate_fact(totals: Totals) -> str:
-    """Return the pass rate with its number of runs. Empty if nothing was graded."""
+    """Return the pass rate with the number of runs, or an empty text if nothing was graded."""
     if totals.pass_rate is None:
         return ""
     fact = f"{PASS_RATE.title} {rate_text(totals.pass_rate)} of {counted(totals.graded, 'graded run')}"
@@ -132,12 +132,15 @@ def rate_fact(totals: Totals) -> str:
 
 
 def shown_ks(most: int) -> list[int]:
-    """Return the numbers of runs k whose pass^k is shown: 1 to 5, and the largest."""
+    """Return the values of k for which pass^k is shown: 1 to 5, and the largest."""
     return sorted({*range(1, min(most, 5) + 1), most})
 
 
 def passing_text(chances: Sequence[PassAtK]) -> str:
-    """Return the chances that all of k runs pass, such as `pass^1 80.0% · pass^2 64.0%`. Empty without repeats."""
+    """Return the chances that all of k runs pass, such as `pass^1 80.0% · pass^2 64.0%`.
+
+    The text is empty without repeats.
+    """
     if len(chances) < 2:
         return ""
     shown = shown_ks(len(chances))
@@ -145,16 +148,19 @@ def passing_text(chances: Sequence[PassAtK]) -> str:
 
 
 def score_fact(totals: AnyTotals) -> str:
-    """Return the mean score, or why graded runs have none. Empty if nothing was graded."""
+    """Return the mean score, or why graded runs have none.
+
+    The text is empty if nothing was graded.
+    """
     if totals.mean_score is None:
         return "" if totals.pass_rate is None else "no score: no case expects what the grader scores"
     return f"{SCORE.pooled[0].title} {mean_text(totals.mean_score)}"
 
 
 def _rate_of_cases(totals: ModelTotals) -> str:
-    """Return the pass rate with its interval.
+    """Return the pass rate of cases with its interval.
 
-    A rate without an interval is omitted: its runs were stopped early, which biases the rate.
+    A rate without an interval is omitted, because runs that were stopped early bias it.
     """
     if totals.pass_rate is None or totals.interval is None:
         return ""
@@ -169,7 +175,10 @@ def _score_of_cases(totals: ModelTotals) -> str:
 
 
 def cost_fact(totals: AnyTotals) -> str:
-    """Return the cost, and the number of runs of unknown cost; empty if no run cost anything."""
+    """Return the cost, and the number of runs whose cost is unknown.
+
+    The text is empty if no run cost anything.
+    """
     if not totals.cost_usd:
         return ""
     fact = cost_text(totals.cost_usd)
@@ -179,12 +188,12 @@ def cost_fact(totals: AnyTotals) -> str:
 
 
 def not_made_text(runs: int) -> str:
-    """Return a text on the runs that a limit prevented: `3 runs not made: cost limit`."""
+    """Return a text on the runs that a cost limit prevented: `3 runs not made: cost limit`."""
     return f"{counted(runs, 'run')} not made: cost limit"
 
 
 def endpoint_text(faults: int, failed: int) -> str:
-    """Return the endpoint's share of failures: `2 of 5 failures are the endpoint's`."""
+    """Return how many failures the endpoint caused: `2 of 5 failures are the endpoint's`."""
     verb = "are"
     if faults == 1:
         verb = "is"
@@ -195,7 +204,7 @@ OfModel = tuple[str, "Totals"]
 
 
 def models_table(models: Mapping[str, Totals]) -> Table[OfModel]:
-    """Return a table with the totals of each model as a row."""
+    """Return a table with the totals of each model in a row."""
     there = set()
     for totals in models.values():
         for _, status in totals.counted:
@@ -236,7 +245,7 @@ def _valid_arguments(row: OfModel) -> Value:
 
 
 def _column_of(measure: Measure) -> Column[OfModel]:
-    """Return the column for a measure of a model: its first pooled number over all runs."""
+    """Return the column for a measure of models: its first number over all runs."""
     pooled = measure.pooled[0]
     return Column(pooled.title, lambda row: words(measure.text(pooled.of(row[1]))), right=True)
 
@@ -245,7 +254,10 @@ _WHY_MAX = 300
 
 
 def checked_text(valid: int, checked: int) -> str:
-    """Return a rate with its number of calls: `97.5% of 40`. A rate below 1 is never rounded to 100%."""
+    """Return the share of valid calls with the number of calls: `97.5% of 40`.
+
+    A share below 1 is never rounded to 100%.
+    """
     if not checked:
         return "unknown"
     return f"{rate_text(valid / checked)} of {count_text(checked)}"

@@ -68,7 +68,7 @@ _UNTIMED: Mapping[ResultSource, str] = {
 
 
 def source_text(result: ResultReceived, server: str | None = None) -> str:
-    """Return the source of a result, and the time that the result took: `server home · 3 ms`, `✎ answered by hand`."""
+    """Return where a result came from, and how long it took: `server home · 3 ms`, `✎ answered by hand`."""
     if result.source in _UNTIMED:
         return _UNTIMED[result.source]
     who: str = result.source
@@ -78,7 +78,7 @@ def source_text(result: ResultReceived, server: str | None = None) -> str:
 
 
 def own_source_text(call: OwnCallAnswered) -> str:
-    """Return the source of the result of a call that the suite made, and the call's duration."""
+    """Return where the result of a call by the suite came from, and how long the call took."""
     who: str = call.source
     if call.server is not None:
         who = f"server {call.server}"
@@ -87,7 +87,7 @@ def own_source_text(call: OwnCallAnswered) -> str:
 
 
 def own_call_line(call: OwnCallAnswered) -> str:
-    """Return a call that the suite made and its result on one line."""
+    """Return a call by the suite and its result on one line."""
     shown = f"{call.stage}  {call_text(call.tool, call.arguments)}"
     return f"{shown}  ← {own_source_text(call)}  {content_text(call.content)}"
 
@@ -109,7 +109,7 @@ def asked_head(asked: ServerAsked) -> str:
 
 
 def reply_text(asked: ServerAsked) -> str:
-    """Return the reply to a server's request on one line, with the reply's source: `the case · accept {"size":42}`."""
+    """Return the reply to a server's request on one line, with its origin: `the case · accept {"size":42}`."""
     reply: str = asked.action
     if asked.text is not None:
         reply += f" {one_line(asked.text)}"
@@ -149,7 +149,7 @@ _EMPTY = "(empty)"
 
 
 class StepLines:
-    """A converter of the events of one run into lines.
+    """A converter of the events of one run into lines of text.
 
     `verbose` adds reasoning, latencies, the progress of executions and whole results.
     """
@@ -337,7 +337,10 @@ EDITED = "a person edited this run: the result is not the model's alone"
 
 
 def unread_text(trajectory: Trajectory) -> str:
-    """Return a note that the model never read the last messages. Empty if it read them or the run has not ended."""
+    """Return a note that the model never read the last messages.
+
+    The text is empty if the model read them or the run has not ended.
+    """
     # A message that a later request included is no longer in `added`.
     if trajectory.finish is None or not trajectory.added:
         return ""
@@ -345,9 +348,9 @@ def unread_text(trajectory: Trajectory) -> str:
 
 
 def hold_text(paused: Paused, tool: str | None) -> str:
-    """Return the place where a run is held, as the end of a sentence. Empty if the run only asks for permission.
+    """Return where a run is held, as the end of a sentence.
 
-    `tool` is the tool of the held call.
+    The text is empty if the run only asks for permission. `tool` is the tool of the held call.
     """
     tool = tool or "a call"
     match paused.at:
@@ -368,7 +371,7 @@ def hold_text(paused: Paused, tool: str | None) -> str:
 
 
 def fork_text(fork: Forked, origin: str = "") -> str:
-    """Return a text on the run and the place from which a run was forked.
+    """Return a text that names the run and the place from which a run was forked.
 
     `origin`, if given, describes the original run more precisely than the name of its model.
     """
@@ -395,14 +398,14 @@ def deviation_text(deviation: Deviation) -> str:
 
 
 def deviation_lines(deviations: Iterable[Deviation]) -> list[str]:
-    """Return the deviations of an answer as lines; equal texts appear once."""
+    """Return the deviations of an answer as lines. Equal texts appear once."""
     return list(dict.fromkeys(map(deviation_text, deviations)))
 
 
 def repaired_line(results: Sequence[RunResult]) -> str | None:
     """Return a line on repaired deviations, each with its share of the runs that asked a model.
 
-    `None` without deviations.
+    Return `None` if there are no deviations.
     """
     kinds = Counter[str]()
     for result in results:
@@ -437,7 +440,7 @@ def made_lines(trajectory: Trajectory) -> list[str]:
 
 
 def trajectory_lines(trajectory: Trajectory) -> Iterator[str]:
-    """Yield a finished run as lines: the calls, results, texts and errors of its rounds."""
+    """Yield the lines of a finished run: the calls, results, texts and errors of its rounds."""
     if trajectory.agent is not None:
         yield f"· {agent_text(trajectory.agent)}"
     for asked in trajectory.asked_in("setup"):

@@ -33,7 +33,10 @@ def gave_up_text(gave_up: int, runs: int) -> str:
 
 
 def source_of(said: UserSaid, refused: int) -> str:
-    """Return the source of a user's message: `played · 2nd try` after one refused attempt. Empty for a script."""
+    """Return where a user's message came from: `played · 2nd try` after one refused attempt.
+
+    The text is empty for a message of a script.
+    """
     source = _SOURCES[said.by]
     if refused and said.by != "person":
         source += f" {GLYPHS.dot} {_nth(refused + 1)} try"
@@ -52,7 +55,7 @@ def refused_text(refused: UserRefused) -> str:
 
 
 def ended_text(ended: UserEnded) -> str:
-    """Return how the user left, with the reason: `ended: gave up (no message of the script fits …)`."""
+    """Return how the user ended the conversation: `ended: gave up (no message of the script fits …)`."""
     why = f" ({ended.why})" if ended.why else ""
     return one_line(f"ended: {ended.end}{why}")
 
@@ -72,14 +75,14 @@ def turn_lines(turn: UserTurn) -> Iterator[str]:
 
 
 def lines_before(trajectory: Trajectory, turn: int | None) -> Iterator[str]:
-    """Yield the lines of a user's turn, given by its number."""
+    """Yield the lines of a user's turn. `turn` is its number."""
     for each in trajectory.user_turns:
         if each.number == turn:
             yield from turn_lines(each)
 
 
 def last_lines(trajectory: Trajectory) -> Iterator[str]:
-    """Yield the lines of a turn without an answer, and how the user left."""
+    """Yield the lines of a turn that was not answered, and how the user ended the conversation."""
     if not trajectory.user_turns:
         return
     last = trajectory.user_turns[-1]

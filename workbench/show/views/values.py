@@ -32,7 +32,7 @@ _LAYOUT = re.compile(r"(?<!\s)\s*\n\s*")
 
 
 def call_text(tool: str, arguments: Mapping[str, JsonValue], limit: int | None = None) -> str:
-    """Return a call as `tool(name=value, …)`, safe to show, each value cut after `limit` characters."""
+    """Return a call as `tool(name=value, …)`, safe to show. Each value is cut after `limit` characters."""
     inside = []
     for name, value in arguments.items():
         inside.append(f"{one_line(name)}={compact_json(value, limit)}")
@@ -51,12 +51,12 @@ def content_text(content: str) -> str:
 
 
 def waited_text(waited_ms: float) -> str:
-    """Return the time for which a request waited for a free slot at its endpoint."""
+    """Return in words how long a request waited for a free slot at its endpoint."""
     return f"waited {duration_text(waited_ms)} for a free slot"
 
 
 def usage_text(usage: Usage, unit: str = " tokens") -> str:
-    """Return the input and output tokens as text. Cached and reasoning tokens are included if there are any."""
+    """Return the input and output tokens as text, with cached and reasoning tokens if there are any."""
     cached, reasoning = usage.cached_input_tokens, usage.reasoning_tokens
     return tokens_text(usage.input_tokens, usage.output_tokens, cached, reasoning, unit=unit)
 
@@ -127,7 +127,7 @@ SHOWN_AFTER_S = 1.0
 
 @dataclass(slots=True)
 class AnswerProgress:
-    """A request in flight.
+    """A request whose answer is awaited.
 
     `sent_s` and `first_s` are the times, in seconds of one clock, at which the request was sent and its answer began.
     `characters` counts the answer so far. `reading` is the endpoint's progress on the prompt.
@@ -139,14 +139,14 @@ class AnswerProgress:
     reading: PromptProgress | None = None
 
     def add(self, piece: str, now_s: float) -> None:
-        """Add a piece of the answer to the count of characters."""
+        """Add the characters of a piece of the answer to the count."""
         if self.first_s is None:
             self.first_s = now_s
         self.characters += len(piece)
 
     @property
     def doing(self) -> str:
-        """The endpoint's current activity: waiting, reading the prompt or answering."""
+        """The present activity of the endpoint: waiting, reading the prompt or answering."""
         if self.first_s is not None:
             return "answering"
         if self._read is None:
@@ -154,7 +154,7 @@ class AnswerProgress:
         return "reading the prompt"
 
     def facts(self, now_s: float | None) -> list[str]:
-        """Return the known facts among time, progress and speed, most important first."""
+        """Return texts on time, progress and speed as far as they are known, most important first."""
         facts: list[str] = []
         if now_s is not None and now_s - self.sent_s >= SHOWN_AFTER_S:
             facts.append(estimate_time_text(now_s - self.sent_s))

@@ -23,7 +23,7 @@ _MAX_NAMED = 3
 class Verdict(NamedTuple):
     """The outcome of a batch in one line, with reasons.
 
-    `good` is `None` for a page without a verdict.
+    `good` is `None` if there is no verdict.
     """
 
     good: bool | None
@@ -94,7 +94,7 @@ _MORE_CELLS = 24
 
 
 def listed(names: Sequence[str], width: int) -> str:
-    """Return as many names as fit into `width` cells, at least one, and the number of omitted names."""
+    """Return as many names as fit into `width` cells, at least one, and the number of the other names."""
     shown, left = 0, width
     for name in names:
         left -= cell_len(name) + 2
