@@ -383,7 +383,7 @@ def _record(cls: Any) -> Reader:
 
 
 def _fields_of(cls: Any) -> Iterator[tuple[str, str, Callable[[], object] | None]]:
-    """Yield the name, the JSON key and the default of each field of a record; a needed field has no default."""
+    """Yield the name, the JSON key and the default of each field of a record; a required field has no default."""
     if is_dataclass(cls):
         for field in fields(cls):
             default: Any = field.default_factory

@@ -313,7 +313,7 @@ class Document:
         return self._with(parts, places)
 
     def only(self, indices: frozenset[int]) -> str:
-        """Return the text with only these cases. With it, valid cases can run while another case is being edited."""
+        """Return the text with only these cases, so that they can run while another case is being edited."""
         parts = self._sound_parts()
         # The text of other cases becomes empty, but the text between cases stays.
         blocks = list(parts.blocks)

@@ -90,7 +90,7 @@ def case_with_expected_call(
 
 
 def step_of(trajectory: Trajectory, call: int) -> int | None:
-    """Return the step (from 1) whose first call has that index in the trajectory; `None` for other calls.
+    """Return the step (from 1) whose first call has this index in the trajectory; `None` for other calls.
 
     The step grades its first call, and the step's mock answers that call.
     """

@@ -477,7 +477,10 @@ def _gap(comments: Sequence[str], *, is_last: bool) -> str:
 def _reads_as_units(
     text: str, order: Sequence[Key], texts: Mapping[Key, str], mine: SuiteText, theirs: SuiteText
 ) -> bool:
-    """Return whether a text is a suite that reads as its units, with no more equal ids than either side."""
+    """Return whether a merged text parses into exactly its units.
+
+    It must not have more repeated ids than either side.
+    """
     try:
         version = SuiteText.of(text)
     except SpliceError:

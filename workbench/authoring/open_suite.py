@@ -158,7 +158,7 @@ class OpenSuite:
 
     @property
     def run_cases(self) -> tuple[CaseOutline, ...]:
-        """The cases that run: the file's cases, with the rows of a case with `each` in its place."""
+        """The cases that run. A case with `each` is replaced by its rows."""
         rows = self.rows
         if not rows:
             return self.cases
@@ -390,7 +390,7 @@ class OpenSuite:
         self._history[self._at] = replace(self._history[self._at], linked_to=whole)
 
     def has_linked_change(self, whole: object) -> bool:
-        """Return whether this suite's part of a shared change has not been undone."""
+        """Return whether this suite's part of a shared change is still in effect."""
         return any(change.linked_to is whole for change in self._history[1 : self._at + 1])
 
     def undo(self) -> Change | None:

@@ -107,7 +107,7 @@ class AcceptedCall:
     def expectation(self) -> Table:
         """The expected call as the suite writes it.
 
-        If given arguments have no check at all, arguments do not matter. A call without arguments expects none.
+        If no given argument has a check, any arguments are allowed. A call without arguments expects none.
         """
         args = {}
         for each in self.arguments:
@@ -386,7 +386,7 @@ def choices_for(
 
 
 def unchanged_choices(own_check: object) -> tuple[CheckChoice, ...]:
-    """Return the choices for an argument that was not given and need not be."""
+    """Return the choices for an optional argument that the call did not give."""
     return CheckChoice(KEEP_CHECK, own_check), CheckChoice(LEAVE_OUT)
 
 
@@ -518,7 +518,7 @@ class Proposal:
 
     @property
     def only_drops(self) -> bool:
-        """Whether accepting only drops an expected call."""
+        """Whether the proposal only removes an expected call."""
         return not self.whole and not self.calls
 
     @property

@@ -394,7 +394,8 @@ def question_for(
 ) -> Question:
     """Return the question about a request's finished runs, each with the name of its model.
 
-    If the runs do not agree, the first one is proposed instead of a merge. Raises AcceptError."""
+    If the runs cannot be merged, the first run is proposed. Raises AcceptError.
+    """
     runs = tuple(RunToAccept(trajectory) for _, trajectory in trajectories)
     # The case has no expectations yet, so only its text matters here.
     table, note = without_keys(request.table, "expect_nothing_yet"), ""
@@ -473,7 +474,7 @@ class QuickAdd:
 
     @property
     def head(self) -> Request | None:
-        """The first request, if its run has ended; results wait in the order typed."""
+        """The first request if its run has ended. Results are shown in the order in which the requests were typed."""
         if self.requests and self.requests[0].has_ended:
             return self.requests[0]
         return None

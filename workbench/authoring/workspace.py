@@ -334,7 +334,7 @@ class OpenSuites:
 
     @property
     def moved_grades_text(self) -> str:
-        """The grades that the last change moved, as the end of a notice."""
+        """The change of grades by the last edit, as the end of a notice."""
         return f"; {self.moved}" if self.moved else ""
 
     def read(self, workspace: Workspace) -> tuple[OpenSuite, ...]:

@@ -23,9 +23,9 @@ from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, re
 
 @dataclass(frozen=True)
 class Export:
-    """The form and destination of exported runs: a place for files, or the collector `otlp`.
+    """The form of exported runs, and their destination: files at a place, or the collector `otlp`.
 
-    An empty `otlp` stands for the collector that the environment names. `hint` tells the user how to name the place.
+    If `otlp` is empty, the environment names the collector. `hint` tells the user how to name the place.
     """
 
     form: str | None

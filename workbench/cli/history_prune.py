@@ -85,9 +85,8 @@ def _named(history: History, options: Options) -> set[int]:
 def _chosen(history: History, known: Sequence[BatchRow], options: Options, now: datetime) -> list[BatchRow]:
     """Return the batches to remove, newest first.
 
-    These are the batches that the options name, and the batches that exceed every given limit: not among the newest N,
-    older than the age. The limits do not apply to damaged batches. Without `--named`, they do not apply to named
-    batches either.
+    These are the batches that the options name, and the batches beyond all given limits (the newest N, the age). The
+    limits do not apply to damaged batches. Without `--named`, they do not apply to named batches either.
     """
     batches = [batch for batch in known if batch.damage is None]
     wanted = _named(history, options)

@@ -46,7 +46,7 @@ def did_you_mean(kind: str, word: str, known: Iterable[str]) -> str | None:
 
 
 def _ending_of(option: str, command: str) -> str | None:
-    """Return the ending of `--report` files in the form of this name, such as `.html` for `--html`.
+    """Return the file extension for a form that was given as an option, such as `.html` for `--html`.
 
     Returns `None` for a form that the command lacks.
     """
@@ -475,7 +475,7 @@ def history_to_read(arguments: argparse.Namespace, paths: Sequence[str | Path]) 
 
 
 def names_batch(name: str) -> bool:
-    """Return whether a word can name a batch of the history (`12`, `#12`, `main`), and no file or path."""
+    """Return whether a word can be the name of a batch (`12`, `#12`, `main`) and is no file or path."""
     is_path = not name or os.path.lexists(name) or os.sep in name
     return not is_path and not name.endswith((".jsonl", ".json", ".toml"))
 

@@ -160,7 +160,7 @@ class Output:
 
 
 def details_of(batch: int | None, history: Path | None, output: Output) -> str:
-    """Return the places of everything that a report in three lines leaves out."""
+    """Return where to find everything that a report of three lines leaves out."""
     places = [str(each.file) for each in output.beside]
     if batch is not None and history is not None:
         places.append(f"workbench history show {batch}{history_option(history)}")

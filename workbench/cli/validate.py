@@ -53,7 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Check the files; returns 0 if none has an error, otherwise 2, and 1 for a finding that `--fail-on` names."""
+    """Check the files.
+
+    Returns 0 if no file has an error, 1 for a finding that `--fail-on` names, and 2 for an error.
+    """
     # Lazy import: `--help` answers at once.
     from workbench.cli.redaction import (
         create_program,

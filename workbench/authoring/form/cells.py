@@ -82,8 +82,8 @@ _READERS: dict[str, Callable[[str, Editor, Schema | None], object]] = {
 class OptionCell:
     """An option of a check.
 
-    `text` is the content of the cell, empty for an unwritten option. Then `default` applies; it is empty without a
-    default.
+    `text` is the content of the cell. It is empty for an option that is not written. Then `default` applies, if there
+    is one.
     """
 
     name: str
@@ -179,7 +179,10 @@ def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
 
 
 def options_of(value: object) -> tuple[OptionCell, ...]:
-    """Return the options of the argument's check, written or not, without the options of every check."""
+    """Return the options of the argument's check, whether written or not.
+
+    Options that every check has are left out.
+    """
     cls, table = class_of(value), _table(value)
     cells = []
     for option in cls.options:

@@ -209,8 +209,9 @@ def _option_words(kind: str, option: str, models: Iterable[str]) -> Iterable[str
 def ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
     """Return the completions that match the typed text, the best matches first.
 
-    A label that begins with the text is best. A label that contains it, a similar label, and a description that
-    contains it follow in this order."""
+    Labels that begin with the text come first, then labels that contain it, similar labels, and descriptions that
+    contain it.
+    """
     # Of two candidates that contain the text, the candidate with the earlier match comes first. Candidates of one rank
     # keep their order.
     candidates = list(found)

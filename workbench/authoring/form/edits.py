@@ -102,7 +102,7 @@ def with_long_forms(table: Table, place: Place) -> Table:
 
 
 def with_short_forms(table: Table, place: Place) -> Table:
-    """Write a table as text if it has no other key. It is a fact or a text of `final.says`."""
+    """Write a fact or a text of `final.says` as plain text if its table has no other key."""
     for owner, key in _short_forms(place):
         long = value_at(table, owner)
         if owner != ("user",) and isinstance(long, dict) and list(long) == [key]:
@@ -156,7 +156,7 @@ def schema_of(source: FormSource, place: Place) -> Schema | None:
 
 
 def _is_of_text(place: Place) -> bool:
-    """Return whether a check at a place reads a text: an answer, the message of a request, a conversation."""
+    """Return whether the check at a place is about a text: an answer, the message of a request, or a conversation."""
     if in_turn(place)[:1] == ("response",) or place[:2] == ("final", "goal"):
         return True
     if place[0] == "user":

@@ -147,7 +147,7 @@ def without(table: Table, place: Place) -> Table:
 
 
 def with_item(table: Table, place: Place, item: object) -> Table:
-    """Insert an element into a list. The place ends with its new index."""
+    """Insert an element into a list. The last part of the place is the element's new index."""
     index = place[-1]
     assert isinstance(index, int)
     return _changed(table, place[:-1], lambda value: [*_list(value)[:index], item, *_list(value)[index:]])
@@ -218,7 +218,7 @@ _END = "\N{SYMBOL FOR END OF TRANSMISSION}"
 
 
 class CellError(ValueError):
-    """Text that is not a value of the wanted kind. The message has the advice in one sentence."""
+    """A text is not a value of the expected kind. The message advises the user in one sentence."""
 
 
 def read_text(text: str) -> str:
@@ -357,7 +357,10 @@ def _listed(shown: Iterable[tuple[object, str]]) -> str:
 
 
 def last_item(text: str) -> tuple[str, str]:
-    """Split a list that is being typed into the text before the last item, with a trailing space, and the last item."""
+    """Split an unfinished list before its last item.
+
+    Returns the text before that item, with a trailing space, and the item.
+    """
     *_, item = pieces_of(text)
     head = text[: len(text) - len(item)].rstrip()
     return head + " " * bool(head), item.strip()

@@ -153,7 +153,8 @@ class FormRow:
 class FormSource:
     """The data of a form.
 
-    `table` is a case's table and `at` its place in the file, or `table` is the head of the file and `at` is empty.
+    `table` is a case's table and `at` its place in the file. For the suite's settings, `table` is the head of the file
+    and `at` is empty.
 
     `header` is always the head. `problems` are the file's problems, `tools` the suite's known tools, `models` and
     `tags` the names in use. With `every_key`, all unwritten keys are shown, otherwise only the key at `revealed`.

@@ -165,7 +165,7 @@ def _with_default(source: FormSource, place: Place, field: Field, rare: bool) ->
 
 
 def surplus_default(source: FormSource) -> str:
-    """Return the default of `extra_calls`: that of the suite, otherwise the rule of the grader in force."""
+    """Return the default of `extra_calls`: the suite's value, otherwise the rule of the active grader."""
     of_suite = value_at(source.header, ("grading", "extra_calls")) if source.is_case else ABSENT
     if of_suite is not ABSENT:
         return default_text(of_suite, True)
@@ -565,7 +565,8 @@ def every_row(source: FormSource) -> list[FormRow]:
 def form_rows(source: FormSource) -> list[FormRow]:
     """Return the rows of a case's form or of a suite's settings, aligned and with their problems.
 
-    Rows of unwritten keys are hidden; the last row stands for a search over them."""
+    Rows of unwritten keys are hidden; the last row opens a search for them.
+    """
     rows = every_row(source)
     more = _MORE_OF_CASE if source.is_case else _MORE_OF_SUITE
     # Problems come before hiding: a row with a problem or with invalid text is shown even if its key is not written.

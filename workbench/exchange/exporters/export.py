@@ -40,7 +40,7 @@ def target_file(place: Path, stem: str, ending: str) -> Path:
 
 
 def write_runs(runs: Iterable[ExportedRun], form: str, place: Path, stem: str) -> list[Path]:
-    """Write runs in a form other than a report's, and return the new files. Raises ExportError."""
+    """Write runs in a form that is not a report form, and return the new files. Raises ExportError."""
     if ending := FORMS[form].ending:
         return [_written(target_file(place, stem, ending), lines_of(form, runs))]
     if place.suffix and not place.is_dir():

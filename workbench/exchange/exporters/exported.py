@@ -99,7 +99,7 @@ class ExportedRun:
 
     @property
     def facts(self) -> dict[str, JsonValue]:
-        """Identity and result of the run, for forms with fields of any name. Unknown values are left out."""
+        """Identity and result of the run, for formats with free field names. Unknown values are left out."""
         result = self.result
         facts: dict[str, JsonValue] = {
             "run": self.key,

@@ -255,7 +255,7 @@ def _tool_definition(function: Json) -> JsonValue:
 
 
 def _messages(entries: Iterable[ConversationEntry]) -> str | None:
-    """Return messages in the conventions' form, without system prompts, which have their own attribute."""
+    """Return messages in the form of the GenAI conventions, without system prompts (they have their own attribute)."""
     return _json([_message(each) for each in entries if each.role != "system"])
 
 
@@ -322,7 +322,7 @@ _RETRYABLE = (429, 502, 503, 504)
 
 @dataclass(frozen=True)
 class Collector:
-    """The address and headers of a collector; with `content`, messages, arguments and results are sent too."""
+    """The address and headers of a collector. With `content`, messages, arguments and results are sent, too."""
 
     # Hidden in `repr`, because an address may have a password.
     url: str = field(repr=False)

@@ -298,7 +298,7 @@ def described(value: Any, level: int = 0) -> Any:
 
 
 def definitions_in(values: list[Any]) -> list[Any]:
-    """Return the first list of tools in the form of Anthropic's API among some values."""
+    """Return the first of some values that is a list of tools in the form of Anthropic's API."""
     for value in values:
         if isinstance(value, list) and value and all(map(is_definition, value)):
             return value
@@ -310,7 +310,7 @@ def is_definition(value: Any) -> bool:
 
 
 def without_infinity(value: Any) -> Any:
-    """Return a value with open ends of ranges as texts, because JSON has no infinity."""
+    """Replace infinities in a value by texts, because JSON has no infinity."""
     if isinstance(value, dict):
         return {key: without_infinity(each) for key, each in value.items()}
     if isinstance(value, list):

@@ -33,7 +33,7 @@ _ROLES = {"system", "developer", "user", "human", "assistant", "ai", "tool", "fu
 
 
 def is_message(node: Node) -> bool:
-    """Return whether a value is a message of either form."""
+    """Return whether a value is a message of OpenAI or Anthropic."""
     return node.text_of("role") in _ROLES
 
 

@@ -30,7 +30,7 @@ _TOKEN = re.compile(r'[\[{,]|"[^"]*+(?:"|\Z)')
 
 
 class RefusedError(Exception):
-    """A file, or a part of a file, that cannot be imported.
+    """A file, or a part of a file, cannot be imported.
 
     `place` is the position in the file, empty for the whole file. A message about a whole file begins with `file`, if
     given; `reason` is the message without this prefix.

@@ -355,9 +355,10 @@ def _of_openinference(span: Attributes) -> list[JsonValue]:
 
 
 def _numbered(span: Attributes, match_of: Callable[[str], Match[str] | None], last: str) -> list[JsonValue]:
-    """Return the messages in a span's numbered attributes, the attributes of `last` after the others.
+    """Return the messages in a span's numbered attributes.
 
-    Raises RefusedError if a number is missing: SDKs silently drop attributes beyond their limit.
+    Attributes of `last` come after the others. Raises RefusedError if a number is missing, because SDKs silently drop
+    attributes beyond their limit.
     """
     messages: dict[tuple[bool, int], dict[str, JsonValue]] = {}
     calls: dict[tuple[bool, int], dict[int, dict[str, JsonValue]]] = {}
@@ -557,7 +558,7 @@ def _measured(
 ) -> tuple[dict[int, float], dict[int, Usage]]:
     """Return the milliseconds and the tokens of the answers, by message index.
 
-    A span's time and tokens belong to its last answer. A span of several answers gives none.
+    A span's time and tokens belong to its last answer. A span with several answers is not used.
     """
     answers = list(indices_of("assistant", conversation.messages))
     latencies: dict[int, float] = {}

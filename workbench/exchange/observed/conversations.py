@@ -729,7 +729,7 @@ class Destination:
         return beside.with_name(beside.name + SUFFIX)
 
     def check(self) -> None:
-        """Raise RefusedError if the suite or recordings exist, without `force`."""
+        """Raise RefusedError if the suite or recordings exist and `force` is false."""
         if not self.force:
             require_unused_paths(self.suite, self.recordings, "--output")
 

@@ -86,7 +86,7 @@ class Answer:
 def messages_in(wire: Provider, body: Node, notes: list[Note]) -> list[JsonValue]:
     """Return the messages of a request, in the form of OpenAI's Chat Completions or Anthropic.
 
-    Parts that are left out are noted. Raises RefusedError.
+    Notes are added for omitted parts. Raises RefusedError.
     """
     if wire != "openai-responses":
         return bare_values(body.need("messages").items())

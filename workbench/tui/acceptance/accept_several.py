@@ -173,7 +173,7 @@ class CasesAccepter:
         return estimate(planned.items(), {cell: self._earlier_runs(cell) for cell in planned}, is_free=is_built_in)
 
     def _earlier_runs(self, cell: CellKey) -> Sequence[RunSummary]:
-        """Return the finished runs of a case with a model. Runs of the session come before runs of the history."""
+        """Return the finished runs of a cell, first those of the session, then those of the history."""
         case, model = (Path(cell[0]), cell[1]), cell[2]
         runs: list[RunRecord | RunRow] = [run for run in self._selection.book.finished(case) if run.model == model]
         if not runs:

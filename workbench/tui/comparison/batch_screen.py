@@ -113,7 +113,7 @@ class ComparedBatchScreen(CompareScreen):
         return refused
 
     def _part_ends(self, about: Sequence[Line]) -> Sequence[Line]:
-        """Return texts on how much of a large batch was read, longest first."""
+        """Describe how much of a large batch was read, in several texts, longest first."""
         planned = self._stored.batch.planned
         texts = [f"searching {count_text(planned)} runs {ELLIPSIS}", f"searching {ELLIPSIS}"]
         if not self._wants_words:
@@ -255,6 +255,9 @@ class ComparedBatchScreen(CompareScreen):
 
 
 def _ends(texts: Sequence[str], role: Role, about: Sequence[Line]) -> Sequence[Line]:
-    """Return possible ends of the title: the longest text with `about`, then each text alone, then none."""
+    """Return alternatives for the right part of the title, longest first.
+
+    The first has the longest text and `about`. Each following one has a single text, and the last is empty.
+    """
     lines: list[Line] = [(Span(f"{text} ", role),) for text in texts]
     return [(*lines[0], Span(" "), *about[0]), *lines, EMPTY]

@@ -355,7 +355,7 @@ def _key_of(cell: Cell) -> CellKey:
 
 
 class RerunScreen(QuestionScreen[Literal["run", "no"]]):
-    """Asks before running cells again for money. `cells` is the number of cells that ran before."""
+    """Asks for consent to run cells again if that costs money. `cells` is the number of cells that ran before."""
 
     TITLE_LINE = "Run again, for money?"
 

@@ -166,7 +166,10 @@ class CompareScreen(CellsScreen):
         self._show_cell()
 
     def _title_ends(self, about: Sequence[Line]) -> Sequence[Line]:
-        """Return possible ends of the title, longest first: the progress of runs, or else the texts `about`."""
+        """Return alternatives for the right part of the title, longest first.
+
+        They show the progress of runs, or else the texts `about`.
+        """
         progress = self._book.progress()
         if progress.is_active:
             return progress_ends(progress, about[0])
@@ -382,7 +385,7 @@ class CompareScreen(CellsScreen):
 
     @action("esc", "Leave the filter, the mark or the screen", label="back")
     def do_back(self) -> None:
-        """Leave the first of these that is active: the filter, the totals, the mark, the screen."""
+        """Leave the innermost active state: the filter, the totals, the mark, or the screen."""
         if self._filtering or self.state.filter:
             self._close_filter(keep=False)
         elif self.focused is not self.table:
@@ -425,7 +428,8 @@ class Comparison:
     def last_batch(self) -> int | None:
         """The number of the last batch that compared all chosen models on the selected suites.
 
-        `None` without such a batch, or once a case ran in this session."""
+        `None` if there is no such batch, or if a case ran in this session.
+        """
         book, remembered = self._app.selection.book, self._app.selection.tree.remembered
         models: dict[int, set[str]] = {}
         for suite in self._app.selection.suites_below()[0]:

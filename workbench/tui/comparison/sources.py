@@ -106,7 +106,7 @@ class Source(Protocol):
     """Whether cells are live runs. Live runs can be started and watched."""
 
     def suites(self) -> Sequence[object]:
-        """Return the suites of the rows. While these are the same objects, the rows are unchanged."""
+        """Return the suites of the rows. The rows are unchanged as long as the same objects are returned."""
 
     def begun(self) -> Sequence[CaseKey]:
         """Return the cases whose runs were started, read or regraded since the last call."""
@@ -135,7 +135,7 @@ class Source(Protocol):
         """Return why no case can run and what to do, `None` if cases can run."""
 
     def active(self, key: CellKey) -> Sequence[int]:
-        """Return the running repeats of a cell that can be shown."""
+        """Return the repeats of a cell that are running and can be shown."""
 
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
         """Return a run of a cell. Without `repeat`, return the run that decides the status.

@@ -231,7 +231,7 @@ class CompareState:
         self.column = min(max(column, 0), max(len(self.models) - 1, 0))
 
     def mark(self) -> tuple[CellKey, CellKey] | None:
-        """Mark or unmark the selected cell. If another cell was marked before, return both."""
+        """Mark or unmark the selected cell. If another cell was marked before, return both cells."""
         here, before = self.key, self.marked
         if before is None:
             self.marked = here
@@ -255,7 +255,7 @@ class CompareState:
         return self._base in self.models
 
     def make_base(self) -> None:
-        """Make the selected column the base, or clear the base if the column is the base already."""
+        """Make the selected column the base. If it is the base already, clear the base."""
         if self._base == self.model:
             self._base = None
         else:

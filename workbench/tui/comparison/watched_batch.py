@@ -75,7 +75,7 @@ class WatchedBatch:
     def under_way(self, row: RunRow) -> RunRecord | None:
         """Return the record of an active run, or of a finished run that is not stored yet.
 
-        Return `None` without events.
+        Return `None` if no event of the run has arrived.
         """
         return self._records.get(row.place)
 

@@ -224,7 +224,7 @@ class FaultTrials:
 
 
 def _can_replace(run: RunRecord, planned: PlannedRun) -> bool:
-    """Return whether a complete run asked the same question of the same model as a planned run."""
+    """Return whether a run is complete and sent the same requests to the same model as a planned run would."""
     assert planned.file.suite is not None
     result = run.result
     if result is None or run.model != planned.model or run.status in (None, Status.ERROR, Status.STOPPED):

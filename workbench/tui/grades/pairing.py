@@ -63,7 +63,7 @@ _WRONG_ALONE = frozenset({"too many", "unexpected", "must not be called", "calle
 class Block(NamedTuple):
     """The lines of one call, expectation or heading.
 
-    `right` is whether nothing is wrong.
+    `right` is true if the block contains no mistake.
     """
 
     lines: list[Line]
@@ -196,7 +196,10 @@ def _correct_call_line(
 
 
 def _expected_call(state: GradesState, pairing: CallPairing, call: Line) -> Line:
-    """Return an expected call after its step or number. If the grader considers the order, add the position."""
+    """Return the line of an expected call, beginning with its step or number.
+
+    If the grader considers the order, the line also has the position.
+    """
     assert pairing.expected_call is not None
     if step := step_label(state.step_of(pairing)):
         return (Span(step, "muted"), *call)
@@ -464,7 +467,7 @@ def step_label(number: int | None) -> str:
 
 
 def shown_steps(state: GradesState) -> Sequence[StepGrade]:
-    """Return the steps of a chain by the deciding grader. Return none for any other grader."""
+    """Return the grades of a chain's steps if the selected grade decides, otherwise none."""
     if state.decides(state.selected):
         return state.result.steps
     return ()

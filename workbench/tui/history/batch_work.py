@@ -216,7 +216,10 @@ class BatchWork:
         self._stage.show(FormScreen(batch), take)
 
     async def export(self, screen: HistoryScreen, batch: BatchRow, form: str | None = None) -> None:
-        """Save the runs of a batch with the selected grades, as recordings in a new folder or in a form."""
+        """Save the runs of a batch with the selected grades.
+
+        They are saved as recordings in a new folder, or in the export form `form`.
+        """
         grading = screen.state.grading(batch)
         name = f"batch-{batch.number}"
         if grading is not None:

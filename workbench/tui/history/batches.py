@@ -213,7 +213,7 @@ class HistoryList(MarkedState[BatchRow]):
             self._gradings[number] = tuple(read)
 
     def gradings(self, batch: BatchRow) -> tuple[tuple[Regrade, tuple[BatchPart, ...]], ...]:
-        """Return the regrades of a batch that were read so far, with the counts of their grades."""
+        """Return the already read regrades of a batch, with the counts of their grades."""
         return self._gradings.get(batch.number, ())
 
     def grading(self, batch: BatchRow) -> Regrade | None:

@@ -48,7 +48,10 @@ if TYPE_CHECKING:
 
 
 class DiffRow(NamedTuple):
-    """A row of the list: one change, or a kind of change with the number of changes `shown`."""
+    """A row of the list: one change, or the heading of a kind of change.
+
+    `shown` is the number of changes below a heading.
+    """
 
     kind: ChangeKind
     shown: int = 0
@@ -68,8 +71,9 @@ class DiffList(FoldingState[DiffRow]):
     def __init__(self, before: LoadedBatch, after: LoadedBatch, history: str, notes: Sequence[str] = ()) -> None:
         """Compare two batches.
 
-        `history` is the option for the history file in a printed command. `notes` are more sentences on differences
-        between the batches."""
+        `history` is the option for the history file in a printed command. `notes` are further sentences about
+        differences between the batches.
+        """
         super().__init__()
         self.before = before
         self.after = after
@@ -232,7 +236,8 @@ def _summary_lines(state: DiffList, width: int) -> Iterator[Line]:
 def detail_lines(state: DiffList, row: DiffRow | None, width: int, *, head_is_cut: bool) -> list[Line]:
     """Return the details of a row: of the change, or of the kind of change.
 
-    If `head_is_cut`, a row without a change also lists the notes and tests missing in the head."""
+    If `head_is_cut`, a row without a change also lists the notes and tests that did not fit into the head.
+    """
     lines: list[Line] = []
     if row is not None:
         lines += _detail(state, row, width)

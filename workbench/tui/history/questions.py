@@ -39,7 +39,7 @@ def _refusal(name: str) -> str | None:
 
 
 class ResumeScreen(QuestionScreen[Literal["resume", "no"]]):
-    """Asks before resuming a batch if something changed since it ran. `today` is whether models or judges changed."""
+    """Asks before resuming a batch if something changed since it ran. `today` is true if models or judges changed."""
 
     TITLE_LINE = "Something has changed: resume all the same?"
 

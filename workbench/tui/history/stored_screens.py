@@ -188,7 +188,10 @@ def open_last_run(app: Workbench) -> None:
 
 
 def edit_last_failure(app: Workbench) -> None:
-    """Edit the failed expectation of the selected case's last result, or else the case at the form's cursor."""
+    """Edit the failed expectation of the selected case's last result.
+
+    If there is none, edit the case at the cursor of its form.
+    """
     last, selected = app.selection.last_result, app.selection.case
     if last is None:
         return

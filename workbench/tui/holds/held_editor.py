@@ -112,8 +112,9 @@ def _why_no_number(token: str) -> str | None:
 class HeldText:
     """A text that the user edits for a held run.
 
-    `original` is the initial text. `call` is the call of the text, `tool` the definition of the tool, and `hold` the
-    number of the hold at the call (`RunRecord.hold`). `asked` is the server's request answered by a reply."""
+    `original` is the initial text. `call` is the held call, `tool` the definition of its tool, and `hold` the number of
+    the hold at the call (`RunRecord.hold`). `asked` is the server's request that a reply answers.
+    """
 
     kind: HeldKind
     run: RunRecord
@@ -131,7 +132,10 @@ class HeldText:
 
     @property
     def target_hold(self) -> int | None:
-        """The number of the hold where the text can be sent: that of the call, or the current hold for a message."""
+        """The number of the hold at which the text can be sent.
+
+        It is the hold of the call; for a message, it is the current hold.
+        """
         if self.hold is not None:
             return self.hold
         return self.run.hold
@@ -282,7 +286,10 @@ def in_words(problem: Problem) -> Problem:
 
 
 def text_for(run: RunRecord, kind: HeldKind) -> HeldText:
-    """Return a text of a kind for the call at which a run is held. Without a call, the text is a message."""
+    """Return the text of a kind that the user can edit while the run is held.
+
+    The text belongs to the held call. Without a held call, it is a message.
+    """
     call = _held_call(run)
     if run.paused is not None and run.paused.said is not None and kind in ("said", "speech"):
         return HeldText(kind, run, run.paused.said.text if kind == "said" else "", hold=run.hold)

@@ -444,7 +444,7 @@ def actions_of(owner: type) -> tuple[Action, ...]:
 
 
 def actions_at(scope: Scope, *groups: type[MainActions]) -> Iterator[Action]:
-    """Yield the actions of some groups that are bound at one place of the main screen."""
+    """Yield the actions of some groups that have this scope."""
     return (action for group in groups for action in actions_of(group) if action.scope == scope)
 
 

@@ -163,9 +163,10 @@ class ChoiceList(LineView):
 
 
 def place_for(frame: Size, screen: Size, subject: Region) -> Offset:
-    """Return the place of a frame that keeps its subject visible.
+    """Return the place for a dialog's frame at which the subject stays visible.
 
-    The frame goes to the middle of the screen if the middle is free, otherwise directly above or below the subject."""
+    The frame goes to the middle of the screen if the middle is free, otherwise directly above or below the subject.
+    """
     # A frame too high for either side of the subject may still leave the subject's first row visible.
     middle = Offset(max(screen.width - frame.width, 0) // 2, max(screen.height - frame.height, 0) // 2)
     for wanted in (subject, Region(subject.x, subject.y, subject.width, min(subject.height, 1))):

@@ -85,7 +85,10 @@ class LineView(PlainLinesWidget, can_focus=True):
         raise NotImplementedError
 
     def group_start(self, index: int) -> int:
-        """Return the line of the cursor if a line is selected: the first line of the line's group."""
+        """Return the first line of the group that contains a line.
+
+        The cursor goes to this line if the line is selected.
+        """
         return index
 
     def lay_out_all(self) -> None:
@@ -138,9 +141,10 @@ class LineView(PlainLinesWidget, can_focus=True):
         self.top = min(max(self.top, self.cursor - height + 1), self.cursor)
 
     def _move_by_key(self, index: int) -> None:
-        """Select a line if selecting changes no other line's text.
+        """Select a line in a view where the cursor changes the text of no other line.
 
-        Without scrolling, only two lines are requested: the old and the new line of the cursor."""
+        Without scrolling, only two lines are requested: the old and the new line of the cursor.
+        """
         before, top = self.cursor, self.top
         self._place_cursor(index)
         if self.top != top or len(self._asked) != self.size.height:

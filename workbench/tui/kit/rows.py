@@ -53,7 +53,7 @@ class ListState(Generic[Row]):
         return row
 
     def _rebuild(self, stay_on: Hashable | None = None) -> None:
-        """Rebuild the rows. Select the row with the key `stay_on`, by default the key of the previous row."""
+        """Rebuild the rows. Select the row with the key `stay_on`, by default the row that was selected before."""
         if stay_on is None and self.selected is not None:
             stay_on = self._key(self.selected)
         self.rows = list(self._found())

@@ -127,7 +127,7 @@ class SideScreen(DismissOnce[Answer], Screen[Answer]):
         return self not in stack or any(not screen.is_modal for screen in stack[stack.index(self) + 1 :])
 
     def _show_bars(self) -> None:
-        """Show the keys, or none below a dialog. A subclass also shows its title."""
+        """Show the keys. Below a dialog, show no keys. A subclass also shows its title."""
         if self.app.screen is self:
             self._keys.offer(self._key_bar_actions())
         else:

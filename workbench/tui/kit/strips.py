@@ -65,7 +65,7 @@ def segments_of(line: Line, width: int, ground: Ground, palette: Palette) -> lis
 
 
 class Bar(Widget):
-    """A one-row widget that draws a function of its width. Redrawn only when the content changes."""
+    """A one-row widget whose content is a function of its width. It is redrawn only when the content changes."""
 
     DEFAULT_CSS = "Bar { height: 1; }"
     ALLOW_SELECT = False

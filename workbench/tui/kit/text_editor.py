@@ -106,7 +106,7 @@ class TextEditor(LineView, inherit_bindings=False):
             self._follow()
 
     def mark(self, marks: Mapping[int, Role], first: int) -> None:
-        """Set the marks of lines with problems (counted from 0), and the number of the first line."""
+        """Set which lines have problems, by their index (from 0), and the number of the first line."""
         if (marks, first) != (self.marks, self.first):
             self.marks, self.first = marks, first
             self.repaint()
@@ -188,7 +188,10 @@ class TextEditor(LineView, inherit_bindings=False):
         return max(self.text_width - self._gutter, MIN_ROOM_CELLS)
 
     def _follow(self, margin: int = 0) -> None:
-        """Scroll to the cursor and draw changes. If scrolling is needed, keep `margin` lines to the edge."""
+        """Scroll to the cursor and draw changes.
+
+        After scrolling, at least `margin` lines separate the cursor from the edge.
+        """
         line, column = self.typed.cursor
         if line != self._line_before:
             self._line_before, self._shift = line, 0

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class TypedRecording(NamedTuple):
-    """The typed recording: the endpoint, and the address of the proxy."""
+    """The user's input for a recording: the endpoint, and the address of the proxy."""
 
     upstream: str
     listen: str

@@ -52,7 +52,7 @@ class QuickAddActions(MainActions):
         listed=False,
     )
     def kind(self) -> None:
-        """Choose the next kind. On an empty line, make letters commands for the displayed result."""
+        """Choose the next kind of request. On an empty line, letters become commands for the displayed result."""
         self._adder.tab()
 
     @action("shift+tab", "Go to the run; Tab returns", name="quick.panes", scope="line", listed=False)

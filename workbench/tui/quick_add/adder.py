@@ -54,7 +54,7 @@ WAITING: Final = "Enter on the empty line"
 
 
 class QuickAdder:
-    """The line for new cases of an app."""
+    """Controls the app's line for new cases."""
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
@@ -205,7 +205,7 @@ class QuickAdder:
             self._accept()
 
     def tab(self) -> None:
-        """Choose the next kind. On an empty line below a result, make letters commands for the result."""
+        """Choose the next kind of request. On an empty line below a result, letters become commands for the result."""
         state = self.state
         if state.changing is not None:
             return
@@ -251,7 +251,7 @@ class QuickAdder:
         self.show()
 
     def change(self) -> None:
-        """Type another expectation in the line."""
+        """Let the user type another expectation in the line."""
         state = self.state
         if state.question is None:
             return
@@ -323,7 +323,7 @@ class QuickAdder:
         open_log(self._app)
 
     def outside(self) -> None:
-        """Write the request in the user's editor."""
+        """Let the user write the request in an external editor."""
         if self.state.changing is not None:
             return
         text = self._app.editor.changed(self._line.field.value, "request.txt", 1)
@@ -616,7 +616,10 @@ class QuickAdder:
 
     @property
     def runs_shown(self) -> tuple[list[RunRecord], Message] | None:
-        """The runs for the run pane, with the message for no runs. `None` if the pane shows the selected case."""
+        """The runs to show in the run pane, and the message if there are none.
+
+        `None` if the pane shows the selected case.
+        """
         if not self._shows or not self._line.is_open:
             return None
         requests = self.state.requests
@@ -639,7 +642,7 @@ class QuickAdder:
         return [], message
 
     def is_about(self, cases: set[CaseKey]) -> bool:
-        """Return whether the displayed request is among some cases."""
+        """Return whether `cases` contains the case of the displayed request."""
         requests = self.state.requests
         return bool(requests) and (requests[0].suite, requests[0].case_id) in cases
 

@@ -24,7 +24,7 @@ def row_in_call(question: Question, focus: tuple[int, int | None]) -> tuple[int,
 
 
 def unseen_calls(question: Question) -> str:
-    """Return the expected calls as text if the run made no call to show them at, otherwise ""."""
+    """Return the expected calls as text if the run has no call beside which they could be shown, otherwise ""."""
     if question.runs[0].trajectory.calls:
         return ""
     calls: list[str] = []
@@ -39,7 +39,10 @@ def unseen_calls(question: Question) -> str:
 
 
 def call_lines(question: Question) -> Callable[[CallItem, int], list[Line] | None]:
-    """Return a function that returns the expected lines of a call's item at a width, `None` for other calls."""
+    """Return a function for the lines of a call that the question is about.
+
+    The function takes the call's item and a width. It returns `None` for any other call.
+    """
     places = calls_shown(question, question.runs[0].trajectory)
 
     def lines(item: CallItem, width: int) -> list[Line] | None:

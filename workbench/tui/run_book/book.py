@@ -216,7 +216,7 @@ class RunBook:
     ) -> None:
         """Add a recorded run. The run counts until its case is run again.
 
-        `is_unsaved` is true for a run recorded by this program that is in no file.
+        `is_unsaved` is true if this program recorded the run and has not saved it yet.
         """
         latest = self._latest.setdefault((planned.file.path, planned.case.id), {})
         kind = RunIdentity(planned.model, planned.repeat, True)
@@ -231,7 +231,7 @@ class RunBook:
             self._clear_caches(record)
 
     def branch(self, run_id: str, origin: RunRecord) -> None:
-        """Register the origin of a starting fork."""
+        """Register the run from which a starting fork was made."""
         self._origins[run_id] = origin
 
     def step_back(self, run_id: str, run: RunRecord) -> None:
@@ -279,7 +279,7 @@ class RunBook:
 
     @property
     def limits_reached(self) -> tuple[CostLimitReached, ...]:
-        """The reached cost limits of batches, oldest first, until the user answers."""
+        """The cost limits that batches have reached, oldest first. An answered limit is removed."""
         return tuple(self._limits_reached.values())
 
     def limit_answered(self, batch: str) -> None:
@@ -306,7 +306,7 @@ class RunBook:
         return with_branches(distinct(runs))
 
     def counting_runs(self, case: CaseKey) -> list[RunRecord]:
-        """Return the runs that count for a case, without forks. Recorded runs count only without other runs.
+        """Return the runs that count for a case, without forks. Recorded runs count only if there are no other runs.
 
         If the runs of a model were stopped early, the model's earlier runs count instead.
         """

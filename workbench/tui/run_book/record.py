@@ -61,7 +61,7 @@ def pack_content(content: RunContent) -> bytes:
 
 
 def unpack_content(data: bytes) -> RunContent:
-    """Return the content, equal to the original.
+    """Return the content of a run.
 
     Pickle is safe here, because this process packed the data.
     """
@@ -69,7 +69,7 @@ def unpack_content(data: bytes) -> RunContent:
 
 
 class RecentRuns:
-    """Packs finished runs, least recently viewed first, while more than `limit` are unpacked."""
+    """Keeps at most `limit` finished runs unpacked. The least recently viewed runs are packed first."""
 
     def __init__(self, limit: int = MAX_UNPACKED_RUNS) -> None:
         self._limit = limit
@@ -90,7 +90,7 @@ class RecentRuns:
 class Spend:
     """The tokens of runs (input and output) and their cost in US dollars.
 
-    `unknown` is whether some prices are unknown. `user_usd` is the cost of the models that played users, `None` if
+    `unknown` is true if some prices are unknown. `user_usd` is the cost of the models that played users, `None` if
     unknown.
     """
 
@@ -173,9 +173,9 @@ class Tally(Generic[_Key]):
 
 
 class RunIdentity(NamedTuple):
-    """The identity of a run within its case. The case shows the latest run of each kind.
+    """Identifies a run within its case.
 
-    A fork has its own kind, identified by its run id.
+    The case shows only the latest run with each identity. A fork has an identity of its own, its run id.
     """
 
     model: str
@@ -500,7 +500,7 @@ class RunRecord:
     def difference(self) -> Difference | None:
         """The first difference from the origin.
 
-        `None` before the run ended, without a difference, or for a run without an origin.
+        `None` if the run has not ended, has no origin, or does not differ.
         """
         if self.origin is None or self.result is None:
             return None
@@ -522,7 +522,7 @@ class RunRecord:
         return self.original[0]
 
     def matches_case(self, suite: OpenSuite, case: CaseOutline | None) -> bool:
-        """Return whether a case still asks and expects the same as for this run."""
+        """Return whether a case still has the request and the expectations of this run."""
         now = None
         if case is not None:
             now = current_case(suite, case)
@@ -639,7 +639,7 @@ class Question:
 
 
 def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequence[str] = ()) -> Message:
-    """Return the message of a waiting run: the reason of its wait.
+    """Return the reason why a run waits, as a message.
 
     `held` are the held runs, `starting` the starting servers and models.
     """

@@ -37,8 +37,8 @@ GradingMode = Literal["at once", "in background", "with Python"]
 class DueRun:
     """A finished run to regrade, with its plan by the current case (`now`).
 
-    `figures` and `result` are those of the current grade. `known` is the new result if the current case is the case of
-    the original grade.
+    `figures` and `result` belong to the current grade. If the current case is the one that graded the run originally,
+    `known` is that original result.
     """
 
     run: RunRecord
@@ -121,7 +121,10 @@ class Regrading:
                 break
 
     def due(self, most: int) -> list[DueCase]:
-        """Return the first due cases with their runs: at most `most` cases, and no more cases after `most` runs."""
+        """Return the first due cases with their runs.
+
+        At most `most` cases are returned, and no further case once they have `most` runs.
+        """
         found: list[DueCase] = []
         runs = 0
         for key, now in islice(self._due.items(), most):
@@ -132,7 +135,7 @@ class Regrading:
         return found
 
     def done(self, cases: Iterable[DueCase], results: Mapping[int, RunResult]) -> None:
-        """Apply new results by the identity of the records. Runs without a result keep their grade."""
+        """Apply new results, given by the `id` of the run records. Runs without a result keep their grade."""
         for case in cases:
             current = self._book.finished(case.key)
             for due in case.runs:

@@ -94,7 +94,7 @@ def read_batches(file: Path, most: int | None = None) -> LoadedBatches:
 
 
 def read_trends(file: Path, batch: BatchRow) -> dict[TrendKey, list[tuple[int, float]]]:
-    """Return the latest results of each suite and model of a batch up to the batch, oldest first."""
+    """Return the results of each suite and model of a batch, in the batch and in earlier ones, oldest first."""
     from workbench.analysis.trends import stored_trends
 
     with opened(file) as history:
@@ -102,7 +102,7 @@ def read_trends(file: Path, batch: BatchRow) -> dict[TrendKey, list[tuple[int, f
 
 
 def read_active(file: Path, numbers: Iterable[int]) -> tuple[list[BatchRow], frozenset[int]]:
-    """Return some batches by number, and the numbers of the batches with active runs."""
+    """Return the batches with these numbers, and the numbers of the batches with active runs."""
     with opened(file) as history:
         batches = [history.batch(f"#{number}") for number in numbers]
         return batches, _active(file, batches)

@@ -21,7 +21,7 @@ from workbench.tui.run_book.record import RunIdentity, RunRecord, Stage, without
 class RunsByModel:
     """The counting runs, by case and model: runs of the last batch, or earlier runs if the batch was stopped early.
 
-    Recorded runs count only without other runs. Forks never count.
+    Recorded runs count only if there are no other runs. Forks never count.
     """
 
     def __init__(self) -> None:
@@ -257,7 +257,7 @@ def _deciding_runs(runs: Sequence[RunRecord]) -> Iterator[int]:
 def counting(runs: Mapping[RunIdentity, RunRecord]) -> list[RunRecord]:
     """Return the counting runs of a case, without forks.
 
-    Recorded runs and runs of variants count only without other runs.
+    Recorded runs and runs of variants count only if there are no other runs.
     """
     own = [run for run in runs.values() if not run.is_fork]
     own = [run for run in own if not run.recorded] or own

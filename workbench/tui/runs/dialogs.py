@@ -196,7 +196,7 @@ _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
 
 
 class TrustScreen(QuestionScreen[TrustAnswer]):
-    """Asks for trust in a suite: once, always, no or, with `mocks`, to answer the suite's tools by mocks.
+    """Asks whether to trust a suite: once, always, or not. With `mocks`, mocks may answer the suite's tools instead.
 
     `allowed` lists the effects of trust, one per line. `refusing` describes the answer no.
     """

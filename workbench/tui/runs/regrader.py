@@ -142,7 +142,7 @@ class Regrader:
     async def _regrade_in_thread(
         self, due: Sequence[DueRun], refused: dict[Path, str], not_regraded: Counter[str]
     ) -> dict[int, RunResult]:
-        """Regrade runs in a thread, and return the results by the identity of the records.
+        """Regrade runs in a thread, and return the results by the `id` of the run records.
 
         `not_regraded` counts runs without a result, by reason. `refused` has, by suite, the reason why its Python code
         is no longer called.

@@ -58,7 +58,8 @@ class Runner:
     """Starts and stops runs through the runtime, and applies their events to the book.
 
     The runtime is opened on first use. After events were applied, `delivered` is called on the app's loop with the
-    cases of the events and with whether batches began or ended. Deliveries are at least `interval_s` apart.
+    cases of the events, and with a flag that is true if batches began or ended. Deliveries are at least `interval_s`
+    apart.
     """
 
     def __init__(

@@ -51,7 +51,7 @@ RunTarget = tuple[Path, str, str]
 
 
 class Starter:
-    """Starts cases that the user trusts. Trust lasts until the program ends."""
+    """Starts runs of suites that the user trusts. Trust lasts until the program ends."""
 
     def __init__(
         self,
@@ -364,7 +364,7 @@ class Starter:
         return await self._fork(draft, self._book.branch)
 
     async def step_back(self, back: StepBack) -> str | None:
-        """Replace a held run by a fork that is held one hold earlier. Return why that is impossible, or `None`."""
+        """Replace a held run by a fork that stops at the previous hold. Return why that is impossible, or `None`."""
         # The run is stopped last. If the fork cannot start, the run still exists.
         why = await self._fork(back, self._book.step_back, until="stop")
         if why is None:
@@ -593,7 +593,7 @@ class Starter:
         return tuple(replace(run, model_of_suite=True) for run in planned)
 
     def _refusal(self, file: SuiteFile) -> str | None:
-        """Return which missing files of a recording's suite prevent a new run, `None` if none do."""
+        """Return the message that missing files of a recording's suite prevent a new run; `None` if none do."""
         recorded = self._open_suites.workspace.recording_at(file.path)
         if recorded is None or file.suite is None:
             return None

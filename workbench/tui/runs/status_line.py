@@ -78,7 +78,7 @@ def models_label(models: tuple[str, ...], width: int = 40) -> str:
 def status_line(
     place: str, models: str, cases: int, counts: Counts, spend: Spend, progress: Progress, width: int
 ) -> Line:
-    """Return the whole line. In little room, omit the least important parts."""
+    """Return the whole line. If there is little room, the least important parts are omitted."""
     left: Line = (Span(f" {one_line(place)}", "strong"), Span("  "), Span(models, "accent"))
     bar = SHORT_BAR_CELLS
     if width >= NARROW_CELLS:
@@ -187,9 +187,9 @@ def progress_bar(progress: Progress, width: int = BAR_CELLS) -> Line:
 
 
 def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
-    """Return possible ends of a title, longest first. The last end is empty.
+    """Return alternatives for the right end of a title, longest first. The last is empty.
 
-    An end is the progress of batches, followed by `about` if there is room. Without batches, an end is only `about`.
+    Each shows the progress of batches, followed by `about` if there is room. Without batches, it shows only `about`.
     """
     if not progress.is_active:
         return (about, EMPTY)

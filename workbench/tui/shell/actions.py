@@ -514,7 +514,10 @@ class ScreenActions(MainActions):
         show_stored(self.app, shown, lambda: changes_screen(self.app, wanted))
 
     def show_runs(self, shown: SideScreen[Any], wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> None:
-        """Show one run, or two runs side by side, above the screen `shown`. Each run has its origin and regrade."""
+        """Show one run, or two runs side by side, above the screen `shown`.
+
+        `wanted` has the origin, the row and the regrade of each run.
+        """
         from workbench.tui.history.stored_screens import runs_screen, show_stored
 
         show_stored(self.app, shown, lambda: runs_screen(self.app, wanted))
@@ -695,7 +698,7 @@ def _actions_at(*places: Scope) -> list[Action]:
 
 
 def places_of(now: MainSituation) -> tuple[Scope, ...]:
-    """Return the places that bind the keys of the current pane of the main screen."""
+    """Return the scopes whose keys work in the current pane of the main screen."""
     if now.pane == "case":
         return (now.pane, now.view)
     return (now.pane,)
@@ -711,9 +714,10 @@ def help_sections(now: MainSituation) -> list[tuple[str, Sequence[Action]]]:
 
 
 def keys_elsewhere(*here: Scope) -> list[tuple[str, Sequence[Action]]]:
-    """Return the titles and actions of all places except `here`, for the end of the help.
+    """Return the titles and actions of all scopes except `here`, for the end of the help.
 
-    Imports every screen."""
+    Imports every screen.
+    """
     titles: dict[Scope, str] = {
         "everywhere": "On the main screen, everywhere",
         "form": "In the form of a case",

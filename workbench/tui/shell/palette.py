@@ -173,7 +173,8 @@ def _age(action: Action, recent: Sequence[str]) -> int:
 def rows_of(sections: Sequence[Section], names: Mapping[str, str], width: int) -> list[Row]:
     """Return the rows of the palette for a width: titles of actions, wrapped if necessary, and a column of keys.
 
-    `names` are the keys of all actions by id, including actions not found."""
+    `names` are the keys of all actions by id, including actions that are not listed.
+    """
     # The widest key of all actions decides the width, so the column does not move during a search.
     keys_width = max(map(cell_len, names.values()), default=0)
     room = width - _INDENT - _GAP - keys_width - 1

@@ -291,7 +291,7 @@ class PanesScreen(Screen[None]):
         self.refresh_bars()
 
     def show_pane(self, pane: Pane) -> None:
-        """Show a pane. Move the focus to it only if both panes do not fit."""
+        """Show a pane. Move the focus to it only if it does not fit beside the focused pane."""
         if not {pane, self.pane} <= {*panes_that_fit(self.app.size.width, self.pane, pane, self.zoomed)}:
             self.go_to(pane)
         else:

@@ -269,7 +269,7 @@ class Shutdown:
             self._leave(0)
 
     def withdraw_request(self) -> None:
-        """Record another action of the user. Quitting is then refused once more."""
+        """Forget the request to quit, because the user did something else. Quitting may then be refused again."""
         self._refused_at_s = None
 
     @property

@@ -83,7 +83,7 @@ _log = logging.getLogger(__name__)
 
 
 class Workbench(StagedApp):
-    """The app on the suites at some paths."""
+    """The Textual app. It opens the suites at the given paths."""
 
     containment: Containment
 
@@ -223,7 +223,10 @@ class Workbench(StagedApp):
     def show(
         self, screen: Screen[Answer], take: AnswerCallback[Answer] | None = None, *, over: Screen[Any] | None = None
     ) -> None:
-        """Show a screen above all others. If `over` is given and no longer the top screen, do nothing."""
+        """Show a screen above all others. If `over` is given and no longer the top screen, do nothing.
+
+        `take` is called with the answer of the screen.
+        """
         if over is None or self.screen is over:
             self.push_screen(screen, take)
 
@@ -273,7 +276,7 @@ class Workbench(StagedApp):
         self.leaving.withdraw_request()
 
     def part(self, kind: Callable[[Workbench], Part]) -> Part:
-        """Return the app's single object of a class, such as a group of actions. The first use makes the object."""
+        """Return the app's only instance of a class, such as a group of actions. It is created on first use."""
         if kind not in self._parts:
             self._parts[kind] = kind(self)
         part: Part = self._parts[kind]
@@ -399,7 +402,7 @@ class Workbench(StagedApp):
         self.show_keys(help_sections(now), now, *places_of(now))
 
     def show_keys(self, sections: Sections, now: Situation, *here: Scope) -> None:
-        """Show the help: the `sections` of the places `here`, then the keys of all other places."""
+        """Show the help: the `sections` of the scopes `here`, then the keys of all other scopes."""
         from workbench.tui.kit.help import HelpScreen
 
         self.show(HelpScreen(sections, now, partial(keys_elsewhere, *here), reads_at_once=all_screens_are_imported()))

@@ -155,7 +155,7 @@ PLAIN = cell_style()
 
 
 def cell_style_of(style: Style | None, colours: ColorSystem) -> CellStyle:
-    """Return the style of a Rich style on a terminal with a number of colours."""
+    """Convert a Rich style to a cell style for a terminal with these colours."""
     if style is None:
         return PLAIN
     # Rich keeps the codes of a style in `_ansi`, so each style is converted once.

@@ -274,7 +274,7 @@ class OutputStage:
         return pen.written(ground)
 
     def _changed(self, pieces: Iterable[Piece], colours: ColorSystem) -> dict[int, Row]:
-        """Return copies of the rows changed by pieces, by number, with the pieces applied."""
+        """Apply pieces to copies of the rows, and return the changed rows by number."""
         changed: dict[int, Row] = {}
         for piece in pieces:
             row = changed.get(piece.y)

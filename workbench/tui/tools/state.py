@@ -170,7 +170,7 @@ class ToolList(ListState[ToolRow]):
         self._rebuild()
 
     def tools_of(self, path: Path) -> tuple[ToolDefinition, ...]:
-        """Return all known tools of a suite that models are offered together, without tools of single cases."""
+        """Return all known tools that a suite offers to models. Tools of single cases are left out."""
         tools: list[ToolDefinition] = []
         for source in self._sources:
             if source.file.path == path and source.case is None:

@@ -249,7 +249,8 @@ def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tupl
     """Return the line of tabs after `lead`, and the end and run index of each visible tab.
 
     Without room for all tabs, names are cut. If that is not enough, only tabs around the selected tab are visible. At
-    each side, a number of hidden tabs then stands in for a tab, with the index of the nearest hidden tab."""
+    each side, the number of hidden tabs then takes the place of a tab. It has the index of the nearest hidden tab.
+    """
     widths = list(map(cells, tabs))
     if cells(lead) + sum(widths) > width:
         lead = (Span(" "),)
@@ -301,7 +302,8 @@ class BranchLine(Bar):
     def show(self, run: RunRecord | None, in_use: Sequence[str] = ()) -> None:
         """Describe a fork, or a run on a model that the user did not select.
 
-        `in_use` are the selected models. If it is empty, no run is described for its model."""
+        `in_use` are the selected models. If it is empty, the model of a run is not described.
+        """
         self.display = False
         if run is None:
             return

@@ -44,7 +44,7 @@ class AuditMarks:
         self._audited: dict[CaseKey, _Audited] = {}
 
     def unaudited(self, rows: Iterable[Row]) -> list[AuditedCases]:
-        """Return the cases of some rows without an audit in their current state, each case once."""
+        """Return the cases of some rows that were not audited in their current state, each case once."""
         found: dict[CaseKey, AuditedCases] = {}
         for row in rows:
             if row.open is None or row.case is None:

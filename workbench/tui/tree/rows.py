@@ -196,7 +196,8 @@ def keys_of(suite: OpenSuite, case: CaseOutline) -> tuple[str, ...]:
 def has_cases(suite: OpenSuite) -> bool:
     """Return whether a suite shows its cases.
 
-    Otherwise, its file is not a valid suite, and the suite shows problems."""
+    If it does not, its file is not a valid suite, and its problems are shown instead.
+    """
     return bool(suite.cases) or suite.file.suite is not None
 
 

@@ -39,7 +39,7 @@ def any_runnable_below(tree: TreeState, row: Row, book: RunBook) -> bool:
 
 
 def can_run(suite: OpenSuite, key: str) -> bool:
-    """Return whether neither a case nor the header of its suite has errors."""
+    """Return whether a case and the header of its suite are free of errors."""
     return suite.file.suite is not None or key in _cases_without_errors(suite)
 
 
@@ -117,7 +117,7 @@ class Selection:
 
     @property
     def case(self) -> CaseKey | None:
-        """The key of the selected case for its runs."""
+        """The key by which the run book knows the selected case."""
         row = self.row
         if row is None or row.case is None:
             return None

@@ -153,7 +153,7 @@ class HistoryReader:
         self._read_changed()
 
     def follow(self, change: SuitesChanged) -> None:
-        """Read again if other suites are open, or other versions of the open suites."""
+        """Read again if suites were opened, closed or changed."""
         if self._read is not None:
             self._read_changed()
 

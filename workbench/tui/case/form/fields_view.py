@@ -452,7 +452,10 @@ class FormFields(FormRows):
         return isinstance(self.field, LineField) and self.field.is_by_keys
 
     def _make(self, source: FormSource, edit: Edit, *, by_keys: bool) -> str:
-        """Apply the table of an edit if it differs from the last table. Return why it was refused, or ""."""
+        """Apply the table of an edit if it differs from the last table.
+
+        Returns the reason if the change is refused, otherwise "".
+        """
         table = source.table
         if edit.table is not table:
             table = with_id(source, edit.table)

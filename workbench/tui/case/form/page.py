@@ -283,7 +283,7 @@ class _RowLayout:
 
 
 def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
-    """Return a content as at most `MAX_LINES` lines. The last line gives the number of hidden lines."""
+    """Split the content of a cell into at most `MAX_LINES` lines. The last line gives the number of hidden lines."""
     if cell.kind in _VALUES:
         rows = wrap_line(line, room)
         if len(rows) > MAX_LINES:
@@ -305,7 +305,7 @@ def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
 
 
 def _hidden_lines_note(left: int, room: int) -> Line:
-    """Return the line in place of `left` hidden lines. 0 means an unknown number."""
+    """Return the line that stands for `left` hidden lines. `left` is 0 if their number is unknown."""
     more = ""
     if left:
         more = f"{counted(left, 'more line')}, "
@@ -336,9 +336,10 @@ _EXPECTED = ("ordered", "unordered", "expect_no_calls")
 def form_source(
     suite: OpenSuite, index: int, tools: tuple[ToolDefinition, ...] = (), models: Iterable[str] = ()
 ) -> FormSource | None:
-    """Return the form of a case, or of the suite's settings (`HEAD`). Return `None` without a valid text.
+    """Return the form of a case, or of the suite's settings (`HEAD`); `None` if the text is not valid.
 
-    `models` are names of models to complete, in addition to the models of the suite."""
+    `models` are names of models to complete, in addition to the models of the suite.
+    """
     document = suite.document
     if document.parts is None or index in document.unparsed or index >= len(document.cases) or _is_uneditable(suite):
         return None
@@ -365,7 +366,8 @@ def form_source(
 def row_source(suite: OpenSuite, outline: CaseOutline, tools: tuple[ToolDefinition, ...] = ()) -> FormSource | None:
     """Return the form of a table row: the case, filled with the values of the columns.
 
-    Return `None` if there is none."""
+    Return `None` if the case has no form.
+    """
     source = form_source(suite, outline.index, tools)
     if source is None or suite.file.suite is None:
         return source
@@ -578,7 +580,7 @@ class FormPage:
 
     @property
     def first_gap(self) -> int:
-        """The first row without its required value, or else the first row."""
+        """The first row with a missing required value, or else the first row."""
         return self._gap or 0
 
     @property
@@ -590,7 +592,7 @@ class FormPage:
 
     @property
     def start(self) -> int:
-        """The row where editing begins: the first without its required value, or else the row of the message."""
+        """The row where editing begins: the first with a missing required value, or else the row of the message."""
         gap = self._gap
         if gap is not None:
             return gap
@@ -662,9 +664,10 @@ class FormPage:
             self.go(self.row + 1)
 
     def go_to_expected(self) -> bool:
-        """If a case's message is selected, select the case's expectation, or else the search for additions.
+        """If a case's message is selected, select the case's expectation, or else the row that adds keys.
 
-        Returns whether the cursor moved."""
+        Returns whether the cursor moved.
+        """
         row = self.current
         if row is None or row.place != _MESSAGE:
             return False

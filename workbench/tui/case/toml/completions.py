@@ -105,7 +105,7 @@ def _text_completions(typed: re.Match[str], found: Sequence[Completion], end: st
 
 
 def _schema_inside(schema: Schema | None, path: Sequence[str]) -> Schema | None:
-    """Return the schema of a field or an element of a value. `path` is the keys and checks above it."""
+    """Return the schema of a field or an element of a value. `path` has the keys and checks that lead to it."""
     below = False
     for key in path:
         if below or key not in CHECK_CLASSES:

@@ -76,7 +76,7 @@ class TomlPart:
 
     @property
     def file_name(self) -> str:
-        """The file name for this part alone."""
+        """The name of a file that contains only this part."""
         case, name = self._case, self.suite.path.stem
         if case is not None:
             name = case.id
@@ -234,7 +234,7 @@ Change = Callable[[TomlPart, Document, str, Hashable], None]
 
 
 class TomlPane(SearchedPane):
-    """The read-only view of a part. While the user types, the editor of the part, with problems below."""
+    """The read-only view of a part. While the user types, the pane shows an editor with problems below."""
 
     DEFAULT_CSS = """
     TomlPane { height: 1fr; layers: default completions; }
@@ -316,7 +316,9 @@ class TomlPane(SearchedPane):
     def show(self, part: TomlPart | None, picture_of: Callable[[], CasePicture], *, is_same: bool) -> None:
         """Show a part, or a message if there is none. `is_same` is whether the part was shown before.
 
-        While the user types, the editor takes over changes from elsewhere, such as undo. Another part ends typing."""
+        While the user types, the editor takes over changes from elsewhere, such as undo. Showing another part ends the
+        editing.
+        """
         if self._typing and self.part is not None:
             if self._is_applying:
                 return
