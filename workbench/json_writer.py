@@ -40,8 +40,8 @@ FieldsOf = Callable[[Any, type], Sequence[JsonField]]
 class JsonWriter:
     """Writes records of some types in one form.
 
-    `fields_of` returns the fields of a record, and `is_record` whether a type is one. `number` writes the numbers in
-    fields of floats that are not finite floats. `converting` returns the function that changes a value before it is
+    `fields_of` returns the fields of a record, and `is_record` whether a type is one. In a field of floats, `number`
+    writes a value that is not a finite float. `converting` returns the function that changes a value before it is
     written, if the annotations of its type name one.
     """
 

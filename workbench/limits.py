@@ -11,7 +11,8 @@ class Limit(int):
     """A limit that a user can reach, with the message for that case.
 
     `happened` describes the excess. In it, `{limit}` stands for the number, `{mib}` for the number in MiB, and other
-    names for arguments of `reached`. `way_out` is the advice to the user, "" without any."""
+    names for arguments of `reached`. `way_out` is the advice to the user, "" if there is none.
+    """
 
     happened: str
     way_out: str

@@ -106,7 +106,7 @@ def import_pydantic(dataclass: Callable[..., object]) -> None:
 
 
 class _UncheckedDict(dict):  # type: ignore[type-arg]
-    """Stands for `TypedDict`, without reading the annotations of its subclasses."""
+    """A stand-in for `TypedDict` that does not read the annotations of its subclasses."""
 
     def __init_subclass__(cls, **options: object) -> None: ...
 

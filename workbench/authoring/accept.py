@@ -59,10 +59,10 @@ _Item = TypeVar("_Item")
 
 
 def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing]) -> Proposal:
-    """Propose the calls of a run as the expected calls of its case.
+    """Propose the calls of a run as its case's expected calls.
 
-    In a chain, each step expects its first call. `pairings` are the grader's pairs of made and expected calls. Raises
-    AcceptError.
+    In a chain, each step expects only its first call. `pairings` are the grader's pairs of made and expected calls.
+    Raises AcceptError.
     """
     if case.steps:
         return accept_steps(case, table, trajectory, pairings)
@@ -100,8 +100,8 @@ def accept_call(
 ) -> Proposal:
     """Propose that a case expects one call of a run.
 
-    `call` is the index of the call. The call replaces the expectation that it was paired with, or the expectation of
-    its step. Without either, it is added. Raises AcceptError.
+    `call` is the call's index in the run. It replaces the expectation that it was paired with, or its step's
+    expectation. If there is neither, the call is added. Raises AcceptError.
     """
     if case.steps:
         return accept_step(case, table, trajectory, pairings, call)
@@ -192,8 +192,8 @@ def _is_as_expected(case: Case, calls: Sequence[AcceptedCall]) -> bool:
 def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
     """Return the index in the sequence at which an unexpected call is inserted.
 
-    The call follows the last expectation that the run met before it. Without one, it precedes the next expectation that
-    the run met, or goes to the end.
+    The call follows the last expectation that the run met before it. If there is none, the call precedes the next
+    expectation that the run met, or goes to the end.
     """
     before: list[int] = []
     after: list[int] = []
@@ -222,9 +222,9 @@ class RunToAccept:
 def proposal_for_all(
     suite: Suite, case: Case, table: Table, runs: Sequence[RunToAccept], secrets: Secrets = NO_SECRETS
 ) -> Proposal:
-    """Propose expectations with which every run passes by the case's grader.
+    """Propose expectations that all runs pass.
 
-    `table` is the case as the suite writes it. Raises AcceptError if the runs do not agree, or if no expectation lets
+    `table` is the case as the suite writes it. Raises AcceptError if the runs do not agree, or if no expectations let
     all runs pass.
     """
     lists_all = TRAITS[settings_of(suite, case).grading.by].counts_other_arguments
@@ -375,9 +375,9 @@ def _given(call: AcceptedCall) -> dict[str, JsonValue]:
 
 
 def _parts(rows: Sequence[Sequence[AcceptedCall]]) -> Iterator[int]:
-    """Yield the position of each row in the sequence, counted from 1.
+    """Yield the position in the sequence, from 1, of each call that all runs have in common.
 
-    A row follows another if it did so in every run. Calls of one answer have no order.
+    A call gets a later position only if every run made it in a later answer. Calls of one answer share a position.
     """
     part = 1
     for at in range(len(rows)):

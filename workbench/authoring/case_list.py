@@ -34,7 +34,7 @@ _EXPECTED = (
 
 
 class CurrentCase(NamedTuple):
-    """The current state of a case, with its suite reduced to what can run."""
+    """The current state of a case, and its suite without the parts that cannot run."""
 
     file: SuiteFile
     suite: Suite
@@ -59,7 +59,10 @@ def current_case(suite: OpenSuite, outline: CaseOutline) -> CurrentCase | None:
 
 
 def has_same_grading(run: PlannedRun, suite: Suite, case: Case) -> bool:
-    """Return whether a run was graded by the case's present expectations and options, under the run's variant."""
+    """Return whether the case still has the expectations and options by which a run was graded.
+
+    The run's variant is applied to the case.
+    """
     try:
         variant = variant_of(suite, run.model)
     except UnknownVariantError:
@@ -326,7 +329,10 @@ def _with_free_id(case: Table, taken: Collection[str]) -> Table:
 
 
 def _sound(document: Document, index: int) -> Table:
-    """Return the table of a case. Raises SpliceError if its text is not TOML, because that text would be lost."""
+    """Return the table of a case.
+
+    Raises SpliceError if the case's text is not TOML, because a change would lose that text.
+    """
     if index in document.unparsed:
         raise SpliceError("the text of this case is not TOML: correct it first, or undo it with Ctrl+Z")
     return document.table(index)

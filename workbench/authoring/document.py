@@ -66,7 +66,10 @@ def _replaced(parts: SuiteText, at: int, text: str) -> SuiteText:
 
 
 def is_in(problem: Problem, at: int) -> bool:
-    """Return whether a problem is in the case with this index, or outside all cases if the index is `HEAD`."""
+    """Return whether a problem is in the case with the index `at`.
+
+    For `HEAD`, return whether the problem is outside all cases.
+    """
     if at == HEAD:
         return not problem.where.startswith("cases[")
     return is_within(problem.where, place_text(("cases", at)))
@@ -212,7 +215,7 @@ class Document:
     def table(self, index: int) -> Table:
         """Return the table of a case, or of everything outside the cases for `HEAD`.
 
-        An unparsed text has its last valid table. Raises IndexError if there is no such case.
+        For text that is not TOML, the last valid table is returned. Raises IndexError if there is no such case.
         """
         if self.parts is None:
             raise IndexError("a file that is not TOML has no cases")

@@ -114,7 +114,10 @@ def _is_of(mock: object, tool: str) -> bool:
 
 
 def _expected(value: JsonValue) -> object:
-    """Return a value as a suite expects it. Null, which TOML lacks, becomes a check, even inside the value."""
+    """Return the expectation for a value.
+
+    TOML has no null, so null becomes a check, even inside the value.
+    """
     if value is None:
         return {"equals_null": True}
     if isinstance(value, dict) and holds_null(value):
@@ -128,7 +131,10 @@ def _expected(value: JsonValue) -> object:
 
 
 def _part(value: JsonValue) -> object:
-    """Return a part of a value as a check; a plain table would be compared field by field."""
+    """Return the expectation for a part of a value.
+
+    A table becomes an `equals` check, because a plain table would be compared field by field.
+    """
     expected = _expected(value)
     if isinstance(value, dict) and expected is value:
         return {"equals": value}
@@ -237,10 +243,7 @@ def _check(record: CallRecord) -> None:
 
 
 def _as_sent(trajectory: Trajectory) -> Trajectory:
-    """Return the run with the arguments as they were sent, edits of the user included.
-
-    The model's own arguments are replaced.
-    """
+    """Return the run with the arguments that were sent, with the user's edits, instead of the model's own arguments."""
     rounds = []
     for each in trajectory.rounds:
         calls = tuple(replace(call, call=call.sent) for call in each.calls)

@@ -33,9 +33,9 @@ def frozen_user(case: Table, trajectory: Trajectory) -> Table:
 
 
 def _written(user: Table, said: UserSaid) -> dict[str, JsonValue]:
-    """Return the script's own message for a sent message, without its condition.
+    """Return the scripted message for a message that was sent, without its condition.
 
-    The message is found by its id, or else by its text.
+    The scripted message is found by its id, or else by its text.
     """
     text = said.text if said.original is None else said.original
     messages = user.get("messages")

@@ -55,7 +55,7 @@ class Conflict:
 
 @dataclass(frozen=True)
 class MergeResult:
-    """The merged text. Undecided conflicts have this side's version."""
+    """The merged text. An undecided conflict has the text of `mine`."""
 
     text: str
     conflicts: tuple[Conflict, ...] = ()
@@ -213,7 +213,7 @@ def _name(header: Table, place: Sequence[str | int]) -> str | None:
 def _free(key: Key, counts: Counter[Key], *, is_named: bool) -> Key:
     """Return a key that is not taken.
 
-    A number is added for a table in several places, and for elements with the same name or without a name.
+    A number is added if a table occurs in several places, or if elements have the same name or no name.
     """
     counts[key] += bool(key)
     if is_named and counts[key] <= 1:
@@ -222,7 +222,7 @@ def _free(key: Key, counts: Counter[Key], *, is_named: bool) -> Key:
 
 
 def _keyed_like(before: _Units, version: SuiteText) -> _Units | None:
-    """Return the units of a version, keyed like the same units in `before`.
+    """Give the units of a version the keys that the same units have in `before`.
 
     A renamed case keeps its key, and so does a moved unit among units of the same name. Returns `None` if units of one
     name cannot be paired with certainty.
@@ -423,7 +423,7 @@ def _joined(order: Sequence[Key], texts: Mapping[Key, str], before: _Units, here
 
 
 def _with_gap(old: _Unit | None, mine: _Unit | None, theirs: _Unit | None) -> _Unit:
-    """Return the unit of the side that provides the gap: theirs, unless this side changed the gap."""
+    """Return the unit whose gap is used: `theirs`, unless `mine` has changed the gap."""
     if mine is None:
         assert theirs is not None
         return theirs
@@ -444,9 +444,9 @@ def _lone(gaps: Iterable[str]) -> Counter[str]:
 
 
 def _keep_comments(gaps: list[str], before: Counter[str], here: Counter[str], there: Counter[str]) -> None:
-    """Change the gaps so that each lone comment occurs as often as a three-way merge of its counts requires.
+    """Change the gaps so that each lone comment occurs as often as the changes of both sides require.
 
-    A comment without a place goes to the end of the text.
+    The counts of a comment are merged three-way. A comment without a place goes to the end of the text.
     """
     found = _lone(gaps)
     for comment in {**here, **there}:

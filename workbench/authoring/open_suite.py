@@ -30,8 +30,8 @@ _GONE = ("the file no longer exists", "Ctrl+Z restores its text, and Ctrl+S then
 class Change:
     """A change in the history: the new document, a description, and the key of the changed case.
 
-    `reread_count` is the number of times that the file had been reread without a question. `typed` holds the servers
-    that the user typed in this session.
+    `reread_count` is the number of times that the file had been read again without asking the user. `typed` holds the
+    servers that the user typed in this session.
     """
 
     document: Document
@@ -47,8 +47,8 @@ class Change:
 class OpenSuite:
     """A suite with its undo history: documents and the current position.
 
-    A suite that was never edited has no history and costs no more than its file. `disk` is the file as last read or
-    saved. If the file does not exist yet, its text is empty and `on_disk` is `None`.
+    A suite that was never edited has no history and uses no more memory than its file. `disk` is the file as last read
+    or saved. If the file does not exist yet, its text is empty and `on_disk` is `None`.
     """
 
     def __init__(self, disk: SuiteFile, on_disk: FileState | None = None, *, is_recording: bool = False) -> None:
@@ -238,7 +238,7 @@ class OpenSuite:
 
     @property
     def is_behind(self) -> bool:
-        """Whether an undo went back to a state before an external edit that was taken over without asking."""
+        """Whether undo went back to before an external edit that was taken over without a question."""
         return (
             bool(self._history) and self._history[self._at].reread_count < self._readings
         )  # saving would lose that edit
@@ -432,7 +432,8 @@ class OpenSuite:
     def reloaded(self, disk: SuiteFile, on_disk: FileState | None) -> None:
         """Record that the file on disk changed.
 
-        Unsaved changes stay. Without any, the suite takes over the file, as an undoable step if there is a history.
+        Unsaved changes stay. A suite without unsaved changes takes over the file. This is an undoable step if the suite
+        has a history.
         """
         # `dirty` compares the document with `disk`, so it is read before `disk` is replaced.
         follows = not self.dirty

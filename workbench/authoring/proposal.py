@@ -107,7 +107,7 @@ class AcceptedCall:
     def expectation(self) -> Table:
         """The expected call as the suite writes it.
 
-        If no given argument has a check, any arguments are allowed. A call without arguments expects none.
+        If no given argument has a check, any arguments are allowed. A call without arguments expects no arguments.
         """
         args = {}
         for each in self.arguments:
@@ -342,7 +342,10 @@ _MAX_NUMBER = 1e15
 
 @dataclass(frozen=True, slots=True)
 class CheckChoice:
-    """One way to write an expectation: its name, and the value as the suite writes it. `None` writes nothing."""
+    """One way to write an expectation: its name, and the value as the suite writes it.
+
+    The value `None` means that nothing is written.
+    """
 
     kind: str
     written: object = None
@@ -511,7 +514,7 @@ class Proposal:
         return replace(self, calls=(*self.calls[:call], changed, *self.calls[call + 1 :]))
 
     def has_any_order(self, call: AcceptedCall) -> bool:
-        """Return whether the calls of this call's answer become expected in any order."""
+        """Return whether this call and the other calls of its answer become expected in any order."""
         if not self.whole or self.in_place:
             return False
         return sum(other.answer == call.answer for other in self.calls) > 1

@@ -182,7 +182,10 @@ class Question:
 
     @property
     def rows(self) -> tuple[tuple[int, int | None], ...]:
-        """The rows that can have the focus: each call (`None`), followed by the indices of its arguments."""
+        """The rows that can have the focus, as pairs of a call and an argument.
+
+        A call's own row has `None` as argument. The rows of the call's arguments follow.
+        """
         rows: list[tuple[int, int | None]] = []
         for number, call in enumerate(self.proposal.calls):
             rows.append((number, None))
@@ -250,7 +253,7 @@ class Question:
 
     @cached_property
     def why_not(self) -> str | None:
-        """The reason why a run of the question would fail its case.
+        """The reason why one of the runs would fail the case as it is saved.
 
         `None` if all runs pass, or if the case is a chain.
         """
@@ -450,11 +453,11 @@ LineState = Literal["ask", "run", "check", "failed", "change"]
 
 @dataclass(eq=False)
 class QuickAdd:
-    """The typed line and the queue of requests, in the order typed.
+    """The typed line and the queue of requests.
 
-    A result never takes the keyboard. While the line is empty, the question is shown. Enter, Esc and the arrows answer
-    it; letters are text until the user presses the key that sets `has_keyboard`. While the line has text, the result
-    waits."""
+    A result never takes the keyboard. Its question is shown while the line is empty. Enter, Esc and the arrows then
+    answer the question; letters go into the line unless `has_keyboard` is set. While the line has text, results wait.
+    """
 
     text: str = ""
     kind: RequestKind = "calls expected"

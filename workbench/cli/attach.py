@@ -113,7 +113,7 @@ def attach(which: str | None, history: Path, output: Output, *, from_start: bool
 
 
 def attach_in_app(which: str | None, history: Path, *, theme: str | None = None, read_only: bool = False) -> int:
-    """Show a batch in the app, on its suites; returns the app's exit code."""
+    """Show a batch in the app, together with its suites; returns the app's exit code."""
     # Lazy import: attaching in the terminal needs no app.
     from workbench.cli.app import AppOptions, show_app
 
@@ -243,7 +243,10 @@ class _TerminalView:
         raise AssertionError("the messages of a batch must end with its end")
 
     def _counts(self, seen: ViewedEvent, viewing: BatchView) -> bool:
-        """Return whether an event counts in the progress: its run had not ended when this command attached."""
+        """Return whether an event counts in the progress.
+
+        The events of runs that had ended before this command attached do not count.
+        """
         match seen:
             case RunEvent(event=event):
                 return int(event.run_id) not in viewing.over

@@ -8,7 +8,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def announce_download(what: str, *, downloads: bool = False) -> Iterator[Callable[[], object]]:
-    """Announce a start-up if a launcher may be downloading its server; see `workbench.tools.connection.Announce`."""
+    """Announce that a server starts if its launcher may have to download the server first.
+
+    The returned context manager is an `Announce` of `workbench.tools.connection`.
+    """
     if downloads:
         # Lazy import: commands also import this module only for their options.
         from workbench.cli.redaction import warn

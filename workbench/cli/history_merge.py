@@ -98,7 +98,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
     """Return the number of the batch to compare with.
 
-    An earlier merge of the same plan may have taken the name. Then the batch that had the name before is used. Raises
+    If an earlier merge of the same plan has taken the name, the batch that had the name before is used. Raises
     HistoryError if there is no such batch.
     """
     try:

@@ -53,7 +53,7 @@ from workbench.trajectory.events import ToolDefinition
 
 
 class _StopError(Exception):
-    """No draft is left, which was already reported; `code` is the exit code."""
+    """No draft is left, and the reason was already reported. `code` is the exit code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -78,7 +78,7 @@ class DraftsToWrite:
 def save_aside(text: str, path: Path, program: Program) -> None:
     """Save a suite that could not be written to `path` elsewhere, and report the place.
 
-    Its drafts were paid for. Raises SavingError.
+    The suite must not be lost, because its drafts cost money. Raises SavingError.
     """
     folder = program.folders.drafts
     folder.mkdir(parents=True, exist_ok=True)

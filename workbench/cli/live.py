@@ -417,7 +417,7 @@ _DISPLAY_EVENTS = (RunEvent, JudgeAsked, RequestDelayed)
 class _Inbox:
     """The queue of events for the main thread. Any thread and any signal handler can add events.
 
-    A silent main thread gets only results and urgent events, and a single result does not wake it.
+    A main thread that prints no steps gets only results and urgent events. A single result does not wake it up.
     """
 
     def __init__(self, *, shows: bool) -> None:

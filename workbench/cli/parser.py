@@ -155,7 +155,7 @@ def show_first(parser: argparse.ArgumentParser, *options: str) -> None:
 
 
 def words_of(argument: argparse.Action) -> str:
-    """Return a positional argument as in a usage, such as `[PATH ...]`."""
+    """Return a positional argument as it is written in a usage line, such as `[PATH ...]`."""
     name = str(argument.metavar or argument.dest.upper())
     shown = {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} ...", argparse.PARSER: f"{name} ..."}
     return shown.get(str(argument.nargs), name)

@@ -143,7 +143,10 @@ def add_variant_options(parser: argparse.ArgumentParser, *, compares: bool) -> N
 
 
 def add_until_option(parser: argparse.ArgumentParser, *, compares: bool) -> None:
-    """Add the option for stopping early, and without help the former options for its values."""
+    """Add the option for stopping early.
+
+    The former options for its values are also added, without a help text.
+    """
     values: dict[str, Callable[[str], float]]
     if compares:
         what, values = "the better model is decided", {"looks": _looks, "seed": _seed}
@@ -365,7 +368,7 @@ def _problems_of_new_batch(
     *,
     compares: bool,
 ) -> list[str]:
-    """Return the problem of options that contradict or need one another; empty without one."""
+    """Return the problem of options that contradict or need one another; empty if there is none."""
     if not paths and command is None:
         verb = "compare" if compares else "run"
         return [f"say what to {verb}: workbench {verb} PATH …, --samples, or --resume to complete a batch"]

@@ -279,7 +279,10 @@ class _ServerTools:
         return "".join(self._reports[number].pieces("markdown"))
 
     def _chosen(self, suites: Sequence[str]) -> tuple[Path, ...]:
-        """Return the suite files of some paths, or all without any; raise ToolError for a path that is not allowed."""
+        """Return the suite files of some paths, or all suite files if there are no paths.
+
+        Raises ToolError for a path that is not allowed.
+        """
         known = {}
         for path in find_suites(self._allowed.paths):
             known[path.resolve()] = path

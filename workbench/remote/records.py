@@ -203,7 +203,8 @@ def remove_stale(folders: Folders) -> None:
 def socket_address(folders: Folders, history: Path, batch: int) -> Path:
     """Create a private folder for a batch's socket, and return the socket's path.
 
-    Raises AttachError without a safe place."""
+    Raises AttachError if there is no safe place.
+    """
     return socket_folder(folders) / f"{_key(history, batch)}.sock"
 
 
@@ -219,7 +220,8 @@ def socket_places(folders: Folders) -> list[Path]:
 def socket_folder(folders: Folders) -> Path:
     """Create and return the folder of sockets: the first candidate that is safe and has a short enough path.
 
-    Raises AttachError without such a candidate."""
+    Raises AttachError if there is no such candidate.
+    """
     problems = []
     for place in dict.fromkeys(socket_places(folders)):
         if len(os.fsencode(place)) + len("/0123456789ab.sock") > MAX_SOCKET_PATH_BYTES:

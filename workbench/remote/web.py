@@ -309,7 +309,8 @@ class Connections:
     """The open connections, `most` at the same time.
 
     A new connection above the limit replaces the connection that has waited longest for its first allowed request. If
-    all connections had such a request, the new one is refused."""
+    all connections have sent such a request, the new one is refused.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most

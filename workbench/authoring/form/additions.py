@@ -21,8 +21,8 @@ from workbench.suite.problems import Place, place_text
 class Addition:
     """A key or element that can be added to a form.
 
-    `row` is the row of the form where it is added, and `line` its entry in the search. Adding asks a question:
-    `question` if set, otherwise the row's own. `answer` is the answer if it is known already.
+    `row` is the form's row where it is added, and `line` is its entry in the search. The user is asked `question`, or
+    the row's own question if `question` is not set. A known answer is in `answer`.
     """
 
     row: FormRow
@@ -55,9 +55,11 @@ class AdditionSearch:
 
 
 def additions(source: FormSource, place: Place) -> list[Addition]:
-    """Return the possible additions: keys of the element at `place`, the case or suite, other elements, then calls.
+    """Return the possible additions at a place.
 
-    Each group lists common keys first."""
+    The order is: keys of the element at `place`, keys of the case or suite, other elements, calls. Each group lists
+    common keys first.
+    """
     here = item_of(source, place) or _fact((*place, ""))
     found: list[tuple[tuple[bool, bool, bool, int], Addition]] = []
     owners: set[Place] = set()

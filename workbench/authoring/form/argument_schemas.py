@@ -309,7 +309,7 @@ def _one_of(value: object, listed: Iterable[object]) -> str:
 def _beyond(number: float, schema: Schema) -> str | None:
     """Return a message if a number is outside the bounds of a schema.
 
-    Infinite ends of a range have no message.
+    Infinity is never outside, because it is the open end of a range.
     """
     if not is_number(number):
         return None

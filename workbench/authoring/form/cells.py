@@ -308,7 +308,7 @@ def _without(value: object, option: str) -> object:
 
 
 def _alone(value: object) -> object:
-    """Return the check without weight and `optional`, as a part of a combined check."""
+    """Return the check as a combined check contains it: without weight and `optional`."""
     table = _table(value)
     if not table:
         return value

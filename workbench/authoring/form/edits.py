@@ -90,7 +90,10 @@ def with_written(table: Table, place: Place, value: object) -> Table:
 
 
 def with_long_forms(table: Table, place: Place) -> Table:
-    """Replace the text that contains a place by a table. It is a message, a fact, or a text of `final.says`."""
+    """Write the text that contains a place as a table.
+
+    The text is a message, a fact, or a text of `final.says`.
+    """
     for owner, key in _short_forms(place):
         text = value_at(table, owner)
         if isinstance(text, str):
@@ -278,7 +281,10 @@ def _argument(cell: Cell, value: object) -> object:
 
 
 def as_answer(place: Place, value: object) -> object:
-    """Return a named check of the answer as a table with one check, and any other value unchanged."""
+    """Return a plain value as a table with `equals` if the place is a named check of the answer.
+
+    Other values are returned unchanged.
+    """
     own = in_turn(place)
     is_named = len(own) > 1 and own[0] == "response"
     if not is_named or check_name(value):

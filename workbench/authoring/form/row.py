@@ -78,8 +78,8 @@ ANY_NUMBER = Limits()
 class Cell:
     """One editable value in a row.
 
-    `text` is the content when editing starts. Outside of editing, `shown` is displayed instead if it is set, such as
-    the default of a value that is not written (`absent`).
+    `text` is the content when editing starts. While the cell is not edited, `shown` is displayed instead, if set. An
+    `absent` value is not written: its cell shows the default.
     """
 
     kind: CellKind

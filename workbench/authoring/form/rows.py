@@ -655,7 +655,7 @@ def _widest(texts: Iterable[str]) -> int:
 
 
 def _with_problems(source: FormSource, rows: list[FormRow]) -> list[FormRow]:
-    """Attach each problem to the row of the innermost place around it, otherwise to the first row."""
+    """Attach each problem to the row of the innermost place that contains it, or else to the first row."""
     found: dict[int, list[Problem]] = {}
     # Backwards: of several rows at one place, the first row gets the problems.
     places = {place_text((*source.at, *row.place)): at for at, row in reversed(list(enumerate(rows)))}

@@ -418,7 +418,7 @@ async def _send(runs: Iterable[ExportedRun], collector: Collector) -> int:
 
 
 def _requests(runs: Iterable[ExportedRun], collector: Collector) -> Iterator[tuple[int, bytes]]:
-    """Yield the number of runs and the body of each request. Small runs share requests, a large run has its own."""
+    """Yield the number of runs and the body of each request. Small runs share a request; a large run has its own."""
     count, waiting = 0, _request_of([])
     for run in runs:
         more = _request_of([resource_spans(run, content=collector.content)])

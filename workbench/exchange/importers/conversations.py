@@ -86,7 +86,7 @@ def not_imported(place: str, why: str) -> Note:
 
 
 class MappedPart(NamedTuple):
-    """A part of the file, and the key of the case that it became. `into` is empty if both have the same name."""
+    """A part of the file, and the key of the case that it became. `into` is empty if their names are equal."""
 
     what: str
     into: str = ""
@@ -194,10 +194,9 @@ class Format:
 
 
 def graded_as(repeat_rule: RepeatRule | None = None) -> Table:
-    """Return the suite's `grading` that reproduces the verdicts of another system.
+    """A part of the file, and the key of the case that it became.
 
-    That system does not check arguments against a tool's schema. `repeat_rule` is its rule for repeats of a case, if it
-    has repeats.
+    `into` is empty if the key has the name of the part.
     """
     grading: Table = {"invalid_arguments": "note"}
     if repeat_rule is not None:
@@ -275,7 +274,7 @@ class CallRegistry:
         """The deviations that were repaired, by the calls' own ids."""
 
     def call(self, place: Node, given_id: str, tool: str, arguments: object) -> ToolCall:
-        """Return a call as the model wrote it. Raises RefusedError for one without a tool."""
+        """Return a call as the model wrote it. Raises RefusedError for a call without a tool."""
         if not tool:
             raise place.refused("is a call without the name of a tool")
         self.made += 1
@@ -557,7 +556,8 @@ def with_reference_calls(
 ) -> ImportedCase:
     """Return a case that expects the calls of a reference, with mocks of their `results` (by call id).
 
-    `match`, if given, selects the key in place of `key`; `answers` are the same calls grouped by answer.
+    `key` is the case's key for the calls. If `match` is given, it decides the key and how the calls are compared.
+    `answers` are the same calls grouped by answer.
     """
     table = case.table_without("expect_nothing_yet")
     notes = notes_without(case.notes, "expects nothing yet")

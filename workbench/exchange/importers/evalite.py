@@ -41,7 +41,10 @@ _GOOD = 0.8
 
 
 def _suites(source: Source) -> list[Node]:
-    """Return the suites of a file of results; version 0 calls suites `evals`, and their evals `results`."""
+    """Return the suites of a file of results.
+
+    In version 0, suites are called `evals`, and their evals `results`.
+    """
     root = source.root
     found: list[Node] = []
     for key, inner in (("suites", "evals"), ("evals", "results")):

@@ -96,7 +96,7 @@ def _agentevals_case(record: Node, match: Match) -> ImportedCase:
 
 
 def _asked(record: Node, messages: Node) -> list[JsonValue]:
-    """Return the messages of `inputs`, which precede a trajectory that does not begin with the request."""
+    """Return the messages of `inputs` if the trajectory does not begin with the request."""
     if any(each.text_of("role") in ("user", "human") for each in messages.items()):
         return []
     inputs = record.get("inputs")

@@ -107,7 +107,7 @@ def _at_paths(tool: str, args: Table, paths: Sequence[str], place: str) -> Table
 
 
 def match_in(source: Source) -> Match | None:
-    """Return the comparison that the user chose; `None` for the form's own. Raises RefusedError."""
+    """Return the way to compare calls that the user chose; `None` if the user chose none. Raises RefusedError."""
     return None if source.match is None else match_of(source.match)
 
 

@@ -91,19 +91,19 @@ class Attributes:
             raise RefusedError(f"was cut off, or is not JSON ({error.why})", error.place) from error
 
     def items(self, key: str) -> list[Node]:
-        """Return the elements of an attribute that is a list; empty without one. Raises RefusedError."""
+        """Return the elements of an attribute that is a list; empty if there is none. Raises RefusedError."""
         found = self.node(key)
         return [] if found is None else found.items()
 
     def first(self, *keys: str) -> JsonValue:
-        """Return the value of the first attribute that the span has; `None` without any."""
+        """Return the value of the first attribute that the span has; `None` if it has none of them."""
         for key in keys:
             if (value := self.values.get(key)) is not None:
                 return value
         return None
 
     def text(self, *keys: str) -> str:
-        """Return the first non-empty text among some attributes; empty without any."""
+        """Return the first text among some attributes that is not empty; empty if there is none."""
         for key in keys:
             if isinstance(value := self.values.get(key), str) and value:
                 return value

@@ -58,7 +58,10 @@ _SORTED = {
 
 
 class _Action(NamedTuple):
-    """A call that a task names. `compared` are the arguments to compare; `None` means all given arguments."""
+    """A call that a task names.
+
+    `compared` are the arguments to compare. `None` means that all given arguments are compared.
+    """
 
     call: ToolCall
     compared: tuple[str, ...] | None
@@ -414,7 +417,7 @@ def _goal(scenario: Node) -> str:
 
 
 def _scores(record: Node, results: Node | None, name: str) -> tuple[SourceScore, ...]:
-    """Return the reward of a conversation. The reward judges all turns together."""
+    """Return the reward of a conversation as its scores. The reward judges all turns together."""
     system, of_run = "tau-bench", record
     if results is not None:
         system, of_run = "tau2-bench", record.at("reward_info")

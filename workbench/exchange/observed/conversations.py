@@ -55,7 +55,7 @@ Blanks are dropped: clients change them when they repeat a conversation.
 class ConversationBegan:
     """The first request of a conversation.
 
-    Conversations are numbered from 1; `started_at` is ISO 8601 text, and `request` the last message of the user.
+    Conversations are numbered from 1. `started_at` is ISO 8601 text. `request` is the user's last message.
     """
 
     number: int
@@ -85,7 +85,10 @@ class StepEnded:
 
 @dataclass(frozen=True)
 class ConversationEnded:
-    """The end of a conversation at the end of the recording: the case made of it, or `None` and the reason."""
+    """The end of a conversation, reported at the end of the recording.
+
+    It has the case made of the conversation, or `None` and the reason.
+    """
 
     number: int
     case: ImportedCase | None
@@ -333,7 +336,10 @@ class Observer:
         return Step(messages, head, conversation, keys, reading, self._clock(), tuple(notes)), parent, kept
 
     def _continued(self, wire: Provider, keys: list[Key]) -> ObservedConversation | None:
-        """Return the conversation that a request continues: the one of which it repeats the most messages."""
+        """Return the conversation that a request continues.
+
+        This is the conversation with the most messages that the request repeats.
+        """
         fitting = []
         for each in self.conversations:
             if each.wire == wire and _continues(keys, each.steps[-1]):
@@ -485,7 +491,7 @@ class ConversationJournal:
             self.path.unlink(missing_ok=True)
 
     def leftover_advice(self) -> str:
-        """Return advice on the file if it remains at the end; empty if it does not."""
+        """Return advice on the file if it remains at the end; return empty text if it was removed."""
         if self._file is None or not self._good:
             return ""
         return f"; what was recorded is kept in {self.path}: workbench record --kept {self.path} --output NEW.toml"

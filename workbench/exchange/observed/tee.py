@@ -114,7 +114,7 @@ class ServerLogWriter:
 
 
 def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callable[[str], object]) -> int:
-    """Start a server in the client's place, and forward and log its traffic until it ends.
+    """Start a server for the client. Forward and log its traffic until it ends.
 
     Returns the server's exit code, or 128 plus the number of the signal that ended it. `complain` receives lines for
     standard error.

@@ -63,7 +63,7 @@ class Settings:
         )
 
     def refuse_unknown_models(self, suites: Iterable[workbench.LoadedSuite]) -> None:
-        """Raise UsageError if one of the models cannot be asked about a suite."""
+        """Raise UsageError if a suite cannot run on one of the models."""
         if problems := unknown_models(suites, self.models):
             raise pytest.UsageError("; ".join(problems))
 

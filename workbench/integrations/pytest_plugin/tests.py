@@ -124,7 +124,7 @@ class Batch:
 
     @property
     def regression(self) -> str | None:
-        """The sentence on a regression since the baseline; `None` without one."""
+        """The sentence on a regression since the baseline; `None` if there is none."""
         if self.report is None or self.report.against is None:
             return None
         against = self.report.against
@@ -292,7 +292,7 @@ class VerdictServer:
         return str(self._listener.address), self._token
 
     def open(self, batch: Batch) -> None:
-        """Answer requests with the verdicts of a batch. Earlier requests have waited for this."""
+        """Answer requests with the verdicts of a batch. Requests that came earlier are answered now."""
         self._batch = batch
         self._known.set()
 

@@ -242,7 +242,10 @@ class CasePane(Vertical):
         self._stage.copy(event.text, event.what, self._stage.announce)
 
     def edit(self) -> None:
-        """Begin to type at the cursor. From another pane, begin in the first missing value or the message."""
+        """Begin to type at the cursor.
+
+        If another pane has the focus, begin in the first missing value, or else in the message.
+        """
         form, row = self.form, self._selection.row
         # Text without valid TOML has no form.
         if self.view == "form" and form.page.source is None:
@@ -338,7 +341,7 @@ class CasePane(Vertical):
         return self.form.refusals()
 
     def text_to_copy(self) -> tuple[str, str]:
-        """Return the text to copy and its name in the notice, both empty without text."""
+        """Return the text to copy and its name in the notice, both empty if there is nothing to copy."""
         if self.view == "form":
             return self.form.text, "the content of the cell"
         return self.toml.text, "the TOML"

@@ -184,7 +184,7 @@ class CompareScreen(CellsScreen):
         self._show_news(self.state.update_runs(cases))
 
     def _show_news(self, others: bool) -> None:
-        """Show changed cells. `others` means that other rows are displayed now."""
+        """Show changed cells. `others` is true if other rows are displayed now."""
         # A covered screen is updated when it is uncovered.
         if self.is_covered:
             return

@@ -429,7 +429,7 @@ class CompareState:
         return [*(case for case, _ in over), *others]
 
     def _in_shown_order(self, cases: Sequence[ComparedCase]) -> list[ComparedCase]:
-        """Return cases in their displayed order. New cases come last."""
+        """Return cases in their displayed order. New cases are at the end."""
         order = {id(row.case): at for at, row in enumerate(self.rows)}
         return sorted(cases, key=lambda case: order.get(id(case), len(order)))
 

@@ -115,7 +115,7 @@ class BatchWork:
     ) -> AsyncIterator[None]:
         """Wait for the previous operation, then run the body of the context as the operation `what`.
 
-        A wait is announced.
+        If it has to wait, the wait is announced.
         """
         if self._alone.locked():
             self._say(screen, f"{what[:1].upper()}{what[1:]} waits for another task: {self._begun}")

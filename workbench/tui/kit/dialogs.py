@@ -244,7 +244,10 @@ class Dialog(DismissOnce[_Answer], ModalScreen[_Answer]):
 
     @property
     def subject(self) -> Region:
-        """The lines at the cursor of the screen below, or the focused field there."""
+        """The region that the dialog must leave visible.
+
+        It is the cursor's lines on the screen below, or the focused field there.
+        """
         # A dialog outside of the stack, such as a closing one, has no screen below.
         screens = self.app.screen_stack
         at = screens.index(self) if self in screens else 0
@@ -286,7 +289,7 @@ class Dialog(DismissOnce[_Answer], ModalScreen[_Answer]):
         self.query_one(_KeysBar).set_line(lambda width: fitting_keys(keys, width))
 
     def show_notice(self, text: str, role: Role = "warned", sign: str = GLYPHS.warned) -> None:
-        """Show a text in place of the keys, until the next keys."""
+        """Show a text in place of the keys, until `set_keys` is called."""
         self.query_one(_KeysBar).set_notice((Span(f" {sign} {one_line(text)}", role),))
 
     @on(PasteChanged)
@@ -350,7 +353,8 @@ def fitting_keys(keys: Line, width: int) -> Line:
 class PreviewScreen(Dialog[bool]):
     """A text to read. Enter confirms the text, Esc leaves the dialog.
 
-    `verb` names the effect of Enter. With `None`, the text can only be read."""
+    `verb` names the effect of Enter. If it is `None`, the text can only be read.
+    """
 
     HAS_SUBJECT: ClassVar[bool] = False
     DEFAULT_CSS = "PreviewScreen > Vertical { width: 120; }"

@@ -81,7 +81,7 @@ class SafeInput(Input):
 
 
 class FilterField(SafeInput):
-    """The field of a filter. Hidden while the user types no filter."""
+    """The field of a filter. It is hidden while there is no filter."""
 
     # Textual follows only the first base for default CSS, and some screens have two. So the whole style of the field is
     # defined here.
@@ -145,7 +145,10 @@ class LineField(SafeInput):
         return self.value == self._by_keys
 
     def fill(self, text: str, known: str) -> None:
-        """Put a text into the field. Only the part `known` counts as typed."""
+        """Put a text into the field.
+
+        `known` is the text that counts as typed key by key.
+        """
         self.value, self._by_keys = text, known
         self.cursor_position = len(text)
 

@@ -92,7 +92,10 @@ class LineView(PlainLinesWidget, can_focus=True):
         return index
 
     def lay_out_all(self) -> None:
-        """Lay out the lines outside of the window too. Override it in views that estimate the number of lines."""
+        """Lay out the lines outside of the window too.
+
+        Override this method in views that estimate the number of lines.
+        """
 
     def matches(self, pattern: re.Pattern[str]) -> list[Found]:
         """Return the matches of a pattern in all lines, in order."""

@@ -120,7 +120,7 @@ class Memory:
         self._file = file
 
     def read(self) -> MemoryContent:
-        """Read the memory. Return an empty memory without a valid file."""
+        """Read the memory. If the file is missing or invalid, return an empty memory."""
         try:
             if self._file.stat().st_size > MAX_STATE_FILE_BYTES:
                 raise ValueError("it is too large")

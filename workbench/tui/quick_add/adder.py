@@ -653,7 +653,10 @@ class QuickAdder:
 
     @property
     def allows_questions(self) -> bool:
-        """Whether a run may ask its question now. While the user types, Enter must allow it first."""
+        """Whether a run may ask its question now.
+
+        While the user types, the question waits until the user presses Enter.
+        """
         return not self._line.typing or self._lets_ask
 
     @property

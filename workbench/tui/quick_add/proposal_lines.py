@@ -24,7 +24,10 @@ def row_in_call(question: Question, focus: tuple[int, int | None]) -> tuple[int,
 
 
 def unseen_calls(question: Question) -> str:
-    """Return the expected calls as text if the run has no call beside which they could be shown, otherwise ""."""
+    """Return the expected calls as text for a run without calls, otherwise "".
+
+    A run with calls shows the expected calls beside them.
+    """
     if question.runs[0].trajectory.calls:
         return ""
     calls: list[str] = []

@@ -199,7 +199,7 @@ class RunBook:
         return None
 
     def follow(self, change: SuitesChanged) -> None:
-        """Add the runs of recordings after the workspace was read."""
+        """If the workspace was read, add the runs of its recordings."""
         if change.how != "read":
             return
         for run in change.workspace.recorded:

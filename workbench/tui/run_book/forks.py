@@ -85,7 +85,7 @@ def branch_number(fork: RunRecord, runs: Sequence[RunRecord]) -> str:
 
 
 def place_text(fork: Fork) -> str:
-    """Return the point of a fork as text after the word "from"."""
+    """Return the point of a fork as text that follows the word "from"."""
     at = fork.at
     if at.answered is None:
         return f"round {at.round}"

@@ -426,7 +426,7 @@ class RunRecord:
 
     @property
     def asks(self) -> bool:
-        """Whether the run asks for permission to execute a call."""
+        """Whether the run is waiting for permission to execute a call."""
         return self.paused is not None and self.paused.at == "permission"
 
     @property
@@ -538,7 +538,7 @@ class RunRecord:
     def plan_to_save(self) -> tuple[PlannedRun, RunResult | None]:
         """The plan and result to save.
 
-        The originals are saved if the case now asks something else, otherwise the current ones.
+        If the case now asks something else, these are the original plan and result, otherwise the current ones.
         """
         if self.original is None or sends_same_requests(self.original_plan, self.planned.suite, self.planned.case):
             return self.planned, self.result

@@ -123,7 +123,7 @@ class Regrading:
     def due(self, most: int) -> list[DueCase]:
         """Return the first due cases with their runs.
 
-        At most `most` cases are returned, and no further case once they have `most` runs.
+        At most `most` cases are returned. No case is added once the returned cases have `most` runs.
         """
         found: list[DueCase] = []
         runs = 0

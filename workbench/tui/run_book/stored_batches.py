@@ -52,9 +52,9 @@ RUNS_UNTIL_SEARCHED = 4_000
 class LoadedBatch:
     """A batch and its runs.
 
-    The grades are those of the regrade `grading`, or else the original grades. `is_active` is true while runs are
-    active, in this program or another. For a large batch, `runs` has only the first cases, or the first cases with all
-    of `words`. `is_all` is false if more cases match.
+    The grades are those of the regrade `grading`, or the original grades if it is `None`. `is_active` is true while
+    runs are active, in this program or another. Of a large batch, `runs` has only the first cases. If there are
+    `words`, these are the first cases with all of the words. `is_all` is false if more cases match.
     """
 
     batch: BatchRow

@@ -198,7 +198,7 @@ class CaseTally(NamedTuple):
 
 
 def worst_graded(statuses: Collection[Status]) -> Status | None:
-    """Return the worst status apart from errors, `None` if it is no grade."""
+    """Return the worst status apart from errors; `None` if no run was graded."""
     worst = worst_of(status for status in statuses if status != Status.ERROR)
     if worst is None or not worst.graded:
         return None

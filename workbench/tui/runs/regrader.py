@@ -212,7 +212,7 @@ class Regrader:
 
 
 def _repeating_judge(judge: RunJudge) -> Judge:
-    """Return a judge that repeats known judgements and never asks a model. Regrading costs nothing."""
+    """Return a judge that repeats known judgements and never asks a model, so regrading costs nothing."""
 
     def known(check: Judged, value: JsonValue) -> CheckVerdict:
         try:

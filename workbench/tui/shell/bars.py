@@ -76,7 +76,7 @@ class MainBars:
         self._keys.offer(shown_keys(now), stay=now.typing in ("a line", "a text"))
 
     def offer_no_keys(self) -> None:
-        """Show no keys. Used while the main screen is covered."""
+        """Show no keys, because the main screen is covered."""
         self._keys.offer(())
 
     def show_titles(self) -> None:

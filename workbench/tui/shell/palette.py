@@ -291,7 +291,10 @@ class PaletteList(LineView, can_focus=False):
         return index if entry is None else self._places[entry]
 
     def _place_cursor(self, index: int) -> None:
-        """Select the action at a line or the next action. Scroll until the action and the title above are visible."""
+        """Select the action at a line, or else the next action.
+
+        Scroll so that the action and the title above it are visible.
+        """
         count, height = self.line_count(), max(self.size.height, 1)
         last = self._places[-1] if self._places else 0
         index = min(max(index, 0), last)

@@ -272,7 +272,7 @@ class Workbench(StagedApp):
         self.main.call_after_refresh(self.ask_to_quit)
 
     def record_action(self) -> None:
-        """Record an action of the user. Quitting then asks again."""
+        """Record an action of the user, so that the next request to quit asks again."""
         self.leaving.withdraw_request()
 
     def part(self, kind: Callable[[Workbench], Part]) -> Part:
@@ -306,7 +306,7 @@ class Workbench(StagedApp):
             self.perform(action_id)
 
     def side_screens(self) -> list[SideScreen[Any]]:
-        """Return the screens above the main screen without dialogs, lowest first."""
+        """Return the screens above the main screen except dialogs, lowest first."""
         if len(self.screen_stack) == 1:
             return []
         from workbench.tui.kit.side_screen import SideScreen
@@ -408,7 +408,10 @@ class Workbench(StagedApp):
         self.show(HelpScreen(sections, now, partial(keys_elsewhere, *here), reads_at_once=all_screens_are_imported()))
 
     def action_help_quit(self) -> None:
-        """Announce the keys that stop runs, go back and quit, after Ctrl+C. Dialogs show their own keys."""
+        """After Ctrl+C, announce the keys that stop runs, go back and quit.
+
+        Dialogs show their own keys.
+        """
         shown = self.side_screens()
         if shown and shown[-1] is self.screen:
             typing = shown[-1].situation.typing

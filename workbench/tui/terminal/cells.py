@@ -129,7 +129,7 @@ class CellStyle:
         return f"{link}\x1b[{codes}m"
 
     def on(self, ground: str) -> CellStyle:
-        """Return this style for blanks on the background `ground`. Attributes visible on blanks are dropped."""
+        """Return this style for blanks on the background `ground`. Attributes visible on blanks are removed."""
         if self.ground == ground:
             return self
         return cell_style(self.fg, ground, tuple(code for code in self.attributes if code in _UNSEEN_ON_BLANKS))

@@ -162,7 +162,10 @@ _FROM_THE_BEGINNING = FIXED_CHOICE_CELLS | {"tool", "expected", "weight", "optio
 
 
 class FormFields(FormRows):
-    """A form with an input field. Each change calls `on_change`, and `on_change` calls `show`."""
+    """A form with an input field.
+
+    Each change is passed to `on_change`. Its receiver calls `show` with the changed form.
+    """
 
     DEFAULT_CSS = "FormFields { overflow: hidden; }"
 

@@ -305,7 +305,7 @@ def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
 
 
 def _hidden_lines_note(left: int, room: int) -> Line:
-    """Return the line that stands for `left` hidden lines. `left` is 0 if their number is unknown."""
+    """Return the line that replaces `left` hidden lines. `left` is 0 if their number is unknown."""
     more = ""
     if left:
         more = f"{counted(left, 'more line')}, "

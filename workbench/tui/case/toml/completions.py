@@ -176,7 +176,7 @@ def _offer(start: int, found: Sequence[tuple[Completion, str]]) -> Offer | None:
 def _table(lines: Sequence[str], line: int) -> tuple[int, tuple[str, ...]]:
     """Return the line of the table header above a line, and the header's keys.
 
-    Without a header, return -1 and no keys.
+    If there is no header, return -1 and no keys.
     """
     for at in range(line - 1, -1, -1):
         if (header := _HEADER.match(lines[at])) is not None:
