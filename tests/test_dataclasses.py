@@ -79,6 +79,31 @@ def classes_by(make: Make) -> dict[str, type]:
     class Mutable:
         a: int = 0
 
+    @make
+    class Loose:
+        a: int
+        b: list[int] = field(default_factory=list, init=False)
+        c: str = field(default="c", init=False)
+
+    @make(eq=False)
+    class Unequal:
+        a: int
+
+    @make(frozen=True)
+    class Late:
+        a: int
+        b: list[int] = field(default_factory=list, init=False)
+
+    @make
+    class Initialised:
+        a: int
+
+        def __init__(self) -> None:
+            self.a = 1
+
+        def __hash__(self) -> int:
+            return 7
+
     return {name: cls for name, cls in locals().items() if isinstance(cls, type)}
 
 
@@ -101,6 +126,10 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("Ordered", (1,), {}),
     ("Ordered", (2,), {}),
     ("Mutable", (2,), {}),
+    ("Loose", (1,), {}),
+    ("Loose", (2,), {}),
+    ("Late", (1,), {}),
+    ("Initialised", (), {}),
 ]
 
 
@@ -128,6 +157,18 @@ def test_they_read_compare_and_hash_alike() -> None:
     equal = [[one == another for another in ours] for one in ours]
     assert equal == [[one == another for another in theirs] for one in theirs]
     assert OURS["Ordered"](1) < OURS["Ordered"](2)
+
+
+def test_a_class_that_is_not_frozen_can_be_changed_and_compares_only_if_asked() -> None:
+    for made in (OURS, THEIRS):
+        value, loose = made["Mutable"](1), made["Loose"](1)
+        value.a, loose.new = 2, 3
+        assert value == made["Mutable"](2)
+        assert loose.b is not made["Loose"](1).b
+        assert made["Unequal"](1) != made["Unequal"](1)
+        assert hash(made["Unequal"](1)) is not None
+        with pytest.raises(AttributeError):
+            value.new = 1
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Create frozen data classes four times as fast as `dataclasses`, and convert data classes to JSON and back."""
+"""Create data classes four times as fast as `dataclasses`, and convert data classes to JSON and back."""
 
 from __future__ import annotations
 
@@ -39,35 +39,42 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(cls=None, /, **options):
-        """Make a data class, as `dataclasses.dataclass` does."""
+        """Make a data class, as `dataclasses.dataclass` does. Fields of `InitVar` are not supported."""
         if cls is None:
             return lambda cls: dataclass(cls, **options)
-        if not options.get("frozen") or not options.keys() <= _OPTIONS:
+        if not options.keys() <= _OPTIONS:
             return _standard(cls, **options)
-        return _frozen(cls, options)
+        return _quick(cls, options)
 
 
 # Kept, because `workbench.startup` replaces the name in its module while other packages are imported.
 _standard: Any = dataclasses.dataclass
-_OPTIONS = {"frozen", "slots", "kw_only", "weakref_slot"}
+_OPTIONS = {"eq", "frozen", "slots", "kw_only", "weakref_slot"}
 
 
-def _frozen(cls: type, options: dict[str, bool]) -> Any:
+def _quick(cls: type, options: dict[str, bool]) -> Any:
     # The standard library compiles each method of each class from its source. Here all classes share most methods, and
     # only `__init__` is compiled, on its first use.
     own = vars(cls)
+    frozen, compares = options.get("frozen", False), options.get("eq", True)
     methods = dict(_METHODS)
-    if options.get("slots"):
-        methods |= _STATE
+    if compares:
+        methods["__eq__"] = _eq
+    if frozen:
+        methods |= _FROZEN
+        if options.get("slots"):
+            methods |= _STATE
     methods = {name: method for name, method in methods.items() if name not in own}
     # Python sets `__hash__` to `None` in a class that defines `__eq__`.
-    if own.get("__hash__") is None:
-        methods["__hash__"] = _hash
+    if compares and own.get("__hash__") is None:
+        methods["__hash__"] = _hash if frozen else None
+    has_init = "__init__" in own
     # Without a docstring, the standard library would generate one from the signature with a slow tokenizer.
     if not cls.__doc__:
         cls.__doc__ = cls.__name__
-    made: Any = _standard(cls, init=False, repr=False, eq=False, **{**options, "frozen": False})
-    made.__init__ = _Init(made)
+    made: Any = _standard(cls, init=False, repr=False, **{**options, "eq": False, "frozen": False})
+    if not has_init:
+        made.__init__ = _Init(made)
     compared = [field.name for field in fields(made) if field.compare]
     made.__compared__ = staticmethod(_values_of(compared))
     for name, method in methods.items():
@@ -88,38 +95,47 @@ class _Init:
         return init.__get__(instance, owner)
 
 
-def _init_of(cls: type) -> Any:
+def _init_of(cls: Any) -> Any:
     """Compile the method `__init__` of a data class: fields in their order, keyword-only fields at the end."""
     names: dict[str, object] = {"__assign__": object.__setattr__, "__missing__": MISSING}
     positional: list[str] = []
     named: list[str] = []
     lines: list[str] = []
+    is_frozen = cls.__setattr__ is _setattr
     for field in fields(cls):
-        given = field.name
+        given = value = field.name
+        default = f"__default_{field.name}"
         if field.default is not MISSING:
-            names[f"__default_{field.name}"] = field.default
-            given = f"{field.name}=__default_{field.name}"
+            names[default] = field.default
+            given += f"={default}"
         elif field.default_factory is not MISSING:
-            names[f"__default_{field.name}"] = field.default_factory
-            given = f"{field.name}=__missing__"
-            lines.append(f"if {field.name} is __missing__: {field.name} = __default_{field.name}()")
-        if field.kw_only:
-            named.append(given)
+            names[default] = field.default_factory
+            given += "=__missing__"
+            default += "()"
+        if not field.init:
+            if given == field.name:
+                continue
+            value = default
         else:
-            positional.append(given)
+            if given.endswith("=__missing__"):
+                lines.append(f"if {field.name} is __missing__: {field.name} = {default}")
+            parameters = named if field.kw_only else positional
+            parameters.append(given)
         slot = getattr(cls, field.name, None)
         # Setting a slot by its descriptor takes half the time of setting it by name.
-        if isinstance(slot, MemberDescriptorType):
+        if not is_frozen:
+            lines.append(f"self.{field.name} = {value}")
+        elif isinstance(slot, MemberDescriptorType):
             names[f"__set_{field.name}"] = slot.__set__
-            lines.append(f"__set_{field.name}(self, {field.name})")
+            lines.append(f"__set_{field.name}(self, {value})")
         else:
-            lines.append(f"__assign__(self, {field.name!r}, {field.name})")
+            lines.append(f"__assign__(self, {field.name!r}, {value})")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
     if named:
         named.insert(0, "*")
-    parameters = ", ".join(["self", *positional, *named])
-    exec(f"def __init__({parameters}):\n " + "\n ".join(lines or ["pass"]), names)
+    signature = ", ".join(["self", *positional, *named])
+    exec(f"def __init__({signature}):\n " + "\n ".join(lines or ["pass"]), names)
     init: Any = names["__init__"]
     init.__qualname__ = f"{cls.__qualname__}.__init__"
     init.__annotations__ = {**{field.name: field.type for field in fields(cls)}, "return": None}
@@ -166,13 +182,8 @@ def _setstate(self: Any, state: list[object]) -> None:
         object.__setattr__(self, field.name, value)
 
 
-_METHODS: dict[str, Callable[..., object]] = {
-    "__repr__": _repr,
-    "__eq__": _eq,
-    "__hash__": _hash,
-    "__setattr__": _setattr,
-    "__delattr__": _delattr,
-}
+_METHODS: dict[str, Callable[..., object] | None] = {"__repr__": _repr}
+_FROZEN: dict[str, Callable[..., object]] = {"__setattr__": _setattr, "__delattr__": _delattr}
 _STATE: dict[str, Callable[..., object]] = {"__getstate__": _getstate, "__setstate__": _setstate}
 """Methods for `copy` and `pickle` that assign to the fields of objects without a `__dict__`."""
 

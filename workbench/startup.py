@@ -68,11 +68,29 @@ def collect_rarely() -> None:
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
 
 
+class QuickDataclasses:
+    """A context in which imported packages get quicker data classes by the decorator `dataclass`."""
+
+    def __init__(self, dataclass: Callable[..., object]) -> None:
+        self._dataclass = dataclass
+
+    def __enter__(self) -> None:
+        import dataclasses
+
+        self._standard = vars(dataclasses)["dataclass"]
+        # The type checkers know `dataclass` as the standard library's.
+        vars(dataclasses)["dataclass"] = self._dataclass
+
+    def __exit__(self, *error: object) -> None:
+        import dataclasses
+
+        vars(dataclasses)["dataclass"] = self._standard
+
+
 def import_pydantic(dataclass: Callable[..., object]) -> None:
     """Import pydantic without its search for plugins, and with quicker data classes.
 
     `dataclass` is the decorator for its data classes."""
-    import dataclasses
     import sys
     import typing
     from types import ModuleType
@@ -84,25 +102,17 @@ def import_pydantic(dataclass: Callable[..., object]) -> None:
     loader = ModuleType("pydantic.plugin._loader")
     vars(loader)["get_plugins"] = tuple
     sys.modules.setdefault(loader.__name__, loader)
-    kept = [(typing, "TypedDict"), (typing_extensions, "TypedDict"), (dataclasses, "dataclass")]
-    before = [getattr(module, name) for module, name in kept]
+    before = typing.TypedDict, typing_extensions.TypedDict
     try:
         # These classes only describe core schemas to type checkers.
-        for module, name in kept[:2]:
-            setattr(module, name, _UncheckedDict)
+        vars(typing)["TypedDict"] = vars(typing_extensions)["TypedDict"] = _UncheckedDict
         import pydantic_core
-
-        for (module, name), value in zip(kept, before, strict=True):
-            setattr(module, name, value)
-        # The type checkers know `dataclass` as the standard library's.
-        vars(dataclasses)["dataclass"] = dataclass
+    finally:
+        vars(typing)["TypedDict"], vars(typing_extensions)["TypedDict"] = before
+    with QuickDataclasses(dataclass):
         import pydantic.functional_validators
         import pydantic.types
-
-        assert pydantic_core and pydantic
-    finally:
-        for (module, name), value in zip(kept, before, strict=True):
-            setattr(module, name, value)
+    assert pydantic_core and pydantic
 
 
 class _UncheckedDict(dict):  # type: ignore[type-arg]

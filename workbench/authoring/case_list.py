@@ -14,6 +14,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, same_value
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
+from workbench.startup import late_pattern
 from workbench.suite.expected_calls import ANY_TOOL
 from workbench.suite.model import Case, Suite, derived_id
 from workbench.suite.problems import tables
@@ -104,7 +105,7 @@ def _steps_expected(case: Case) -> list[object]:
     return [(step.tool, step.args, step.forbidden_args, step.only_args) for step in case.steps]
 
 
-_NUMBERED = re.compile(r"(.*\S)\s+\d+")
+_NUMBERED = late_pattern(r"(.*\S)\s+\d+")
 
 
 @dataclass(frozen=True)

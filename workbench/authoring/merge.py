@@ -8,7 +8,6 @@ sides changed differently is a conflict; the user decides it.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -20,6 +19,7 @@ from workbench.authoring.form.field_text import without_keys
 from workbench.dataclasses import dataclass
 from workbench.encoding import BYTE_ORDER_MARK
 from workbench.numerals import counted
+from workbench.startup import late_pattern
 from workbench.suite.problems import tables
 from workbench.suite.render import Table
 from workbench.suite.sections import line_end_of, split_sections
@@ -35,7 +35,7 @@ _NAMES = ("id", "name", "tool")
 """The keys that name an element of a list of tables."""
 _AGAIN = 0
 """Separates the name in a key from the number that distinguishes units of the same name."""
-_COMMENTS = re.compile(r"[ \t]*#.*(?:\n[ \t]*#.*)*")
+_COMMENTS = late_pattern(r"[ \t]*#.*(?:\n[ \t]*#.*)*")
 """Comment lines without a blank line between them."""
 
 

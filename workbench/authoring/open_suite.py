@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
@@ -14,6 +13,7 @@ from workbench.authoring.typed_servers import TypedTables, typed_servers, typed_
 from workbench.config.read_only import READ_ONLY_REASON, is_read_only
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
+from workbench.startup import late_pattern
 from workbench.suite.files import FileState
 from workbench.suite.model import Case
 from workbench.suite.problems import Problem
@@ -22,7 +22,7 @@ from workbench.suite.suite_file import SuiteFile, parse_suite, reparse
 from workbench.suite.suite_text import SuiteText
 from workbench.suite.trust import TypedServer
 
-_CASE = re.compile(r"cases\[(\d+)\]")
+_CASE = late_pattern(r"cases\[(\d+)\]")
 _GONE = ("the file no longer exists", "Ctrl+Z restores its text, and Ctrl+S then saves it again")
 
 

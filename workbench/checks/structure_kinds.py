@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
@@ -42,9 +41,10 @@ from workbench.checks.check import (
 )
 from workbench.checks.fields import Editor
 from workbench.checks.values import canonical_text
+from workbench.startup import late_pattern
 from workbench.trajectory.json_schema import Schema
 
-_BARE_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_BARE_NAME = late_pattern(r"[A-Za-z0-9_-]+")
 
 
 def _as_field(value: Any) -> Any:

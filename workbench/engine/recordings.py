@@ -26,6 +26,7 @@ from workbench.grading.result_json import Outcome, outcome_from_json, outcome_of
 from workbench.grading.status import Status
 from workbench.numerals import count_text
 from workbench.providers.built_in import is_built_in
+from workbench.startup import late_pattern
 from workbench.suite.excerpts import Excerpts
 from workbench.suite.grading_model import GRADERS
 from workbench.suite.model import Case, Suite
@@ -70,7 +71,7 @@ _FLUSHED_EVENTS = (
 _FLUSH_INTERVAL_S = 1.0
 """The maximum number of seconds between two flushes of an arriving answer. A killed program loses no more than that."""
 
-_NUMBERED = re.compile(rf"(.+)\.(\d{{1,9}}){re.escape(SUFFIX)}(?:{re.escape(UNFINISHED_SUFFIX)})?")
+_NUMBERED = late_pattern(rf"(.+)\.(\d{{1,9}}){re.escape(SUFFIX)}(?:{re.escape(UNFINISHED_SUFFIX)})?")
 
 _NAME_PARTS_BYTES = (30, 50, 36)
 """The maximum length of each part (suite, case, model) of a file's name. Every file system accepts the sum."""

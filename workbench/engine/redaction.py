@@ -10,7 +10,6 @@ places. If the case checks one of these places, `regrade_refusal` refuses to reg
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -23,6 +22,7 @@ from workbench.encoding import toml_of
 from workbench.grading.grade import RedactedPlace, RunResult
 from workbench.history.packing import Search
 from workbench.history.records import FinishedRun
+from workbench.startup import late_pattern
 from workbench.suite.expected_calls import ANY_TOOL, same_tool
 from workbench.suite.model import Case
 from workbench.trajectory.events import (
@@ -278,7 +278,7 @@ def redacted_suite_text(text: str, secrets: Secrets) -> str:
     return shown_bare if _is_toml(shown_bare) else shown
 
 
-_BARE_NUMBER = re.compile(r"(?<=[=,\[ ])[+-]?\d[\d._]*(?=\s*[,\]}#\n]|\s*$)")
+_BARE_NUMBER = late_pattern(r"(?<=[=,\[ ])[+-]?\d[\d._]*(?=\s*[,\]}#\n]|\s*$)")
 
 
 def _quoted_if_secret(number: str, secrets: Secrets) -> str:

@@ -4,7 +4,6 @@ Runs register secrets only when they open models and start servers. For reports,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.config.variables import environment_names
 from workbench.encoding import toml_of
+from workbench.startup import late_pattern
 from workbench.suite.model import agents_of, servers_of
 from workbench.suite.problems import Place, place_text
 from workbench.suite.server_model import secret_texts
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from workbench.suite.suite_file import SuiteFile
 
 
-_NAMED = re.compile(r"\$([\w-]+)")
+_NAMED = late_pattern(r"\$([\w-]+)")
 
 
 def register_secrets(program: Program, folder: Path, suite: Suite | None = None, text: str = "") -> None:

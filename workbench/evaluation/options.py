@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.plan import CellKey, PlannedRun, Selection
 from workbench.limits import MAX_CLUSTER_WORKERS, MAX_LOOKS, MAX_REPEATS
 from workbench.providers.built_in import is_built_in
+from workbench.startup import late_pattern
 from workbench.suite.grading_model import GraderName, RepeatRule
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import NO_VARIANTS, SEPARATOR, Variants, model_of
@@ -309,7 +309,7 @@ def _name(model: str | OwnModel) -> str:
     return model.name
 
 
-_SCHEDULER = re.compile(r"(?:tcp|tls)://[^\s/@]+:(\d{1,5})")
+_SCHEDULER = late_pattern(r"(?:tcp|tls)://[^\s/@]+:(\d{1,5})")
 _LOCAL = "local:"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +21,7 @@ from workbench.grading.status import Status
 from workbench.history.columns import stored
 from workbench.history.records import CaseTexts, FinishedRun
 from workbench.limits import MAX_STORED_TEXT_BYTES
+from workbench.startup import late_pattern
 from workbench.suite.excerpts import Blocks
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import Event, RunStarted, ToolDefinition
@@ -117,7 +117,7 @@ def packed_outcome(result: RunResult) -> bytes:
 # refuses lone surrogates and deep nesting. To find such numbers quickly, replace every digit by 0 and search the text.
 _DIGITS = bytes.maketrans(b"123456789E+", b"000000000e0")
 _EXPONENT, _MANY_DIGITS = b"e000", b"0" * 300
-_LARGE = re.compile(r"[:,\[]\s*-?\d+(\.\d+)?[eE]\+?\d{3}|\d{300}")
+_LARGE = late_pattern(r"[:,\[]\s*-?\d+(\.\d+)?[eE]\+?\d{3}|\d{300}")
 
 
 def _parsed(text: str) -> Any:

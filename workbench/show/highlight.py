@@ -5,7 +5,6 @@ A text with syntax errors is coloured as far as it can be parsed. The spans of a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
@@ -16,6 +15,7 @@ from rich.cells import get_character_cell_size
 from workbench.show.lazy_lines import TAB
 from workbench.show.spans import Line, Role, Span, cut, part, sliced, without_empty
 from workbench.show.visible import visible
+from workbench.startup import late_pattern
 
 # The order of the alternatives decides: a date is tried before a number, a key before a string.
 NUMBER = r"[-+]?(?:\d[\d_]*(?:\.[\d_]+)?(?:[eE][-+]?\d+)?|0[xob][\da-fA-F_]+|inf|nan)\b"
@@ -23,7 +23,7 @@ _DATE = r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[-+]\d\d:\
 # Possessive quantifiers (`++`) prevent slow backtracking in a long text without a match.
 _KEY = r"(?:[A-Za-z0-9_-]++|\"(?:[^\"\\]|\\.)*\"|'[^']*+')"
 
-_TOML = re.compile(
+_TOML = late_pattern(
     r"(?P<comment>\#.*)"
     r"|(?P<open>\"\"\"|''')"
     rf"|(?P<key>(?<![\w-]){_KEY}(?:\s*\.\s*{_KEY})*(?=\s*=))"
@@ -44,9 +44,9 @@ _TOML_ROLES: dict[str, Role] = {
     "equals": "key",
     "punctuation": "muted",
 }
-_HEADER = re.compile(r"(\s*)(\[\[?[^\]]*\]\]?)(\s*)(\#.*)?$")
+_HEADER = late_pattern(r"(\s*)(\[\[?[^\]]*\]\]?)(\s*)(\#.*)?$")
 
-_JSON = re.compile(
+_JSON = late_pattern(
     r"(?P<key>\"[^\"\\]*+(?:\\.[^\"\\]*+)*\"(?=\s*:))"
     r"|(?P<string>\"[^\"\\]*+(?:\\.[^\"\\]*+)*(?:\"|\\?$)?)"
     rf"|(?P<number>(?<![\w.]){NUMBER})"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -13,12 +12,13 @@ from workbench.numerals import count_text, counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cut, plain, row_ends, without_empty, wrap
 from workbench.show.visible import compact_json, visible
+from workbench.startup import late_pattern
 
 if TYPE_CHECKING:
     from workbench.trajectory.events import JsonValue
 
 _NARROWEST = 8
-_KEY = re.compile(r' *(?:"(?:[^"\\]|\\.)*": )?')
+_KEY = late_pattern(r' *(?:"(?:[^"\\]|\\.)*": )?')
 _ROLES: dict[str, Role] = {
     '"': "string",
     **dict.fromkeys("tfnNI", "literal"),

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from workbench.config.program import SERVED_VARIABLE, Program
+from workbench.dataclasses import dataclass
 from workbench.engine.events import BatchListener
 from workbench.evaluation.options import AppStart, AppView
+from workbench.startup import QuickDataclasses
 from workbench.tui.terminal.environment import frames_per_second, terminal_environment, why_unusable
 
 if TYPE_CHECKING:
@@ -75,8 +77,9 @@ def open_app(
         # Programs started by the app do not run in the browser.
         del os.environ[SERVED_VARIABLE]
 
-    from workbench.tui.runs.runner import AppRuntime
-    from workbench.tui.shell.workbench import Workbench
+    with QuickDataclasses(dataclass):
+        from workbench.tui.runs.runner import AppRuntime
+        from workbench.tui.shell.workbench import Workbench
 
     # Imported modules live until the process ends. The garbage collector can skip their objects.
     gc.freeze()

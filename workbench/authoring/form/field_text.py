@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, time
@@ -17,6 +16,7 @@ from workbench.checks.fields import is_percent
 from workbench.checks.values import duration_seconds
 from workbench.dataclasses import dataclass
 from workbench.numerals import setting_text
+from workbench.startup import late_pattern
 from workbench.suite.expected_calls import ANY_TOOL
 from workbench.suite.problems import Place
 from workbench.suite.render import Table, one_line
@@ -213,7 +213,7 @@ def tool_of_call(table: Table, place: Place) -> str | None:
     return tool
 
 
-_RANGE = re.compile(r"([^.\s]*(?:\.[^.\s]+)?)\s*\.\.\s*([^.\s]*(?:\.[^.\s]+)?)")
+_RANGE = late_pattern(r"([^.\s]*(?:\.[^.\s]+)?)\s*\.\.\s*([^.\s]*(?:\.[^.\s]+)?)")
 _END = "\N{SYMBOL FOR END OF TRANSMISSION}"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from workbench.numerals import (
 )
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import compact_json, one_line
+from workbench.startup import late_pattern
 
 if TYPE_CHECKING:
     from workbench.analysis.estimate import Estimate
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 # Without the lookbehind, a match could begin inside a run of blanks, and a search would take quadratic time.
-_LAYOUT = re.compile(r"(?<!\s)\s*\n\s*")
+_LAYOUT = late_pattern(r"(?<!\s)\s*\n\s*")
 
 
 def call_text(tool: str, arguments: Mapping[str, JsonValue], limit: int | None = None) -> str:

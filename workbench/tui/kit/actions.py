@@ -15,6 +15,7 @@ from textual.binding import Binding, BindingType
 
 from workbench.config.read_only import READ_ONLY_REASON, is_read_only
 from workbench.dataclasses import dataclass
+from workbench.startup import late_pattern
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
@@ -255,7 +256,7 @@ class MainSituation(Situation):
 # Messages contain names from suites and servers. A random mark ensures that no name looks like a placeholder.
 _MARK = token_hex(4)
 
-KEY_IN_TEXT = re.compile(rf"\{{{_MARK}:([a-z_.]+)\}}")
+KEY_IN_TEXT = late_pattern(rf"\{{{_MARK}:([a-z_.]+)\}}")
 
 
 def key_for(action_id: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -11,6 +10,7 @@ from workbench.authoring.form.field_text import CellError, pieces_of, read_value
 from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import NUMBER, shown, toml_value
 from workbench.show.spans import ELLIPSIS, EMPTY, Line, Role, Span, behind, part
+from workbench.startup import late_pattern
 from workbench.suite.problems import Problem
 
 Place = tuple[int, int]
@@ -23,7 +23,7 @@ Motion = Literal[
 INDENT = 2
 """The distance between tab stops, in blanks."""
 
-_WORD = re.compile(r"\w+|[^\w\s]+")
+_WORD = late_pattern(r"\w+|[^\w\s]+")
 
 
 class EditedText:
@@ -382,7 +382,7 @@ Found = Mapping[int, Sequence[tuple[int, int, Role]]]
 """The matches of a search by line (from 0): start column, end column and role."""
 
 
-_NUMBER = re.compile(rf"(?:{NUMBER})?\.\.(?:{NUMBER})?|{NUMBER}")
+_NUMBER = late_pattern(rf"(?:{NUMBER})?\.\.(?:{NUMBER})?|{NUMBER}")
 """A number, or a range of numbers."""
 
 

@@ -32,6 +32,7 @@ from workbench.limits import (
     MAX_TERMINAL_COLUMNS,
     MAX_TERMINAL_ROWS,
 )
+from workbench.startup import late_pattern
 from workbench.tui.terminal.environment import ESCAPE_S, escape_delay_s
 from workbench.tui.terminal.key_queue import PasteCleaned, control_count, without_controls
 from workbench.tui.terminal.output_stage import OutputStage, erasing
@@ -41,10 +42,10 @@ if TYPE_CHECKING:
 
 
 _FOCUS = frozenset({"\x1b[I", "\x1b[O"})
-_MOUSE = re.compile(r"\x1b\[<(\d{1,3});(\d{1,5});(\d{1,5})[Mm]")
-_SIZE = re.compile(r"\x1b\[48;(\d{1,5})(?::\d*)*;(\d{1,5})(?::\d*)*;(\d{1,5})(?::\d*)*;(\d{1,5})(?::\d*)*t")
-_MODE = re.compile(r"\x1b\[\?(?:2026|2048);[0-4]\$y")
-_KEY = re.compile(
+_MOUSE = late_pattern(r"\x1b\[<(\d{1,3});(\d{1,5});(\d{1,5})[Mm]")
+_SIZE = late_pattern(r"\x1b\[48;(\d{1,5})(?::\d*)*;(\d{1,5})(?::\d*)*;(\d{1,5})(?::\d*)*;(\d{1,5})(?::\d*)*t")
+_MODE = late_pattern(r"\x1b\[\?(?:2026|2048);[0-4]\$y")
+_KEY = late_pattern(
     r"\x1b\[(?P<code>\d{0,7})(?::\d*)*(?:;(?P<modifiers>\d{0,3})(?::(?P<kind>\d?))?(?:;(?P<text>[\d:]*))?)?(?P<end>[u~ABCDEFHPQS])"
 )
 _RELEASED = "3"
@@ -125,21 +126,21 @@ MIN_PASTE_CHARS = 2_000
 """The minimum number of characters in one read that counts as a paste in a terminal without paste marks."""
 
 _ESC = "\x1b"
-_NO_INPUT = re.compile("[\x00\x80-\x9f\N{REPLACEMENT CHARACTER}\ud800-\udfff]")
+_NO_INPUT = late_pattern("[\x00\x80-\x9f\N{REPLACEMENT CHARACTER}\ud800-\udfff]")
 """Characters that no key sends. A broken device may send them endlessly."""
 
 _OPENS_STRING = frozenset("PX]^_")
-_STRING_ENDS = re.compile("[\x07\x18\x1a]|\x1b\\\\|(?=\x1b[^\\\\])")
-_CONTROLS_END = re.compile("[@-~]|(?=[^ -~])")
-_WHOLE = re.compile(
+_STRING_ENDS = late_pattern("[\x07\x18\x1a]|\x1b\\\\|(?=\x1b[^\\\\])")
+_CONTROLS_END = late_pattern("[@-~]|(?=[^ -~])")
+_WHOLE = late_pattern(
     "\x1b(?:"
     r"\[\[[^\x1b]"  # function keys of the Linux console
     r"|\[M[^\x1b]{3}"  # mouse reports in X10 format
     r"|\[(?![\[M])[ -?]*[@-~]"
     r"|O[0-9;]*[@-~])"
 )
-_BEGUN = re.compile("\x1b" r"(?:\[(?:\[|M[^\x1b]{0,2}|[ -?]*)|O[0-9;]*)")
-_NOT_PASTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_BEGUN = late_pattern("\x1b" r"(?:\[(?:\[|M[^\x1b]{0,2}|[ -?]*)|O[0-9;]*)")
+_NOT_PASTED = late_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 @dataclass(frozen=True)

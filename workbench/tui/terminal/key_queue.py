@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import deque
 
 from textual import events
@@ -21,8 +20,9 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from workbench.limits import MAX_FIELD_CHARS
+from workbench.startup import late_pattern
 
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROLS = late_pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class PasteCleaned(Message, verbose=True):

@@ -11,6 +11,7 @@ from textual.filter import LineFilter
 
 from workbench.config.secrets import Finder, Secrets
 from workbench.show.visible import ACTED_ON
+from workbench.startup import late_pattern
 
 
 class OutputFilter(LineFilter):
@@ -147,7 +148,7 @@ _CONTROLS = {chr(0x2400 + code): "?" for code in range(0x20)}
 _TABLE = str.maketrans({**_BOX, **_LEVEL, **_UPRIGHT, "█": "#", **_CONTROLS, **SIGNS})
 
 
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_NOT_ASCII = late_pattern(r"[^\x00-\x7f]")
 
 
 def in_ascii(text: str, *, all_of_it: bool) -> str:
@@ -173,7 +174,7 @@ class AsciiFilter(LineFilter):
         return [Segment(in_ascii(text, all_of_it=self._all_of_it), style, control) for text, style, control in segments]
 
 
-_MOVES = re.compile(rf"{ACTED_ON.pattern}|[\t\n]")
+_MOVES = late_pattern(rf"{ACTED_ON.pattern}|[\t\n]")
 
 
 class ControlsFilter(LineFilter):

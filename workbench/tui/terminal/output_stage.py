@@ -4,7 +4,6 @@ Replaces `Compositor.render_update` of Textual."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -24,6 +23,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 from workbench.dataclasses import dataclass
+from workbench.startup import late_pattern
 from workbench.tui.terminal.cells import PLAIN, CellStyle, cell_style_of, cells_of, is_width_certain
 
 # Composition. For each change, Textual's own compositor takes the rectangle around all changes. It asks every widget in
@@ -163,7 +163,7 @@ BackgroundScreen.process_segments = classmethod(_tinted_segments)  # type: ignor
 # is known to leave the cells alone (`HARMLESS`), the model is discarded, and the next frame clears the screen. A resize
 # and a frame that failed halfway have the same effect.
 
-HARMLESS = re.compile(
+HARMLESS = late_pattern(
     r"(?:\x07|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # bell; title, clipboard
     r"|\x1b\[\?(?:25|1000|1002|1003|1004|1006|1015|1016|2004|2026|2048)[hl]"
     r"|\x1b\[\?\d+\$p|\x1b\[[<>=]\d*u|\x1b\[\d* q)*"

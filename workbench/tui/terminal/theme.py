@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from textual.theme import Theme
 
 from workbench.dataclasses import dataclass
 from workbench.show.spans import Role
+from workbench.startup import late_pattern
 
 _ROLE_COLOURS: dict[Role, str] = {"heading": "accent", "comment": "muted"}
 _BOLD: frozenset[Role] = frozenset({"strong", "heading", "failed", "error", "running", "tool"})
@@ -149,8 +149,10 @@ SETTINGS = ("name", "title", "dark", "extends", "colours")
 ANSI = "ansi_"
 """The prefix of the names of the terminal's own colours."""
 
-_COLOUR = re.compile(r"#[0-9a-fA-F]{6}|ansi_(?:default|(?:bright_)?(?:black|red|green|yellow|blue|magenta|cyan|white))")
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_COLOUR = late_pattern(
+    r"#[0-9a-fA-F]{6}|ansi_(?:default|(?:bright_)?(?:black|red|green|yellow|blue|magenta|cyan|white))"
+)
+_NAME = late_pattern(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 class ThemeError(ValueError):

@@ -8,7 +8,6 @@ name is an ordinary text.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -18,6 +17,7 @@ from workbench.authoring.document import HEAD, CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
 from workbench.grading.status import Status
+from workbench.startup import late_pattern
 from workbench.suite.render import Table
 from workbench.tui.run_book.summaries import CaseSummary
 from workbench.tui.tree.rows import Row, SuiteRows
@@ -37,7 +37,7 @@ MAX_SIMILARITY_SPREAD = 10.0
 MAX_SIMILAR_WORDS = 50
 """The maximum number of similar words."""
 
-_WORD = re.compile(r"\w+")
+_WORD = late_pattern(r"\w+")
 
 _Texts = list[tuple[int, str]]
 """The matching cases of one suite: indices and texts."""

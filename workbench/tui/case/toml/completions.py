@@ -17,6 +17,7 @@ from workbench.authoring.form.field_text import read_text
 from workbench.checks.check import CHECK_CLASSES
 from workbench.checks.clock import zone_names
 from workbench.dataclasses import dataclass
+from workbench.startup import late_pattern
 from workbench.suite.render import key_text, value_text
 from workbench.suite.shape import TABLES
 from workbench.trajectory.events import ToolDefinition
@@ -25,20 +26,20 @@ from workbench.tui.kit.edited_text import Place
 from workbench.tui.kit.suggestions import CompletionList
 from workbench.tui.kit.text_editor import TomlEditor
 
-_HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]")
-_KEY = re.compile(r"\s*([\w-]+|\"[^\"]*\")\s*=")
-_TOOL = re.compile(r"\btool\s*=\s*\"([^\"]*)\"")
-TYPED_TOOL = re.compile(r"\btool\s*=\s*\"([^\"\\]*)$")
+_HEADER = late_pattern(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]")
+_KEY = late_pattern(r"\s*([\w-]+|\"[^\"]*\")\s*=")
+_TOOL = late_pattern(r"\btool\s*=\s*\"([^\"]*)\"")
+TYPED_TOOL = late_pattern(r"\btool\s*=\s*\"([^\"\\]*)$")
 """Matches a line up to the cursor if the cursor is in the name of a tool."""
-_TYPED_CLOCK = re.compile(r"\bclock\s*=\s*\"(?:[^\"]* )?([^\" ]*)$")
-_TYPED_TEXT = re.compile(r"\"([^\"\\]*)$")
+_TYPED_CLOCK = late_pattern(r"\bclock\s*=\s*\"(?:[^\"]* )?([^\" ]*)$")
+_TYPED_TEXT = late_pattern(r"\"([^\"\\]*)$")
 _STRINGS = r'"""[\s\S]*?(?:"""|$)|"(?:[^"\\\n]|\\.)*"?|\'[^\'\n]*\'?|#[^\n]*'
-_BRACKET = re.compile(_STRINGS + r"|[{}\[\]]")
-_SEPARATOR = re.compile(_STRINGS + r"|[{}\[\],]")
-_BEFORE_VALUE = re.compile(r"([\w-]+|\"[^\"]*\")\s*=\s*\Z")
+_BRACKET = late_pattern(_STRINGS + r"|[{}\[\]]")
+_SEPARATOR = late_pattern(_STRINGS + r"|[{}\[\],]")
+_BEFORE_VALUE = late_pattern(r"([\w-]+|\"[^\"]*\")\s*=\s*\Z")
 # Only the text before the cursor is searched, so these patterns end with `$`.
-_TYPED_KEY = re.compile(r"\s*([\w-]*)$")
-_TYPED_VALUE = re.compile(r"\s*([\w-]+)\s*=\s*(\"?[^\",{}\[\]]*)$")
+_TYPED_KEY = late_pattern(r"\s*([\w-]*)$")
+_TYPED_VALUE = late_pattern(r"\s*([\w-]+)\s*=\s*(\"?[^\",{}\[\]]*)$")
 _ARGUMENTS = ("args", "when")
 _VALUES = (*_ARGUMENTS, "result", "response")
 """The keys of tables and values that contain checks."""
