@@ -113,7 +113,7 @@ def rows(each: str) -> str:
         (rows(f"[{ORDER}, {{ other = 1 }}] #!"), "cases[0].each[1]", "row 2 has no `order`", "every row"),
         (rows("[{ 'order:json' = '{' }] #!"), "cases[0].each[0]", "`order:json` is not JSON", ""),
         (rows("'../rows.csv' #!"), "cases[0].each", "leads out of the folder", "copy the file"),
-        (rows("'rows.xlsx' #!"), "cases[0].each", "is no file of rows", ".csv or .jsonl"),
+        (rows("'rows.xlsx' #!"), "cases[0].each", "is not a file of rows", ".csv or .jsonl"),
         (rows("'none.csv' #!"), "cases[0].each", "none.csv does not exist", "check the path"),
         (rows(f"[{ORDER}]") + "system = 'a } b' #!", "cases[0].system", "a single `}`", "write {{"),
         (rows(f"[{ORDER}, {ORDER}]") + "repeats = 0 #!", "cases[0].repeats", "must be at least 1, not 0", ""),

@@ -86,7 +86,9 @@ def test_a_text_that_the_scanner_cannot_follow_stops_nobody_and_is_said(
         suite.case_lines(0)
     parts = suite.parts
     assert parts is not None and not parts.in_blocks and parts.text == WHOLE
-    with pytest.raises(SpliceError, match="its lines cannot be found, so only the whole text can be edited"):
+    with pytest.raises(
+        SpliceError, match="the lines of the text cannot be found, so only the whole text can be edited"
+    ):
         parts.with_case(0, {**parts.cases[0], "name": "Another"})
     file.write_text("format = 1\nname = 'x'\n[[cases]]\nuser = 5\n", encoding="utf-8")
     problems = load_suite(file).problems

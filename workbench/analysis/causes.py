@@ -407,7 +407,7 @@ class CauseNumbers:
 
 
 class CauseFold:
-    """A running count of the failed runs with one cause."""
+    """The numbers of one cause, updated by each failed run."""
 
     def __init__(self, cause: Cause) -> None:
         self._cause = cause

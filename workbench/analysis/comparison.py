@@ -177,7 +177,7 @@ class ModelTotals(StatusCounts):
     runs_of_unknown_cost: int
     """The number of runs of unknown cost. The cost excludes these runs."""
     users: UserFigures | None
-    """What the models that played users took in all runs; `None` without one. No other figure includes it."""
+    """What the models that played users took in all runs, or `None` without one. No other figure includes it."""
     cases_a_minute: float | None
     """Graded cases divided by the time with at least one run of the model in progress."""
     passing: tuple[PassAtK, ...]

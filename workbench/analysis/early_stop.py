@@ -56,10 +56,10 @@ class PlannedRunPlace:
 
 @dataclass
 class _Pair:
-    """The comparison of model `second` with model `first`, and its state after the units in `seen`.
+    """The comparison of model `second` with model `first` while results come in.
 
-    A unit is a case or a cluster. It maps suite, case and model to the number of planned runs, for the cases planned
-    with both models.
+    `units` are the planned units (cases or clusters), of which `seen` are counted. A unit maps suite, case and model to
+    the number of planned runs, for the cases planned with both models.
     """
 
     first: str
@@ -107,10 +107,10 @@ class _Pairs:
         self._runs.setdefault((place.suite, place.case_id, place.model), []).append(run)
         for pair in self.pairs:
             if not pair.decided and pair.is_about(place.model):
-                self._look(pair)
+                self._count_complete_units(pair)
 
-    def _look(self, pair: _Pair) -> None:
-        """Count the complete units in the order of the plan, and decide the pair as soon as possible."""
+    def _count_complete_units(self, pair: _Pair) -> None:
+        """Count the units whose runs are complete, in the order of the plan. Decide the pair as soon as possible."""
         while pair.seen < len(pair.units) and not pair.decided:
             unit = pair.units[pair.seen]
             if any(len(self._runs.get(key, ())) < planned for key, planned in unit.items()):

@@ -53,7 +53,7 @@ def confusion_of(runs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Confusi
 
 
 class ConfusionFold:
-    """A running confusion table. `confusion_of` describes the counts."""
+    """A confusion table that is updated by each run. `confusion_of` explains the counts."""
 
     def __init__(self) -> None:
         self._counts: Counter[ToolPair] = Counter()
@@ -142,7 +142,7 @@ def failure_numbers(
                 folds.setdefault(cause, CauseFold(cause)).add(index, result, symptoms)
         if case.expects_calls_or_none:
             called = [*result.called]
-            confusion.add(_named(_tools_asked_for(result, case), called), called)
+            confusion.add(_with_wildcards_replaced(_tools_asked_for(result, case), called), called)
     groups = tuple(folds[cause].numbers() for cause in CAUSES if cause in folds)
     return FailureNumbers(graded, failed, groups, confusion.found())
 
@@ -215,7 +215,7 @@ def _meant(expected: ExpectedCall, called: str | None) -> str:
     return expected.alternatives[0].tool
 
 
-def _named(expected: Sequence[str], called: Sequence[str]) -> list[str]:
+def _with_wildcards_replaced(expected: Sequence[str], called: Sequence[str]) -> list[str]:
     """Return the expected tools, with each `*` (any tool) replaced by a called tool that no expected call names."""
     named = [tool for tool in expected if tool != ANY_TOOL]
     left = list((Counter(called) - Counter(named)).elements())
@@ -299,7 +299,7 @@ def _without_cause(symptoms: Iterable[Symptom], cause: Cause) -> list[Symptom]:
 def _without_consequences(
     issues: Sequence[Issue], trajectory: Trajectory, calls: Sequence[CallRecord]
 ) -> Iterator[Issue]:
-    """Yield the issues, except those that follow from broken arguments or an early end."""
+    """Yield the issues without those that follow from broken arguments or an early end of the run."""
     broken = set()
     violated = set()
     ended = False
@@ -308,7 +308,7 @@ def _without_consequences(
             case "broken arguments":
                 broken.add(issue.call)
             case "schema violation":
-                violated.add((issue.call, _top(issue.argument)))
+                violated.add((issue.call, _argument_name(issue.argument)))
             case "cut off" | "refused":
                 ended = True
             case _:
@@ -326,7 +326,7 @@ def _without_consequences(
         yield issue
 
 
-def _top(place: str | None) -> str | None:
+def _argument_name(place: str | None) -> str | None:
     """Return the argument that contains a place within a call's arguments: `to` for `to[0].name`."""
     if place is not None:
         return place.partition(".")[0].partition("[")[0]
@@ -429,8 +429,8 @@ def _of_another_tool(calls: Iterable[Symptom], symptom: Symptom) -> Symptom | No
 def _without_given_up(
     trajectory: Trajectory, expected: Sequence[ExpectedCall], found: Sequence[Symptom]
 ) -> list[Symptom]:
-    """Return the symptoms, with "gave up" in place of the symptoms that follow from an early end."""
-    how = _end(trajectory, calls_expected=bool(expected))
+    """Replace the symptoms that an early end of the run explains by the symptom "gave up"."""
+    how = _early_end(trajectory, calls_expected=bool(expected))
     causes = causes_of(found)
     if how is None or not set(causes).isdisjoint(("cut off", "refused")):
         return list(found)
@@ -458,7 +458,7 @@ def _without_given_up(
 _USED_UP = "the rounds were used up"
 
 
-def _end(trajectory: Trajectory, *, calls_expected: bool) -> str | None:
+def _early_end(trajectory: Trajectory, *, calls_expected: bool) -> str | None:
     """Describe why a run may have ended too early. Return `None` if it did not."""
     reason = trajectory.finish.reason if trajectory.finish is not None else None
     # With a single round, no further rounds could be used up. The missing call was simply not made.

@@ -288,7 +288,7 @@ class GateResult:
     measure: GateMeasureName
     minimum: float
     reached: float | None
-    """The value; `None` if nothing was graded. `None` meets no gate."""
+    """The value, or `None` if nothing was graded. `None` meets no gate."""
     model: str | None = None
     counted_zero: int = 0
     graded: int = 0
@@ -334,7 +334,7 @@ class Quality:
     cases: LazyCaseResults = field(default_factory=lambda: case_results(()))
     aggregates: tuple[AggregateResult, ...] = ()
     nothing_graded: str | None = None
-    """The reason why no run that counts was graded, in a sentence; `None` if at least one was."""
+    """The reason why no run that counts was graded, in a sentence, or `None` if at least one was."""
     user_errors: tuple[UserErrors, ...] = ()
     """The runs spoilt by simulated users, for each suite that limits their share."""
 
@@ -489,7 +489,7 @@ class _Reached:
 
 
 class GateFold:
-    """A running count for a suite's gate."""
+    """The counts that decide a suite's gate, updated run by run."""
 
     def __init__(self, suite: str | None, gate: Gate) -> None:
         self._suite = suite

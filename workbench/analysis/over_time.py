@@ -219,7 +219,7 @@ def last_results(
             then = texts[suite.id].get(run.case_id)
         if file.parts is None or then is None:
             return True
-        return not _say_the_same(then, redacted(file.parts.block(places[suite.key][run.case_id])))
+        return not _have_same_content(then, redacted(file.parts.block(places[suite.key][run.case_id])))
 
     results = {}
     for (suite, case_id), runs in found.items():
@@ -238,7 +238,7 @@ def edited_texts(
     for case in cases:
         if case in places:
             text = redacted(file.parts.block(places[case]))
-            if case not in then or not _say_the_same(then[case], text):
+            if case not in then or not _have_same_content(then[case], text):
                 edited[case] = text
     return edited
 
@@ -258,7 +258,7 @@ def _places(file: SuiteFile) -> dict[str, int]:
     return places
 
 
-def _say_the_same(one: str, other: str) -> bool:
+def _have_same_content(one: str, other: str) -> bool:
     """Return whether two blocks of TOML have the same content, regardless of comments and layout."""
     if one.strip() == other.strip():
         return True

@@ -57,7 +57,7 @@ _MIN_APPROXIMATED = 50
 
 
 Clusters = Sequence[Hashable] | None
-"""The cluster of each pair; `None` if every pair is independent."""
+"""The cluster of each pair, or `None` if every pair is independent."""
 
 
 class Differences(NamedTuple):

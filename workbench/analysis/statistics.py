@@ -495,7 +495,7 @@ def _counted(sizes: Sequence[int], light: int) -> int:
 
 
 def _drawn(sizes: Sequence[int], light: int, random_bits: random.Random) -> int:
-    """Draw `RANDOM_DRAWS` random subsets of sizes. Return how many weigh at most `light`, or have such a complement."""
+    """Draw `RANDOM_DRAWS` random subsets of sizes. Count those that weigh at most `light`, or whose complement does."""
     total, count = sum(sizes), len(sizes)
     # A subset is an integer with a bit for each size. The plane of a binary digit marks the sizes with this digit.
     # Counting the common bits of subset and plane weighs the subset without a loop over thousands of sizes.
@@ -591,8 +591,8 @@ class GateEvidence:
     def __init__(self, gate: float, worse: float) -> None:
         if not 0 < worse < gate < 1:
             raise ValueError(
-                f"a gate of {setting_text(gate)} and {setting_text(worse)} for worse: both lie between 0 and 1, and "
-                "worse is less"
+                f"gate must be above worse, and both must lie between 0 and 1: gate is {setting_text(gate)}, "
+                f"worse is {setting_text(worse)}"
             )
         # Wald's stakes win fastest if the rate is exactly `gate` or exactly `worse`. Each player spreads the wealth
         # over several stakes to win soon at other rates, too.

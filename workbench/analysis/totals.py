@@ -58,7 +58,7 @@ class _ScoredUnit:
 
 
 class AgreementFold:
-    """A running comparison of each score of the source with the verdicts of the cases.
+    """The comparison of each score of the source with the verdicts of the cases, updated run by run.
 
     A unit of several runs passes here if all of its graded runs pass.
     """
@@ -149,8 +149,10 @@ class Totals(StatusCounts):
     cost_limited: int = 0
     """The number of stopped runs that a cost limit prevented."""
     user_cost_usd: float | None = 0.0
-    """The cost of the models that played users, in US dollars; `None` if some of it is unknown. `cost_usd` excludes
-    it."""
+    """The cost of the models that played users, in US dollars, or `None` if some of it is unknown.
+
+    `cost_usd` excludes it.
+    """
     judging: JudgeUsage = NO_JUDGE_USAGE
     """The usage of judge models. Cost, tokens and latency exclude it."""
     valid_arguments: ValidArguments = NOTHING_CHECKED

@@ -18,8 +18,8 @@ def answer_check_names(table: Mapping[str, Any]) -> list[str]:
 def are_named_checks(value: object) -> bool:
     """Return whether the value of `response` is a table of named checks.
 
-    Every value of such a table is a table. Its keys are not names of checks, unless every value is itself a check. That
-    exception is safe because an answer is text, so no check of an answer expects a table.
+    Every value of such a table is a table, and none of its keys is the name of a check. Names of checks are allowed as
+    keys only if every value is itself a check.
     """
     if not isinstance(value, dict) or not value:
         return False

@@ -12,7 +12,7 @@ from workbench.numerals import setting_text
 from workbench.trajectory.json_schema import Schema, is_number, properties_of
 
 Refused = Callable[[JsonValue], str | None]
-"""A function that returns the reason why a schema refuses a value; `None` if the schema accepts it."""
+"""A function that returns the reason why a schema refuses a value, or `None` if the schema accepts it."""
 
 InnerSample = Callable[[Any, Schema], JsonValue]
 """A function that returns a value that meets a nested check; the schema is that of the field or element."""
@@ -88,6 +88,6 @@ def refusal_by(schema: Schema) -> Refused:
 
 
 def items_schema(schema: Schema) -> Schema:
-    """Return the schema of a list's elements; empty if it is unknown."""
+    """Return the schema of a list's elements, or an empty schema if it is unknown."""
     items = schema.get("items")
     return items if isinstance(items, dict) and "$ref" not in items else {}

@@ -45,7 +45,7 @@ class FunctionRaisedError(CheckError):
 
 
 class NeverHoldsError(Exception):
-    """No value meets the check; the message is the reason."""
+    """No value meets the check. The message is the reason."""
 
 
 class UnknownSampleError(Exception):
@@ -185,7 +185,7 @@ class CheckBase(BaseModel):
     cost: ClassVar[Literal["quick", "slow", "unbounded"]] = "quick"
     """The duration of an evaluation; `unbounded` if it is unknown beforehand."""
     outside: ClassVar[Literal["judge", "python"] | None] = None
-    """Whether the check calls a judge or a Python function; `None` if neither."""
+    """Whether the check calls a judge or a Python function, or `None` if neither."""
     accepts_all: ClassVar[bool] = False
     """Whether every value meets the check."""
     is_exact: ClassVar[bool] = False
@@ -260,7 +260,6 @@ class CheckBase(BaseModel):
 
     @property
     def if_missing(self) -> CheckVerdict:
-        """The verdict on an omitted argument or field."""
         return _LEFT_OUT_ALLOWED if self.optional else _NOT_GIVEN
 
     @property
@@ -279,7 +278,7 @@ class CheckBase(BaseModel):
 
     @property
     def function(self) -> str | None:
-        """The reference of the Python function that the check calls; `None` if it calls none."""
+        """The reference of the Python function that the check calls, or `None` if it calls none."""
         return None
 
     @property
@@ -289,7 +288,7 @@ class CheckBase(BaseModel):
 
     @property
     def needs_clock(self) -> str | None:
-        """The word in the expected value that refers to the time of the run; `None` if there is no such word."""
+        """The word in the expected value that refers to the time of the run, or `None` if there is no such word."""
         return None
 
     @property
@@ -298,10 +297,11 @@ class CheckBase(BaseModel):
 
     @property
     def critic_key(self) -> tuple[object, ...]:
-        """The key of the check's critic: kind, weight and options.
+        """The key by which `arcade_compatible` merges checks into one critic: kind, weight and options.
 
-        `arcade_compatible` has one critic for each key and argument name of a case. The expected value, `optional` and
-        `required` are not part of the key."""
+        A case has one critic for each key and argument name. The expected value, `optional` and `required` are not part
+        of the key.
+        """
         return (self.kind, *self.model_dump(exclude={self.kind, "plain", "optional", "required", "because"}).items())
 
     def bound_to(self, value: JsonValue) -> CheckBase:
@@ -313,7 +313,6 @@ class CheckBase(BaseModel):
         return self
 
     def as_written(self) -> JsonValue:
-        """Return the check as a suite writes it."""
         options = self.model_dump(mode="json", exclude={self.kind, "plain"}, exclude_unset=True)
         return {self.kind: self._expected_as_written(), **options}
 
@@ -327,7 +326,7 @@ class CheckBase(BaseModel):
 
     @abstractmethod
     def describe(self, say: ValueWriter) -> str:
-        """Return the check in a few words; `say` writes its values."""
+        """Return the check in a few words. `say` returns a value as text."""
 
     # Verdicts
 
@@ -391,7 +390,7 @@ class CheckBase(BaseModel):
 
     @property
     def listed(self) -> tuple[JsonValue, ...] | None:
-        """All values that meet the check; `None` if there are too many to list."""
+        """All values that meet the check, or `None` if there are too many to list."""
         return None
 
     @abstractmethod
@@ -434,7 +433,7 @@ class CheckBase(BaseModel):
 
     @property
     def reach(self) -> tuple[float, float] | None:
-        """The least and the greatest number that meet the check; `None` if the check is not about numbers."""
+        """The least and the greatest number that meet the check, or `None` if the check is not about numbers."""
         return None
 
     @property
@@ -443,7 +442,7 @@ class CheckBase(BaseModel):
 
     @property
     def least_text(self) -> str:
-        """The shortest text that meets the check; empty if it is unknown."""
+        """The shortest text that meets the check, or an empty text if it is unknown."""
         return ""
 
     def fits(self, schema: Schema, refused: Refused = accept_any_value) -> str | None:
@@ -519,14 +518,14 @@ class CheckBase(BaseModel):
 
     @classmethod
     def with_written_parts(cls, expected: object, convert: Callable[[object], object]) -> object:
-        """Return a written expected value with its nested checks converted, except checks of fields."""
+        """Return an expected value as written, with `convert` applied to its nested checks, except checks of fields."""
         if cls.nests == "list" and isinstance(expected, list):
             return list(map(convert, expected))
         return convert(expected) if cls.nests == "check" else expected
 
     @classmethod
     def editor(cls, option: str = "") -> Editor:
-        """Return the form's editor of an option, or of the expected value."""
+        """Return the editor that the form shows for an option, or for the expected value if `option` is empty."""
         field = cls.model_fields[option or cls.kind]
         return editor_among(field.metadata) or editor_of(field.annotation)
 
@@ -547,7 +546,7 @@ class CheckBase(BaseModel):
 
     @classmethod
     def faults(cls, expected: object) -> Iterator[tuple[str, str]]:
-        """Yield the problems of an expected value of the right type: message and hint."""
+        """Yield the problems of an expected value that already has the right type, as message and hint."""
         yield from ()
 
     @classmethod
@@ -641,7 +640,7 @@ def _as_table(value: Any) -> Any:
 
 
 def check_name(written: object) -> str | None:
-    """Return the name of the check in an argument as written; `None` for a plain value."""
+    """Return the name of the check in an argument as written, or `None` for a plain value."""
     if isinstance(written, dict):
         return next(iter(check_names_in(written)), None)
     return None
@@ -676,9 +675,10 @@ Checks = dict[str, Check]
 
 
 def read_check(written: object) -> CheckBase:
-    """Return the check that is written as in a suite.
+    """Parse a check as a suite writes it.
 
-    Raises ValueError; for a wrong option, this is pydantic's ValidationError."""
+    Raises ValueError. For a wrong option, this is pydantic's ValidationError.
+    """
     table = _as_table(written)
     if isinstance(table, CheckBase):
         return table

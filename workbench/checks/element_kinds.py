@@ -302,9 +302,11 @@ def matching(expected: Sequence[CheckBase], elements: Sequence[JsonValue], fits:
 
 
 def _path_from(row: int, columns: Iterable[int], owners: Mapping[int, int], fits: Fits) -> list[tuple[int, int]]:
-    """Return the new columns of the rows on a path from `row` to a free column; empty if there is no such path.
+    """Search for a path from `row` to a free column. Return the new column of each row on the path.
 
-    `columns` are the free columns in search order, then the columns in `owners`."""
+    The result is empty if there is no such path. `columns` are the free columns in search order, then the columns in
+    `owners`.
+    """
     reached_from: dict[int, int] = {}
     column_of: dict[int, int | None] = {row: None}
     waiting = deque([row])

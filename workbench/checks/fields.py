@@ -170,7 +170,7 @@ def editor_of(annotation: Any) -> Editor:
 
 
 def editor_among(metadata: Iterable[object]) -> Editor | None:
-    """Return the editor in the metadata of an annotation; `None` if there is none."""
+    """Return the editor in the metadata of an annotation, or `None` if there is none."""
     for each in metadata:
         if isinstance(each, Editor):
             return each

@@ -433,9 +433,10 @@ _MAX_CHARS = 10_000
 
 @lru_cache(maxsize=256)
 def matching_text(pattern: str) -> str | None:
-    """Return a short text in which a pattern is found; `None` if no text can be constructed.
+    """Return a short text in which a pattern is found, or `None` if no text can be constructed.
 
-    No text can be constructed for most patterns that look ahead, or for a pattern whose search takes too long."""
+    No text can be constructed for most patterns that look ahead, or for a pattern whose search takes too long.
+    """
     try:
         if expanded_size(pattern) > _MAX_CHARS:
             return None

@@ -342,7 +342,7 @@ def _without_dialect(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class BrokenSchemaError(Exception):
-    """A tool's schema cannot be used; the message is the reason."""
+    """A tool's schema cannot be used. The message is the reason."""
 
 
 class Violation(NamedTuple):
@@ -358,7 +358,7 @@ class Violation(NamedTuple):
 
     @property
     def argument(self) -> str | None:
-        """The argument with the refused value; `None` if the arguments as a whole are refused."""
+        """The argument with the refused value, or `None` if the arguments as a whole are refused."""
         return str(self.path[0]) if self.path else None
 
     @property
@@ -407,9 +407,10 @@ def argument_problems(arguments: Mapping[str, JsonValue], schema: Mapping[str, J
 
 
 def result_problem(content: JsonValue, schema: Mapping[str, JsonValue]) -> str | None:
-    """Return the message of the first violation in structured content; `None` if the schema accepts the content.
+    """Return the message of the first violation in structured content, or `None` if the schema accepts the content.
 
-    Raises BrokenSchemaError."""
+    Raises BrokenSchemaError.
+    """
     if plainly_accepts(schema, content):
         return None
     with _broken_schema(schema):

@@ -53,7 +53,7 @@ IGNORE_CASE = "whether case is ignored"
 
 
 def ignoring_case(check: CheckBase) -> str:
-    """Return the end of the description of a check that may ignore case."""
+    """Return `, ignoring case` for a check that ignores case, otherwise an empty text."""
     return ", ignoring case" * (getattr(check, "ignore_case", None) is True)
 
 
@@ -237,7 +237,7 @@ class Present(_Flag):
 
     def samples(self) -> tuple[JsonValue, ...]:
         if not self.present:
-            raise NeverHoldsError("a value is given here")
+            raise NeverHoldsError("the check requires that no value is given")
         raise UnknownSampleError
 
     def describe(self, say: ValueWriter) -> str:

@@ -9,7 +9,10 @@ from workbench.dataclasses import dataclass
 
 
 class ToolArguments(NamedTuple):
-    """The numbers of calls of one tool that its schema accepts (`valid`), that it checked, and that have no schema."""
+    """The calls of one tool in numbers:
+
+    `checked` by its schema, `valid` by its schema, `unknown` if it has no schema.
+    """
 
     tool: str
     valid: int
@@ -61,7 +64,7 @@ class _Called(Protocol):
 
 
 class ArgumentsFold:
-    """A running count of valid, checked and unknown calls by tool."""
+    """The counts of valid, checked and unknown calls by tool, updated by each run."""
 
     def __init__(self) -> None:
         self._tools: dict[str, list[int]] = {}

@@ -730,7 +730,6 @@ def _selection_difference(
 
 
 def _beyond_wildcards(wanted: Sequence[str], made: Sequence[str]) -> str | None:
-    """Describe the first named tool without a call, unless wildcards explain all remaining calls."""
     left = list(made)
     missing: list[str] = []
     for name in wanted:

@@ -59,14 +59,14 @@ class Quotient:
 
 @dataclass(frozen=True, slots=True)
 class Clamped:
-    """A term clamped to 0..1. It always contains all other terms."""
+    """A term clamped to 0..1. It is always the outermost term."""
 
     term: Term
 
 
 @dataclass(frozen=True, slots=True)
 class Rounded:
-    """A term rounded to three digits by Python's rule. It always contains all other terms."""
+    """A term rounded to three digits by Python's rule. It is always the outermost term."""
 
     term: Term
 
@@ -201,8 +201,7 @@ def _thresholds(grade: Grade, grading: Grading) -> str:
     return f"{score} reaches {figure(high)}: {Status.PASSED}"
 
 
-def _made(grade: Grade) -> int:
-    """Return the number of calls that count, which are all calls except free extra calls."""
+def _counted_calls(grade: Grade) -> int:
     made = set()
     for line in grade.pairings:
         if line.call is not None and line.outcome != ALLOWED_EXTRA_CALL:
@@ -249,7 +248,7 @@ def _critics_shortcut(grade: Grade, grading: Grading) -> str:
         if grade.numbers["possible"]:
             return ""
         return "nothing has a weight, so the score is 0"
-    expected, made = len(grade.expected_pairings), _made(grade)
+    expected, made = len(grade.expected_pairings), _counted_calls(grade)
     if grading.critics.fail_on_tool_call_quantity and expected != made:
         return f"fail_on_tool_call_quantity: {expected} expected, {made} made, so the score is 0"
     if not expected and not made:
@@ -600,7 +599,7 @@ def dimension_terms(grade: Grade, keywords: int) -> tuple[DimensionTerm, ...]:
         if calls_forbidden:
             return ()
         return (content,)
-    made = _made(grade)
+    made = _counted_calls(grade)
     precision = DimensionTerm("precision", Amount(numbers["precision"]), "no call was made")
     if made:
         known = Amount(round(numbers["precision"] * made))

@@ -476,8 +476,10 @@ class RunResult:
     """The values of the case's named checks of the final answer, in the order of the case; empty for a run that was not
     graded."""
     valid_arguments: tuple[bool | None, ...] = ()
-    """Whether the arguments of each call are valid by the tool's schema; `None` without a usable schema. Empty for a
-    run that was not graded."""
+    """Whether the arguments of each call are valid by the tool's schema, or `None` without a usable schema.
+
+    Empty for a run that was not graded.
+    """
 
     def __repr__(self) -> str:
         return f"RunResult({self.case_id!r}, model={self.model!r}, status={self.status.value!r}, score={self.score})"
@@ -491,7 +493,7 @@ class RunResult:
 
     @property
     def user_outcome(self) -> UserOutcome | None:
-        """Whether the user of a conversation gave up or invalidated the run; `None` otherwise."""
+        """Whether the user of a conversation gave up or invalidated the run, otherwise `None`."""
         if self.is_user_error:
             return "error"
         return "gave up" if self.trajectory.finish_reason == "user gave up" else None

@@ -403,7 +403,6 @@ class IncrementalMatching:
             self._reachable[bucket] = remaining(self._reachable[bucket], self._settled)
 
     def _pass_on(self, member: int, offered: dict[int, int], call: int) -> None:
-        """Reassign calls along the augmenting path that ends at a free member."""
         member_of = {taken: holder for holder, taken in self.call_of.items()}
         free = member
         while True:

@@ -78,16 +78,16 @@ def duplicate_issues(calls: Sequence[CallRecord], pairings: Sequence[CallPairing
 
 def _key(record: CallRecord) -> tuple[str, str]:
     """Return the tool and the arguments of a call as texts. Equal calls have equal texts."""
-    arguments = json.dumps(canonical(_whole(dict(record.arguments))), sort_keys=True)
+    arguments = json.dumps(canonical(_with_integers(dict(record.arguments))), sort_keys=True)
     return record.tool, record.call.raw or arguments if record.is_broken else arguments
 
 
-def _whole(value: JsonValue) -> JsonValue:
+def _with_integers(value: JsonValue) -> JsonValue:
     """Return a value with whole numbers as integers: in JSON, 5.0 equals 5."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
-        return [_whole(each) for each in value]
+        return [_with_integers(each) for each in value]
     if isinstance(value, dict):
-        return {key: _whole(each) for key, each in value.items()}
+        return {key: _with_integers(each) for key, each in value.items()}
     return value

@@ -516,7 +516,7 @@ def common_issues_of(
     `metrics` are the named checks of the answer, and `checked` are the schema checks of the calls. Pass them if they
     are already known. Raises CheckError.
     """
-    context = _seeing(trajectory, case, context)
+    context = _context_with_run(trajectory, case, context)
     if metrics is None:
         metrics = metrics_of(case, trajectory, context)
     if checked is None:
@@ -642,11 +642,11 @@ def _keyword_issues(case: Case, trajectory: Trajectory, *, decides: bool) -> Ite
 def metrics_of(case: Case, trajectory: Trajectory, context: CheckContext = EMPTY_CONTEXT) -> tuple[Metric, ...]:
     """Return the values of the named checks of the final answer.
 
-    Raises CheckError when a check cannot be evaluated.
+    Raises CheckError if a check cannot be evaluated.
     """
     if not isinstance(case.response, dict):
         return ()
-    answer, context = trajectory.final_answer, _seeing(trajectory, case, context)
+    answer, context = trajectory.final_answer, _context_with_run(trajectory, case, context)
     return tuple(_metric(name, check, answer, context) for name, check in case.response.items())
 
 
@@ -658,8 +658,7 @@ def _metric(name: str, check: Check, answer: str, context: CheckContext) -> Metr
     return Metric(name, verdict.score, verdict.holds, number, scale, describe(check), verdict.note)
 
 
-def _seeing(trajectory: Trajectory, case: Case, context: CheckContext) -> CheckContext:
-    """Return the context of checks. It includes the run if the case has a Python function that needs it."""
+def _context_with_run(trajectory: Trajectory, case: Case, context: CheckContext) -> CheckContext:
     if context.run is None and any(asks_for_run(check) for _, check in case.answer_checks):
         return replace(context, run=run_as_json(case, trajectory))
     return context

@@ -185,9 +185,10 @@ class _Calls:
         return self._of_tool.get(self.name(call.tool), ())
 
     def fits(self, expected: ExpectedCall) -> dict[int, _Fit]:
-        """Return the calls whose arguments fit an expected call or one of its alternatives, in order.
+        """Return the calls that fit an expected call or one of its alternatives, each with how well it fits.
 
-        An alternative whose result fits is preferred, then an alternative that lists all arguments.
+        Only tool and arguments must fit. An alternative whose result fits too is preferred, then one that lists all
+        arguments.
         """
         found: dict[int, tuple[bool, bool, int]] = {}
         for number, alternative in enumerate(alternatives_of(expected)):
@@ -335,7 +336,7 @@ def _resolved_steps(case: Case, trajectory: Trajectory, calls: _Calls) -> Resolv
 
 
 class _Resolution:
-    """The resolution of the ordered and the unordered list of one case, with the indices of the written calls."""
+    """The choice of calls for the ordered and the unordered list of one case, with the indices of the written calls."""
 
     def __init__(self, case: Case, calls: _Calls) -> None:
         self._case = case
@@ -436,10 +437,6 @@ class _Resolution:
     def _after(
         self, position: Sequence[int], best: Sequence[int], optional: bool, used: Collection[int]
     ) -> tuple[list[int], _Windows]:
-        """Return the table `best` for one more position, and the window of calls that the position takes.
-
-        There is a window for each number of calls.
-        """
         ends: dict[int, tuple[int, int]] = {}
         for worth, first, last in self._windows(position, best, optional, used):
             if worth > ends.get(last, (0, 0))[0]:
@@ -460,7 +457,6 @@ class _Resolution:
     def _windows(
         self, position: Sequence[int], best: Sequence[int], optional: bool, used: Collection[int]
     ) -> Iterator[tuple[int, int, int]]:
-        """Yield the windows of calls that one position may take: worth, first call, last call."""
         if len(position) == 1:
             (index,) = position
             fitting = remaining(self._fitting[index], used)
@@ -637,7 +633,6 @@ def _positions(items: Iterable[ExpectedCall | AnyOrder], first: int) -> Iterator
 def _windows_of_one(
     fitting: Sequence[int], best: Sequence[int], fewest: int, most: int, base: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield the best window of one expected call that ends at each fitting call."""
     worths = [best[call] for call in fitting]
     # For each piece: the lowest and the highest number of calls in the window, and the worth of one more call.
     pieces = [(1, fewest, base, 0), (fewest + 1, most, 1, fewest * (base - 1))]
@@ -662,7 +657,10 @@ def _windows_of_one(
 
 
 class _Slots:
-    """The slots of some expected calls, numbered from 0, required slots first. An expected call is a bucket."""
+    """Slots for the calls that some expected calls need or allow. Required slots come first.
+
+    Slots are numbered from 0. Each expected call is a bucket.
+    """
 
     def __init__(
         self,

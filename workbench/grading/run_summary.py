@@ -60,7 +60,7 @@ class RunSummary:
     repaired: tuple[str, ...] = ()
     """The kinds of the endpoint's deviations that were repaired."""
     agent: str | None = None
-    """The name and version of the agent that made the run; `None` for a model and in old histories."""
+    """The name and version of the agent that made the run, or `None` for a model and in old histories."""
     user: UserFigures | None = None
     """The tokens and cost of the model that played the user. `None` if no model did, and in old histories."""
     user_outcome: UserOutcome | None = None

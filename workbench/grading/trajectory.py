@@ -164,10 +164,11 @@ class _Reading:
         return call_of
 
     def _taken(self, members: range, cursor: int) -> dict[int, int]:
-        """Return the calls for the members of one position, from `cursor` on.
+        """Return the calls for the members of one position: as many calls as possible, as early as possible.
 
-        As many calls as possible are taken, and as early as possible (A10).
+        The search begins at the call with the index `cursor`.
         """
+        # As many and as early as possible: (A10).
         (first, *others), among = members, self._among
         if others or not among.compares_all or self._wanted[first].uses_outside_service:
             return maximum_matching(members, self._calls_for(members, cursor), self._fits, among)
@@ -374,7 +375,7 @@ def _reason(lines: Sequence[CallPairing], matched: int, total: int) -> str:
 
 
 class _Asked(NamedTuple):
-    """The check of one argument and its description. If it `compares_texts`, its texts are in NFC (A2)."""
+    """The check of one argument, and its description. If it `compares_texts`, its texts are in NFC."""
 
     argument: str
     check: Check

@@ -48,7 +48,7 @@ class InjectedCall:
 
 
 def apply_fault(fault: FaultName, content: str, lure: InjectedCall | None = None) -> FaultyResult:
-    """Return the result `content` changed by a fault; an injection needs a lure."""
+    """Return the result `content`, changed by a fault. An injection needs a `lure`."""
     make = KINDS[fault].make
     if make is None:
         assert lure is not None
@@ -193,7 +193,7 @@ def verdict_of(
 
 
 def call_and_later_calls(trajectory: Trajectory, call_id: str) -> tuple[CallRecord | None, tuple[CallRecord, ...]]:
-    """Return the call with an id and the calls after it; `None` and no calls if the id is unknown."""
+    """Return the call with an id, and the calls after it. For an unknown id, return `None` and no calls."""
     calls = trajectory.calls
     for at, record in enumerate(calls):
         if record.call.id == call_id:
@@ -380,7 +380,7 @@ def _run_of(trial: PlannedTrial, file: SuiteFile, results: Mapping[str, RunResul
 
 
 def _is_new(origin: PlannedRun) -> bool:
-    """Return whether the trials of a run are new runs."""
+    """Return whether a trial repeats a run from its start, because an agent's run cannot be forked."""
     return origin.subject is not None and origin.subject.is_agent
 
 
@@ -398,7 +398,7 @@ def _tried(trial: PlannedTrial, result: RunResult | None, origin: RunResult) -> 
 
 
 def _first_given(trajectory: Trajectory, trial: PlannedTrial) -> str:
-    """Return the id of the first call that got the faulty result; empty if no call did."""
+    """Return the id of the first call that got the faulty result, or an empty text if no call did."""
     for record in trajectory.calls:
         if record.tool == trial.call.tool and record.result is not None and record.result.content == trial.made.content:
             return record.call.id

@@ -152,7 +152,6 @@ def columns_from(first: int, widths: Sequence[int], room: int) -> range:
 
 
 def _names_room(widths: Sequence[int], width: int) -> int:
-    """Return the width of a matrix's first column if not all other columns fit beside it."""
     widest = sorted(widths, reverse=True)
     beside_one = width - sum(widest[:1]) - GAP
     beside_two = width - sum(widest[:2]) - GAP * 2

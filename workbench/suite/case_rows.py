@@ -352,7 +352,7 @@ class _Template:
     def _of_names(self, value: object, place: Place, read: _ReadText, *, checks: bool) -> Fill | None:
         """Read values by the names of arguments, fields or checks.
 
-        Among these names, `python` has no special meaning.
+        A value with the name `python` is not special here.
         """
         if not isinstance(value, dict):
             return self._of_value(value, place, read, checks=checks)
@@ -511,7 +511,7 @@ def with_columns(value: Any, row: Row) -> Any:
 
 
 def filled_table(case: Case) -> Table:
-    """Return the case of a row as a person would have written it, without the row.
+    """Return the case of a row as a person would have written it, without `each`.
 
     Raises ValueError if a value has a null, which TOML lacks.
     """

@@ -25,7 +25,7 @@ def checks_rules(checks: object, place: Place) -> Iterator[Finding]:
 
 
 def _absence_rules(check: dict[str, object], place: Place, is_graded: bool) -> Iterator[Finding]:
-    """Check the options beside `present = false`. This check forbids the argument and counts in no score."""
+    """Find problems in the options beside `present = false`, a check that forbids the argument and is never scored."""
     if check.get("present") is False:
         options = ("optional", "weight", "required") if is_graded else ("optional",)
         for option in options:
@@ -152,7 +152,7 @@ def _expected_rules(
 def _given_part_rules(
     part: object, place: Place, outer: type[CheckBase], of_answer: bool, in_fields: bool
 ) -> Iterator[Finding]:
-    """Check a nested check of a value that is always present: of the value itself or of an element."""
+    """Find problems in a nested check whose value is always present, because it is the whole value or an element."""
     if not isinstance(part, dict):
         return
     yield from check_rules(part, place, of_answer=of_answer, in_fields=in_fields)

@@ -137,7 +137,7 @@ class ExpectedCall(Frozen):
 
     @property
     def limits_args(self) -> bool:
-        """Whether the name alone makes some arguments wrong."""
+        """Whether arguments can be wrong by their names alone, by `only_args` or `forbidden_args`."""
         return self.only_args or bool(self.forbidden_args)
 
     def disallowed_arguments(self, given: Collection[str]) -> list[str]:

@@ -283,7 +283,7 @@ def _plain(value: object) -> object:
 
 
 def _short(value: object) -> object:
-    """Return a number of the suite's format without `.0`, as people write it."""
+    """Return a whole float as an integer, as people write it: 5 instead of 5.0."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return int(value)
     if isinstance(value, tuple):

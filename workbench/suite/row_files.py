@@ -72,7 +72,7 @@ def rows_of(each: object, folder: Path) -> Rows:
     if not isinstance(each, list):
         raise RowsError(f"must be the path of a file, or a list of tables, not {kind_of_value(each)}", _FORMS)
     if not each:
-        raise RowsError("must not be empty: no row, no case", "write at least one row, or remove the case")
+        raise RowsError("must not be empty", "write at least one row, or remove the case")
     if len(each) > MAX_ROWS:
         raise RowsError(MAX_ROWS.exceeded(), MAX_ROWS.way_out)
     rows = []
@@ -97,7 +97,7 @@ def _rows_in(name: str, folder: Path) -> Rows:
         raise RowsError("leads out of the folder of the suite", "copy the file into that folder")
     read = _READERS.get(path.suffix.lower())
     if read is None:
-        raise RowsError(f"{name} is no file of rows", "its name must end in .csv or .jsonl")
+        raise RowsError(f"{name} is not a file of rows", "its name must end in .csv or .jsonl")
     text = _text_of(name, folder)
     if not text.strip():
         raise RowsError(f"{name} is empty", "write a line with the names of the columns, and one for each row")

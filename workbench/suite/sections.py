@@ -39,7 +39,7 @@ def split_sections(text: str) -> list[Section]:
     """
     positions = scan(text)
     if not positions.are_known:
-        raise ValueError("its lines cannot be found, so only the whole text can be edited")
+        raise ValueError("the lines of the text cannot be found, so only the whole text can be edited")
     lines: list[str] = _LINE.findall(text)
     head_end = positions.head_end
     # A head without keys ends with its last comment.

@@ -100,7 +100,7 @@ class Answer(Frozen):
 
     @property
     def when(self) -> Checks:
-        """The condition, by the name of the checked text."""
+        """The checks that decide whether the answer applies, by the name of the text that they check."""
         if self.message is None:
             return {}
         return {"message": self.message}

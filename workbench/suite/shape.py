@@ -339,7 +339,7 @@ _PARTS_TO_INNER_TAG: Mapping[str, int] = {"list": 3, "table": 3, "check": 2, "":
 
 
 def _is_tag(previous: tuple[int | str, ...], part: int | str) -> bool:
-    """Return whether a part of a location is the tag of a union's branch, or of a check that is not nested.
+    """Return whether a part of an error's location is a tag of pydantic's unions, not a key of the file.
 
     `previous` are the parts before it.
     """

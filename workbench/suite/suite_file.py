@@ -492,14 +492,14 @@ def reparse(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | N
     if file.templates and not has_rows:
         return None
     reused = _reused(before, now)
-    if reused is None or any(map(_is_of_several, file.problems)):
+    if reused is None or any(map(_involves_several_cases, file.problems)):
         return None
     fresh = reused.fresh
     if not (_ids_differ(file, now, reused) and _names_differ(now, reused)):
         return None
-    alone, templates, found = _alone(file, now, fresh)
+    alone, templates, found = _read_alone(file, now, fresh)
     of_fresh = [problem for problem in found if problem.where.startswith("cases[")]
-    if any(map(_is_of_several, found)):
+    if any(map(_involves_several_cases, found)):
         return None
     if fresh and alone is None and not has_error(of_fresh):
         return None
@@ -588,7 +588,7 @@ def _names_differ(now: SuiteText, reused: _Reused) -> bool:
     return all(others.count(name) == 1 for name in fresh)
 
 
-def _is_of_several(problem: Problem) -> bool:
+def _involves_several_cases(problem: Problem) -> bool:
     """Return whether a problem involves several cases. Its message then names a case by index."""
     return _CASE.search(problem.message) is not None
 
@@ -603,7 +603,7 @@ def _id(case: Table) -> object:
     return id(case)
 
 
-def _alone(
+def _read_alone(
     file: SuiteFile, now: SuiteText, fresh: Sequence[int]
 ) -> tuple[tuple[Case, ...] | None, tuple[int, ...], tuple[Problem, ...]]:
     """Read some cases of a text, together with everything outside the cases. Return cases, templates and problems.
@@ -649,7 +649,7 @@ def _alone(
 def _moved(problems: Sequence[Problem], before: SuiteText, now: SuiteText, reused: _Reused) -> list[Problem]:
     if not problems:
         return []
-    starts_before, starts_now = _starts(before), _starts(now)
+    starts_before, starts_now = _lines_before_pieces(before), _lines_before_pieces(now)
     now_at = {}
     for at, old in enumerate(reused.cases):
         if old is not None:
@@ -665,7 +665,7 @@ def _moved(problems: Sequence[Problem], before: SuiteText, now: SuiteText, reuse
     return moved
 
 
-def _starts(text: SuiteText) -> list[int]:
+def _lines_before_pieces(text: SuiteText) -> list[int]:
     """Return the number of lines before each piece of the text.
 
     Pieces alternate between cases and the text around them.
@@ -711,7 +711,7 @@ def cases_by_id(suite: Suite | None) -> dict[str, Case]:
 
 
 def unknown_line(suite: str, case_id: str) -> None:
-    """Return `None` as the line of any case, for suites without a file."""
+    """Return `None` for every case. This is the `LineOf` of suites without a file."""
 
 
 def lines_of(files: Iterable[SuiteFile]) -> LineOf:

@@ -206,7 +206,7 @@ class SuiteText:
         SpliceError for values that TOML lacks, and ValueError for the key `cases`.
         """
         if key == "cases":
-            raise ValueError("`cases` is not a key of the header: change each case by itself")
+            raise ValueError("`cases` cannot be set as a whole: change each case by itself")
         header = dict(self.header)
         if value is None:
             header.pop(key, None)

@@ -171,7 +171,7 @@ def edit_toml(text: str, old: Table, new: Table, line_end: str = "\n") -> str:
     except ValueError as error:
         raise CannotEditError(f"the changed text is not TOML: {error}") from error
     if not toml_equal(reread, new):
-        raise CannotEditError("the changed text has another meaning")
+        raise CannotEditError("the edited text does not have the new content")
     return result
 
 
@@ -237,7 +237,7 @@ class _Editor:
             else:
                 body[key] = value
         pieces = self._own(unit, in_body, body, keys, needed=not (under_headers & new.keys() or added))
-        below = self._below(unit, old, {key: value for key, value in new.items() if key not in body}, keys)
+        below = self._tables_below(unit, old, {key: value for key, value in new.items() if key not in body}, keys)
         for key in sorted(added, key=lambda key: field_rank((*keys, key))):
             at = _place_for(field_rank((*keys, key)), below, keys)
             below.insert(at, (key, self._new_tables((*keys, key), added[key])))
@@ -256,10 +256,10 @@ class _Editor:
         return [_Piece(replace(own, body=self._body(own, old, new, keys)), added=unit.own is None)]
 
     def _stays_behind_key(self, unit: _Unit, keys: Keys, before: object, value: object) -> bool:
-        """Return whether a table or an array of tables is written behind its key, without a header of its own.
+        """Return whether a table, or an array of tables, stays behind its key instead of moving under a header.
 
-        It moves under a header if the value before was no table or if the table has become too long, unless a comment
-        follows the value.
+        A value with a comment stays. Any other value moves if it was no table before or if the table has become too
+        long.
         """
         if isinstance(before, list):
             return bool(before)
@@ -275,7 +275,7 @@ class _Editor:
             text = f"\n{text}"
         return text.replace("\n", self._line_end)
 
-    def _below(self, unit: _Unit, old: Table, new: Table, keys: Keys) -> list[tuple[str, list[_Piece]]]:
+    def _tables_below(self, unit: _Unit, old: Table, new: Table, keys: Keys) -> list[tuple[str, list[_Piece]]]:
         """Return the tables below a table, each with its key. New elements of an array follow their neighbours."""
         arrays: dict[str, list[list[_Piece]]] = {}
         for key, index in unit.below:

@@ -302,7 +302,7 @@ class SuiteNeeds:
                 others.append(model)
         if others:
             more = "more " if asked else ""
-            lines.append(f"ask, if chosen, {_together(others, more)}")
+            lines.append(f"ask, if chosen, {_grouped_by_endpoint(others, more)}")
         return tuple(lines)
 
     @property
@@ -340,7 +340,7 @@ _MAX_SHOWN_CALLS = 10
 """Maximum number of `setup` and `final` calls, and of answers to servers, with their own line."""
 
 
-def _together(models: Sequence[ModelNeed], more: str) -> str:
+def _grouped_by_endpoint(models: Sequence[ModelNeed], more: str) -> str:
     """Return models in one line, grouped by endpoint and key. Both are shown because trust covers them."""
     at: dict[str, list[str]] = {}
     for model in models:
@@ -372,9 +372,10 @@ class TypedServer:
 
 
 def split_by_typing(needs: SuiteNeeds, suite: Suite, typed: Collection[TypedServer]) -> tuple[SuiteNeeds, SuiteNeeds]:
-    """Return a suite's needs before servers were typed, and its present needs without the added servers.
+    """Split the needs of a suite after the user typed servers.
 
-    Both include the calls of `setup` and `final` and the answers to servers, because they come from the suite's file.
+    Returns the needs before servers were typed, and the present needs without the added servers. Both include the calls
+    of `setup` and `final` and the answers to servers, because they come from the suite's file.
     """
     before: list[Server] = []
     others: list[Server] = []

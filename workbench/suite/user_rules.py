@@ -70,7 +70,7 @@ def _condition_rules(condition: object, place: Place) -> Iterator[Finding]:
 
 
 def goal_rules(final: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Check the judged check of the whole conversation."""
+    """Find problems in `goal`, the judged check of the whole conversation."""
     if "goal" not in final:
         return
     goal = final["goal"]

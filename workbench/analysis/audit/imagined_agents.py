@@ -200,7 +200,7 @@ def exact_agent(case: Case, table: ToolTable, max_rounds: int, way: CallStrategy
 def _with_conditions(
     case: Case, made: list[MadeCall], found: list[_PlacedCall], table: ToolTable
 ) -> tuple[Case, list[_PlacedCall]]:
-    """Return a case whose prohibitions the exact agent can obey, and its calls at their new places in `made`.
+    """Return a case whose prohibitions the agent can obey, and the agent's calls at their new places in `made`.
 
     If an unexpected call must precede one of the agent's calls, the agent makes it first."""
     prohibitions, first = [], list[MadeCall]()
@@ -262,10 +262,11 @@ def _orders(prohibitions: Sequence[DisallowedCall], made: Sequence[MadeCall]) ->
 
 
 def _with_changes(case: Case, rounds: list[list[MadeCall]], found: list[_PlacedCall], table: ToolTable) -> Case:
-    """Return a case with a `final` that the exact agent can meet.
+    """Return a case with conditions in `final` that the agent can meet.
 
-    If the case has no expected calls, the expected changes become the agent's calls. The state of an imagined run is
-    unknown, and so is the order of changes that the case does not expect as calls."""
+    If the case has no expected calls, the expected changes become the agent's calls. Checks of the final state are
+    dropped because an imagined run has no state. If the agent's calls do not make exactly the expected changes, all of
+    `final` is dropped."""
     if case.final is None:
         return case
     changes = case.final.changes
@@ -321,7 +322,7 @@ def _with_values(
     way: CallStrategy = DEFAULT_STRATEGY,
     round_index: int = 0,
 ) -> ExpectedCall:
-    """Return an expected call with checks that the exact agent can meet. Append its calls to `made` and `found`."""
+    """Return an expected call with checks that the agent can meet. Append the agent's calls to `made` and `found`."""
     # Results of imagined calls are unknown, so they are not graded.
     unknown = {"result": None, "is_error": None}
     chosen = min(way.alternative, len(call.alternatives) - 1)
@@ -351,7 +352,7 @@ def _tool_of(name: str, tools: Sequence[ToolDefinition]) -> str:
 def _values(
     checks: Checks | None, tool: ToolDefinition | None, table: ToolTable
 ) -> tuple[Checks | None, dict[str, JsonValue]]:
-    """Return checks that the exact agent can meet, and arguments that meet these checks and the tool's schema.
+    """Return checks that the agent can meet, and arguments that meet these checks and the tool's schema.
 
     `present` replaces each check for which no value could be constructed."""
     needed: dict[str, JsonValue] = {}

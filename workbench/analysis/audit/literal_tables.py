@@ -72,10 +72,11 @@ class _Location(NamedTuple):
 
 
 def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, place: Place) -> Iterator[Finding]:
-    """Yield a finding for each table that names no check, unless the tool's schema expects such a table.
+    """Find tables that name no check and are therefore compared as plain values.
 
-    If the schema accepts no object, the finding is an error. Without a schema, only tables that look like a check are
-    found, also inside values. If the schema accepts any object, only tables with a misspelt check name are found.
+    A table that the tool's schema expects there is no finding. If the schema accepts no object, the finding is an
+    error. Without a schema, only tables that look like a check are found, also inside values. If the schema accepts any
+    object, only tables with a misspelt check name are found.
     """
     root: Schema = tool.parameters if tool is not None else {}
     spot = _Location(lambda text: f"{key_text(argument)} = {text}")
@@ -96,7 +97,7 @@ def _literal_tables(
     value = check.bare_value
     takes = _takes_object(schema, root)
     if isinstance(value, dict) and (takes is not True or not _names_properties(schema, root)):
-        meant = _meant(value)
+        meant = _probable_check(value)
         hint = f"did you mean `{meant}`?" if meant else ""
         if (unlike := _without_shape(value)) is not None:
             hint = f"`{unlike.kind}` needs {unlike.shape}"
@@ -133,7 +134,7 @@ def _without_shape(value: Mapping[str, JsonValue]) -> type[CheckBase] | None:
 
 
 def _nested(value: JsonValue, schema: Schema | None, root: Schema) -> Iterator[tuple[Place, str, str]]:
-    """Yield the tables in a value that would be checks elsewhere, each as its place, its key and the check's name."""
+    """Yield each table inside a plain value that names a check, as its place, its key and the check's name."""
     inner: list[tuple[str | int, JsonValue, Schema | None]]
     if isinstance(value, dict):
         inner = [(key, each, _property(schema, key, root)) for key, each in value.items()]
@@ -143,7 +144,7 @@ def _nested(value: JsonValue, schema: Schema | None, root: Schema) -> Iterator[t
         return
     for key, each, of_key in inner:
         takes = _takes_object(of_key, root)
-        if isinstance(each, dict) and _is_check(each, takes):
+        if isinstance(each, dict) and _names_check(each, takes):
             name = check_names_in(each)[0]
             yield (key,), name, name
         elif isinstance(each, dict) and takes is None and (misspelt := _misspelt(each)) is not None:
@@ -153,8 +154,8 @@ def _nested(value: JsonValue, schema: Schema | None, root: Schema) -> Iterator[t
                 yield (key, *at), written, name
 
 
-def _is_check(value: Mapping[str, JsonValue], takes_object: bool | None) -> bool:
-    """Return whether a table inside a value would be a check elsewhere, perhaps with a misspelt option."""
+def _names_check(value: Mapping[str, JsonValue], takes_object: bool | None) -> bool:
+    """Return whether a table inside a plain value names a check, perhaps with a misspelt option."""
     names = check_names_in(value)
     # A schema as a value contains tables such as { type = "string" }.
     if len(names) != 1 or takes_object or (names == ["type"] and takes_object is None):
@@ -196,7 +197,7 @@ def _fields_as_option(value: Mapping[str, JsonValue]) -> JsonValue:
     return fields if isinstance(fields, dict) and len(value) == 1 else None
 
 
-def _meant(value: Mapping[str, JsonValue]) -> str:
+def _probable_check(value: Mapping[str, JsonValue]) -> str:
     """Return the check that a table was probably meant to be, as a suite writes it, or an empty text."""
     if (fields := _fields_as_option(value)) is not None:
         return f"has_fields = {describe_value(fields)}, only_fields = true"

@@ -430,7 +430,6 @@ def _number(grading: Regrade | None) -> int | None:
 
 
 def _batch(batch: BatchRow) -> dict[str, object]:
-    """Return those values of a `StoredBatch` that have other names in a history."""
     parts = tuple(map(_part, batch.parts))
     return {"workbench": batch.program, "parts": parts, "settings": dict(batch.settings)}
 

@@ -111,7 +111,7 @@ class AgainstBaseline:
         regression = "no regression"
         if parts:
             regression = f"regression: {' and '.join(parts)}"
-        return " · ".join((f"{regression} since the baseline {called(self.batch)}", *self._beside))
+        return " · ".join((f"{regression} since the baseline {called(self.batch)}", *self._other_failures))
 
     @cached_property
     def _sentences(self) -> Mapping[CellKey, str]:
@@ -140,7 +140,7 @@ class AgainstBaseline:
         return any((case.suite, case.case_id, case.model) == key for case in cases)
 
     @property
-    def _beside(self) -> Iterator[str]:
+    def _other_failures(self) -> Iterator[str]:
         """Yield texts on the numbers of failed cases that are not regressions."""
         if self.confirmed is None:
             return

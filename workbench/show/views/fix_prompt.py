@@ -50,7 +50,7 @@ def fix_prompt(case: Case, result: RunResult, suite: str) -> str:
     """
     if result.status != Status.FAILED:
         why = after(" (", result.reason, ")")
-        raise ValueError(f"the run did not fail, it is {result.status}{why}: a prompt is for failed runs")
+        raise ValueError(f"the run did not fail, it is {result.status}{why}: choose a failed run")
     return "\n".join(_lines(case, result, suite))
 
 
