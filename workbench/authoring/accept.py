@@ -349,9 +349,9 @@ def _picked(items: Sequence[_Item], indices: Iterable[int]) -> list[_Item]:
 def _most_similar_calls(first: Sequence[AcceptedCall], others: Sequence[AcceptedCall]) -> list[int]:
     """Match each call with the most similar of `others`, and return the indices.
 
-    The criteria are, in order: the same expectation, the number of equal arguments, the distance in position. The
-    assignment problem needs one number, so each criterion weighs more than all later criteria together. `others` has at
-    least as many calls as `first`; each is used once.
+    Calls are similar if they have the same expectation, then if they have many equal arguments, then if their positions
+    are close. The assignment problem needs a single number, so each of these criteria weighs more than all later ones
+    together. `others` has at least as many calls as `first`. Each of them is used once at most.
     """
     if len(first) * len(others) > MAX_PAIRS:
         return [*range(len(first))]

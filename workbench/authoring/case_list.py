@@ -123,7 +123,7 @@ class CaseListChange:
 
     @property
     def about(self) -> str | None:
-        """The key of the case that gets the cursor after an undo."""
+        """The key of the case that gets the cursor after an undo; `None` for the suite itself."""
         return self.gone or self.case
 
 
@@ -144,7 +144,7 @@ def index_of(suite: OpenSuite, key: str | None) -> int:
 
 
 def row_note(suite: OpenSuite, row: CaseOutline) -> str:
-    """Return the message that a generated row is edited in its case, with the case's name."""
+    """Return the message that a generated row can only be edited in its case. The message names the case."""
     return f"this is a row of the case {suite.cases[row.index].name} above: edit that case, which changes all its rows"
 
 
@@ -173,7 +173,10 @@ def index_after(suite: OpenSuite, key: str | None) -> int:
 
 
 def with_new_case(suite: OpenSuite, index: int, case: Table) -> CaseListChange:
-    """Add a case at this index. If the id derived from its name is taken, a free id is written out."""
+    """Add a case at this index.
+
+    If the id derived from its name is taken, the case gets a free id.
+    """
     case = _with_free_id(case, _ids(suite.document))
     return _at(suite.document.with_new_case(index, case), index, f"New case {case['name']}")
 
@@ -278,7 +281,7 @@ def free_id(wanted: str, taken: Collection[str]) -> str:
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:
-    """Append to a name the first number from 2 that makes both the name and its derived id free."""
+    """Append a number (from 2) to a name, so that both the name and the id derived from it are free."""
     match = _NUMBERED.fullmatch(name)
     # "Copy 3" is followed by "Copy 4", not by "Copy 3 2".
     base = match[1] if match else name

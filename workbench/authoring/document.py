@@ -103,7 +103,7 @@ class CaseOutline:
     """A case as the tree shows it.
 
     `key` is the case's id, made unique if several cases have it. `steps` holds the expected tool of each step of a
-    chain, empty text for a step without one.
+    chain. The tool is empty text if a step expects no tool.
     """
 
     index: int
@@ -125,8 +125,8 @@ _Outlined = tuple[tuple[Table, ...], tuple[CaseOutline, ...]]
 class Document:
     """A suite's text.
 
-    `unparsed` holds the texts that are not TOML, by the index of their case; the key of the head is `HEAD`. `parts`
-    holds the parsed suite, with the last valid versions of the unparsed texts. If the file as a whole is not TOML,
+    `parts` holds the parsed suite. `unparsed` holds the texts that are not TOML, by the index of their case; the key of
+    the head is `HEAD`. For these texts, `parts` has the last valid versions. If the file as a whole is not TOML,
     `parts` is `None` and `whole` holds the text.
     """
 

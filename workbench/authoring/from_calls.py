@@ -153,9 +153,9 @@ def _result(content: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
 
 
 def _shortest(content: str) -> JsonValue:
-    """Parse the text as a table or list if a mock would send exactly the same text for it.
+    """Parse a text if it is exactly the JSON that a mock would send for its value.
 
-    Other text is returned unchanged.
+    Any other text is returned unchanged.
     """
     if content[:1] not in ("{", "["):
         return content
@@ -214,8 +214,8 @@ def expectation_of_call(
 ) -> Addition | None:
     """Expect a call as it was sent.
 
-    The call replaces the expectation that it meets best, and checks that hold stay. Without such an expectation, the
-    call is added. In a chain, it goes into its step. Returns `None` if the case already expects exactly that. Raises
+    The call replaces the expectation that it meets best. Checks that hold stay. If there is no such expectation, the
+    call is added; in a chain, it is added to its step. Returns `None` if the case already expects exactly that. Raises
     ValueError.
     """
     record = trajectory.calls[index]

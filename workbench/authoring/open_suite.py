@@ -190,7 +190,7 @@ class OpenSuite:
 
     @property
     def invalid_text_message(self) -> str | None:
-        """The invalid text in form fields and the advice about it, as the end of a message; `None` without any."""
+        """The invalid text in form fields with the advice, as the end of a message; `None` if there is none."""
         if not self.invalid_texts:
             return None
         first, *others = self.invalid_texts.values()
@@ -295,7 +295,10 @@ class OpenSuite:
 
     @property
     def settings_file(self) -> SuiteFile | None:
-        """The suite, without its cases if any part has errors; `None` if the settings have errors."""
+        """The suite file for the settings; `None` if the settings have errors.
+
+        If any part of the suite has errors, the file has no cases.
+        """
         file = self.file
         if file.suite is not None:
             return file
@@ -503,7 +506,10 @@ class OpenSuite:
         return sound
 
     def _parts_read(self, parts: SuiteText) -> SuiteFile:
-        """Read the parts; reuse the cases of the last version, or of the last version that could run."""
+        """Return the suite file of the parts.
+
+        Unchanged cases are reused from the last version, or from the last version that could run.
+        """
         # Comparison by identity, because an undo returns to an object that was already read.
         for known, file in self._known:
             if known is parts:

@@ -137,7 +137,7 @@ def check_calls(calls: Iterable[CallRecord]) -> None:
 def expect_call(record: CallRecord, place: Place | None = None, other_keys: Table | None = None) -> AcceptedCall:
     """Build the expectation of an unexpected call, or of a call to an unexpected tool.
 
-    `place` is the place of the expectation in the case, where `other_keys` stay.
+    `place` is the place of the expectation in the case. Its `other_keys` stay.
     """
     arguments = tuple(_expected_argument(name, value) for name, value in record.arguments.items())
     return AcceptedCall(record.tool, record.round, arguments, place, other_keys)

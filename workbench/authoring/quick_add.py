@@ -212,7 +212,10 @@ class Question:
 
     @property
     def has_order(self) -> bool:
-        """Whether the calls come from several answers: the user can then choose their order or any order."""
+        """Whether the calls come from several answers.
+
+        The user can then expect them in this order or in any order.
+        """
         return self.kind != "chain" and len({call.answer for call in self.kept}) > 1
 
     def is_unordered(self, call: AcceptedCall) -> bool:
@@ -477,7 +480,10 @@ class QuickAdd:
 
     @property
     def head(self) -> Request | None:
-        """The first request if its run has ended. Results are shown in the order in which the requests were typed."""
+        """The first request if its run has ended; `None` otherwise.
+
+        Results are shown in the order in which the requests were typed.
+        """
         if self.requests and self.requests[0].has_ended:
             return self.requests[0]
         return None

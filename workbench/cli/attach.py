@@ -278,9 +278,9 @@ def _ended_ms(row: RunRow) -> float:
 
 
 def _messages_with_progress(viewing: BatchView, bar: ProgressBar) -> Iterator[ViewedEvent]:
-    """Yield the messages of a batch, drawing its progress.
+    """Yield the messages of a batch, and draw the progress of the batch meanwhile.
 
-    Raises the viewer's errors.
+    Raises the errors of the viewer.
     """
     news: queue.SimpleQueue[ViewedEvent | Exception] = queue.SimpleQueue()
 

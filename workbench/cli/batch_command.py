@@ -127,7 +127,7 @@ def show_notices(notices: Iterable[Notice], program: Program, *, quiet: bool) ->
 def baseline_for(options: BaselineOptions, plan: Plan) -> Baseline | None:
     """Return the baseline of a plan after printing its notices.
 
-    Returns `None`, and abandons the plan, if the batch cannot be its baseline.
+    If the batch cannot be the baseline, abandon the plan and return `None`.
     """
     # Lazy import: few runs have a baseline.
     from workbench.evaluation.baseline import baseline_of
@@ -156,8 +156,8 @@ def run_plan(
 ) -> BatchOutcome | int:
     """Run a plan.
 
-    Returns an exit code, after reporting the reason, if no run can begin. With `frozen`, tools must equal their pins.
-    `from_history` is passed to `run_live`.
+    If no run can begin, the reason is reported, and the exit code is returned. With `frozen`, tools must equal their
+    pins. `from_history` is passed to `run_live`.
     """
     approval = approve_runs(plan, output, trust=trust, record=record, frozen=frozen)
     if isinstance(approval, int):

@@ -53,7 +53,7 @@ class Job:
 
 @dataclass(frozen=True)
 class BatchBegun:
-    """A message of the process: the batch has begun, and other programs can attach to it."""
+    """A message of the detached process: the batch has begun, and other programs can attach to it."""
 
     batch: int
     pid: int
@@ -61,7 +61,7 @@ class BatchBegun:
 
 @dataclass(frozen=True)
 class JobRefused:
-    """A message of the process: it starts no runs, and has reported the reason.
+    """A message of the detached process: it starts no runs, and has reported the reason.
 
     The message holds the exit code of the command.
     """
@@ -71,7 +71,7 @@ class JobRefused:
 
 @dataclass(frozen=True)
 class TerminalLine:
-    """A message of the process before the batch has begun: a line for the terminal."""
+    """A message of the detached process before the batch has begun: a line for the terminal."""
 
     text: str
 

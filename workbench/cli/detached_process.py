@@ -63,7 +63,7 @@ def main(descriptor: int) -> None:
 
 
 class _Process:
-    """The work of the process.
+    """The work of a detached process.
 
     Output for a terminal goes to the waiting command until the batch has begun, and to viewers from then on.
     """

@@ -131,7 +131,7 @@ class _CountedRuns:
 def read_runs(
     paths: Iterable[Path], program: Program, damaged: Callable[[str], None]
 ) -> Iterator[tuple[Recording, ExportedRun]]:
-    """Yield the recordings at the paths, after learning the secrets of their suites.
+    """Yield the recordings at the paths, after registering the secrets of their suites.
 
     Recordings that cannot be read are left out, and the reasons are given to `damaged`.
     """

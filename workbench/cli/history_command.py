@@ -43,7 +43,7 @@ class HistoryCommand:
 
     @property
     def cut_at(self) -> int | None:
-        """The width at which lines are cut; `None` without a terminal."""
+        """The width at which lines are cut; `None` if there is no terminal."""
         return self.width if sys.stdout.isatty() else None
 
     def history(self) -> History:
@@ -62,11 +62,11 @@ class HistoryCommand:
             self.warn(f"left out: {why}")
 
     def register_secrets(self, *batches: BatchRow) -> None:
-        """Learn the secrets of batches' suites, before any of their content is shown or written."""
+        """Register the secrets of batches' suites, before any of their content is shown or written."""
         self.register_suite_secrets(chain.from_iterable(batch.suites for batch in batches))
 
     def register_suite_secrets(self, suites: Iterable[SuiteRef]) -> None:
-        """Learn the secrets of suites, before any of their content is shown or written."""
+        """Register the secrets of suites, before any of their content is shown or written."""
         # Secrets come from a folder's `.env` and settings, so one suite per folder is enough.
         for folder in {suite.file.parent for suite in suites}:
             try:

@@ -113,8 +113,8 @@ def drafted(
 ) -> DraftsToWrite | int:
     """Let a model draft cases for the tools in `about`, by default for all.
 
-    `path` is the path of the suite, `like` the existing suite, if any. Returns an exit code, after reporting the
-    reason, if there are no drafts.
+    `path` is the path of the suite, `like` the existing suite, if any. If there are no drafts, report the reason and
+    return an exit code.
     """
     try:
         wanted = tools if about is None else about

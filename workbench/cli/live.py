@@ -68,7 +68,7 @@ class Show:
 
 
 class StepPrinter:
-    """A printer of steps, each after the title of its run."""
+    """A printer of the steps of runs. Each line begins with the title of its run."""
 
     def __init__(self, plan: Plan, show: Show) -> None:
         self._show = show

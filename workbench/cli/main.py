@@ -100,7 +100,7 @@ def _renamed(former: str) -> str:
 
 
 def _names_a_command(word: str) -> bool:
-    """Return whether a word can only be a command: it is neither an option nor resembles a path."""
+    """Return whether a word can only be a command: it is no option and does not look like a path."""
     return not word.startswith("-") and word.replace("-", "").replace("_", "").isalnum() and not os.path.lexists(word)
 
 

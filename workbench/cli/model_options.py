@@ -115,10 +115,7 @@ def complete_names(arguments: argparse.Namespace) -> None:
 
 
 def names_a_model(arguments: argparse.Namespace) -> bool:
-    """Return whether `--model` is given, if other options need it.
-
-    Report a missing `--model`.
-    """
+    """Return whether `--model` is given, if other options need it. A missing `--model` is reported."""
     from workbench.cli.redaction import warn
 
     about_models = (
@@ -134,7 +131,10 @@ def names_a_model(arguments: argparse.Namespace) -> bool:
 
 
 def model_options(arguments: argparse.Namespace) -> ModelOptions | None:
-    """Return the options for models; `None`, after reporting the reason, if they contradict each other."""
+    """Return the options for models.
+
+    If they contradict each other, report the reason and return `None`.
+    """
     from workbench.cli.redaction import warn
     from workbench.config.model_book import ModelOptions
     from workbench.config.models import ConfigError

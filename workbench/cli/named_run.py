@@ -45,7 +45,7 @@ class NamedRun:
 
 
 def named_run(arguments: argparse.Namespace, program: Program) -> NamedRun:
-    """Return the run that the arguments of a command name, and learn the secrets of its suite.
+    """Return the run that the arguments of a command name, and register the secrets of its suite.
 
     Raises HistoryError or RecordingError.
     """

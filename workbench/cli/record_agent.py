@@ -117,7 +117,7 @@ class _TypedUser:
 
 
 def _print_events(said: queue.SimpleQueue[BatchEvent], runtime: Runtime, batch: str) -> RunDone:
-    """Print the events of the run until it ends; signals stop it."""
+    """Print the events of the run until it ends. A signal stops the run."""
     printer = _Printer(paint_for(sys.stdout, {}))
     done: RunDone | None = None
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

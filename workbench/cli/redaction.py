@@ -52,7 +52,7 @@ def continue_as(program: Program) -> None:
 def register_suite_secrets(program: Program, files: Iterable[SuiteFile]) -> None:
     """Register the secrets of suites for redaction.
 
-    The commands that use the suites' settings report errors in them.
+    Errors in the suites' settings are ignored here. The commands that use the settings report them.
     """
     from workbench.config.models import ConfigError
     from workbench.engine.suite_secrets import register_secrets

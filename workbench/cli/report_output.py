@@ -190,7 +190,7 @@ def annotate(output: Output, findings: Callable[[], Sequence[StaticFinding]], st
 def output_of(arguments: argparse.Namespace, command: Command) -> Output | None:
     """Return the output that `--format`, `--output`, `--report`, `--lean`, `--quiet` and `--verbose` select.
 
-    Returns `None`, after reporting the reason, if the options contradict each other or `command` lacks the form.
+    If the options contradict each other, or if `command` lacks the form, report the reason and return `None`.
     """
     output = _output_of(arguments, command)
     if output is None or not output.lean or "json" in (output.form, *(each.form for each in output.beside)):
@@ -229,7 +229,10 @@ def _output_of(arguments: argparse.Namespace, command: Command) -> Output | None
 
 
 def further_reports(arguments: argparse.Namespace, command: Command) -> tuple[Output, ...] | None:
-    """Return the reports of `--report`; `None`, after reporting the reason, if one has no form."""
+    """Return the reports of `--report`.
+
+    If one of them has no form, report the reason and return `None`.
+    """
     files: list[Path] = arguments.report
     reports = []
     for file in files:

@@ -287,7 +287,7 @@ def folder(text: str) -> Path:
 def run_options(arguments: argparse.Namespace, *, compares: bool, command: str | None = None) -> RunOptions | None:
     """Return the options of `run`, `compare` or another `command`.
 
-    Returns `None`, after reporting the reason, if the arguments contradict each other.
+    If the arguments contradict each other, report the reason and return `None`.
     """
     from workbench.cli.redaction import warn
     from workbench.config.models import ConfigError

@@ -59,7 +59,10 @@ def greeting(**more: object) -> bytes:
 
 
 def begun_line(place: int, ago_ms: float) -> bytes:
-    """Return the line that announces a run in progress, begun `ago_ms` milliseconds ago; its events follow."""
+    """Return the line that announces a run in progress.
+
+    The run began `ago_ms` milliseconds ago. Its events follow in further lines.
+    """
     return encode_message(place=place, begun_ago_ms=round(ago_ms))
 
 

@@ -493,7 +493,7 @@ class AppServer(Server):
         )
 
     async def _acquire_place(self) -> bool:
-        """Take a place for a visitor, and return whether one was free."""
+        """Reserve a place for a visitor, and return whether one was free."""
         # A reloaded page waits for the end of its former app, which soon frees a place.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(APP_END_TIMEOUT_S):
@@ -630,7 +630,7 @@ _NO_KEY = (
 
 
 def _is_of_this_server(record: logging.LogRecord) -> bool:
-    """Return whether a record belongs in the log; records of requests that are not HTTP do not."""
+    """Return whether a record belongs in the log. Records of requests that are not HTTP do not."""
     # Anybody can send such requests at any rate, and the record would quote them with tokens.
     return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
 

@@ -123,7 +123,7 @@ def argument_of(tool: ToolDefinition | None, name: str) -> ArgumentInfo | None:
 def mark(value: object, schema: Schema | None) -> str | None:
     """Return the reason why a schema refuses an expected value or check, on one line.
 
-    Returns `None` if it accepts the value or nothing is known.
+    Returns `None` if the schema accepts the value or is unknown.
     """
     if not schema:
         return None
@@ -172,7 +172,8 @@ def mark_name(tool: ToolDefinition | None, name: str) -> str | None:
 def mark_tool(tools: Sequence[ToolDefinition], name: str) -> str | None:
     """Return a message if no tool has this name; `None` for a known name.
 
-    Returns `None` while no server has listed its tools: the suite's problems then report unknown names.
+    While no server has listed its tools, the result is always `None`, because the suite's problems report unknown
+    names.
     """
     if name in ("", ANY_TOOL) or tool_named(tools, name) is not None or all(tool.server is None for tool in tools):
         return None

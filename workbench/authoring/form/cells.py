@@ -158,8 +158,8 @@ def with_text(value: object, text: str, schema: Schema | None = None) -> object:
 def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
     """Replace the check of an argument by the check `kind`.
 
-    The new check takes over as much of the expected value as possible, and the options in `OF_EVERY_CHECK`. Raises
-    CellError for an unknown check.
+    The new check gets the options in `OF_EVERY_CHECK`, and as much of the expected value as possible. Raises CellError
+    for an unknown check.
     """
     cls = class_named(kind) or CHECK_CLASSES.get(kind)
     if cls is None:
@@ -195,7 +195,7 @@ def options_of(value: object) -> tuple[OptionCell, ...]:
 
 
 def default_text(cls: type[CheckBase], option: str) -> str:
-    """Return the text of an unwritten option, empty without a default."""
+    """Return the text of an unwritten option, empty if there is no default."""
     default = cls.model_fields[option].default
     if default is None:
         return ""
@@ -259,7 +259,7 @@ def with_optional(value: object, optional: bool) -> object:
 
 
 def because_text(value: object) -> str:
-    """Return the text of the cell for `because`, empty without one."""
+    """Return the text of the cell for `because`, empty if there is none."""
     return shown_text(because) if isinstance(because := _table(value).get("because"), str) else ""
 
 

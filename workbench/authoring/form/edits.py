@@ -114,7 +114,10 @@ def with_short_forms(table: Table, place: Place) -> Table:
 
 
 def _short_forms(place: Place) -> Iterator[tuple[Place, str]]:
-    """Yield the tables around a place that may be written as text, each with the key of its text."""
+    """Yield the tables around a place that may also be written as text.
+
+    Each table comes with the key of its text.
+    """
     if place[:1] == ("user",) and len(place) > 1:
         yield ("user",), "messages" if place[1] == "messages" else "opening"
     if place[:2] == ("user", "facts") and len(place) > 3:

@@ -204,7 +204,10 @@ def _list(value: object) -> list[object]:
 
 
 def tool_of_call(table: Table, place: Place) -> str | None:
-    """Return the tool that the call, step or mock at a place names; `None` if it names none or any tool."""
+    """Return the tool that the call, step or mock at a place names.
+
+    Returns `None` if it names no tool or accepts any tool.
+    """
     if not place:
         return None
     tool = value_at(table, (*place, "tool"))

@@ -23,7 +23,8 @@ LISTS_OF_CHECKS = (*_OF_ELEMENTS, "any_of", "none_of")
 class InnerField:
     """A check of a part of a value: its place, its label, the value as written, and the schema of the part.
 
-    `summary` counts the parts with separate rows; it is empty without such parts."""
+    `summary` counts the parts with separate rows; it is empty if there are none.
+    """
 
     place: Place
     label: str
@@ -52,7 +53,7 @@ def inner_fields(place: Place, label: str, value: object, schema: Schema | None)
 
 
 def parts_text(value: object, parts: list[InnerField]) -> str:
-    """Return the number of parts of a value in words, empty without any."""
+    """Return the number of parts of a value in words, empty if there are none."""
     if not parts:
         return ""
     return counted(len(parts), "field" if check_name(value) == "has_fields" else "part")

@@ -142,7 +142,7 @@ class FormRow:
 
     @property
     def check(self) -> str | None:
-        """The name of the check in the row; `None` without one."""
+        """The name of the check in the row; `None` if there is none."""
         for cell in self.cells:
             if cell.kind == "check":
                 return cell.text

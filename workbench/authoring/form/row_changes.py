@@ -249,7 +249,10 @@ def moved(source: FormSource, row: FormRow, step: int) -> Edit | str:
 
 
 def grouped(source: FormSource, row: FormRow) -> Edit | str:
-    """Put the call at a row into an any-order group: the neighbouring group, or a new one with the next call."""
+    """Put the call at a row into an any-order group.
+
+    The call joins the neighbouring group, or forms a new group with the next call.
+    """
     place = _ordered_item(source, row)
     if place is None:
         return "put the cursor on a call of `ordered`: only those have an order"
@@ -278,7 +281,10 @@ def grouped(source: FormSource, row: FormRow) -> Edit | str:
 
 
 def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
-    """Take the call at a row out of its any-order group; it then follows the group. A group of one call dissolves."""
+    """Take the call at a row out of its any-order group, and put it after the group.
+
+    A group of one call dissolves.
+    """
     place = _ordered_item(source, row)
     if place is None or not (_is_in_group(place) or is_group(source.table, place)):
         return "this call is not in an any-order group"

@@ -473,7 +473,10 @@ def _must_be_whole(answer: bytes, collector: Collector) -> None:
 
 
 def _why(error: Exception, secrets: Secrets) -> str:
-    """Return the reason of a failure with advice, to be appended to the address."""
+    """Return the reason for a failure, with advice.
+
+    The text follows the collector's address in the message.
+    """
     if isinstance(error, HttpStatusError):
         why = f"({error.status})"
         if reason := quoted(refusal_message(error.body), secrets):

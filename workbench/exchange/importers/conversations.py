@@ -194,9 +194,10 @@ class Format:
 
 
 def graded_as(repeat_rule: RepeatRule | None = None) -> Table:
-    """A part of the file, and the key of the case that it became.
+    """Return the suite's `grading` that reproduces the verdicts of another system.
 
-    `into` is empty if the key has the name of the part.
+    That system does not check arguments against a tool's schema. `repeat_rule` is its rule for repeats of a case, if
+    it has repeats.
     """
     grading: Table = {"invalid_arguments": "note"}
     if repeat_rule is not None:

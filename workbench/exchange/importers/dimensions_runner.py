@@ -33,7 +33,7 @@ Check = dict[str, Any]
 
 
 class AskedError(BaseException):
-    """The file connects to a model, so all its tests exist by now."""
+    """The file connects to a model. Its code has made all its tests by then."""
 
 
 class UnknownError(Exception):

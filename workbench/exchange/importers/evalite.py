@@ -151,8 +151,9 @@ def _expecting(case: ImportedCase, result: Node) -> ImportedCase:
 def _expected_calls(expected: Node, metadata: Node) -> list[Node] | None:
     """Return the expected calls of an eval; `None` if the file has none.
 
-    Calls that only the scorer has are read from its metadata. In flexible mode the metadata has all of them; in other
-    modes it only shows whether there are any."""
+    If only the scorer has the calls, they are read from the scorer's metadata. In flexible mode, the metadata has all
+    calls. In other modes, it only shows whether calls are expected.
+    """
     listed = expected.get("toolCalls") or expected
     if isinstance(listed.value, list) and all(each.has("toolName") for each in listed.items()):
         return listed.items()

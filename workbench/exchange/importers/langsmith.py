@@ -46,7 +46,7 @@ def is_trajectory(record: Node) -> bool:
 
 
 def is_example(record: Node) -> bool:
-    """Return whether a record belongs to a dataset of LangSmith. There, outputs are the reference."""
+    """Return whether a record belongs to a dataset of LangSmith. The outputs of such a record are the reference."""
     # agentevals has the same keys, except for these, which LangSmith adds to an exported dataset.
     marked = record.first("dataset_id", "source_run_id", "modified_at") is not None
     return marked and not record.has("reference_outputs")

@@ -387,7 +387,7 @@ def _added(answer: dict[str, JsonValue], kind: str, item: Node) -> dict[str, Jso
 
 
 def _nodes(source: Source) -> list[Node]:
-    """Return the records of a file that may hold items. A list that is one conversation is one record."""
+    """Return the records of a file. A single record may be a whole list of items."""
     if source.kind != "lines" and has_items(source.root):
         return [source.root]
     return source.records

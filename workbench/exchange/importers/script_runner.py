@@ -51,7 +51,7 @@ def plain(value: Any) -> Any:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the type and message of an error; for a group of errors, return those of its parts."""
+    """Return the type and message of an error. For a group of errors, return those of its parts."""
     parts = getattr(error, "exceptions", ())
     if not parts:
         return f"{type(error).__name__}: {error}"
@@ -281,7 +281,10 @@ def arcade_suites(module: types.ModuleType, show: Any) -> dict[str, Any]:
 
 
 class AskedError(BaseException):
-    """The file sends a request to a model, so only the datasets that exist by now can be imported."""
+    """The file sends a request to a model.
+
+    Only the datasets that exist by then can be imported.
+    """
 
 
 class Evaluations:
@@ -414,7 +417,10 @@ def mock_of(mock: Any) -> dict[str, Any]:
 
 
 def place_of(server: Any) -> dict[str, str] | None:
-    """Return the module and the variable of a server; `None` without a server, or for one in the file itself."""
+    """Return the module and the variable of a server.
+
+    Returns `None` if there is no server, or if the file itself defines the server.
+    """
     for module_name, module in list(sys.modules.items()):
         # A main module may also be called `__mp_main__`.
         if module_name in ("__main__", "__mp_main__") or server is None:

@@ -135,7 +135,10 @@ class Node:
     place: str = ""
 
     def get(self, key: str) -> Node | None:
-        """Return a table's value under a key; `None` without a value, for null, and for a node that is not a table."""
+        """Return a table's value under a key.
+
+        Returns `None` if there is no value, if the value is null, or if the node is not a table.
+        """
         if not isinstance(self.value, dict) or self.value.get(key) is None:
             return None
         return Node(self.value[key], self._place_of(key))
@@ -158,7 +161,7 @@ class Node:
         return None
 
     def value_of(self, *keys: str) -> JsonValue:
-        """Return a table's bare value under the first existing key; `None` without any."""
+        """Return a table's bare value under the first existing key; `None` if there is none."""
         found = self.first(*keys)
         return None if found is None else found.value
 
@@ -185,7 +188,7 @@ class Node:
         return [Node(value, f"{self.place}[{index}]") for index, value in enumerate(self.value)]
 
     def items_of(self, *keys: str) -> list[Node]:
-        """Return the elements of a table's list under the first existing key; empty without any."""
+        """Return the elements of a table's list under the first existing key; empty if there is none."""
         found = self.first(*keys)
         return [] if found is None else found.items()
 
@@ -196,7 +199,7 @@ class Node:
         return [self]
 
     def listed_of(self, *keys: str) -> list[Node]:
-        """Return `listed` of a table's value under the first existing key; empty without any."""
+        """Return `listed` of a table's value under the first existing key; empty if there is none."""
         found = self.first(*keys)
         return [] if found is None else found.listed()
 
@@ -214,7 +217,7 @@ class Node:
         return self.value
 
     def text_of(self, *keys: str) -> str:
-        """Return the text under the first key with a text; empty without any."""
+        """Return the text under the first key with a text; empty if there is none."""
         for key in keys:
             if isinstance(found := self.at(key).value, str):
                 return found

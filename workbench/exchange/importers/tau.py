@@ -84,8 +84,8 @@ class _Action(NamedTuple):
     def compared_call(self) -> Table:
         """The expected call for tau2's comparison of single calls.
 
-        If `compared` is given, other arguments do not matter, and arguments of `compared` that the call lacks must be
-        absent. Otherwise all arguments are compared and may be missing.
+        If `compared` is given, only these arguments are compared, and those that the call lacks must be absent.
+        Otherwise all arguments are compared and may be missing.
         """
         if self.compared is None:
             return Match("any_order", "subset").expected(expected_call(self.call))

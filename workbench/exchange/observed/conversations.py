@@ -128,7 +128,7 @@ class Step:
 
     @property
     def answer_messages(self) -> list[JsonValue]:
-        """The answer as a list of one message; empty without a usable answer."""
+        """The answer as a list of one message; empty if there is no usable answer."""
         if self.answer is None or self.answer.problem:
             return []
         return [self.answer.message]

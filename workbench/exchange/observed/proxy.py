@@ -285,7 +285,7 @@ def _in_url(host: str) -> str:
 
 
 def _kept(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
-    """Return headers without the headers of a single connection (RFC 9110, section 7.6.1)."""
+    """Return headers without the headers that concern only one connection (RFC 9110, section 7.6.1)."""
     named = set()
     for value in headers.getall("connection", []):
         for name in value.split(","):

@@ -156,7 +156,7 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
 
 
 def _register_command_secrets(command: Sequence[str], secrets: Secrets) -> None:
-    """Make the keys in the server's command secret: the server may repeat them."""
+    """Make the keys in the server's command secret, because the server may repeat them."""
     for option, word in pairwise(command):
         name, _, value = word.partition("=")
         if "://" in word:

@@ -48,7 +48,7 @@ READABLE_ENCODINGS = ("gzip", "deflate", "identity")
 
 
 def wire_format_of(path: str) -> Provider | None:
-    """Return the wire format used at a path; `None` for a path without conversations."""
+    """Return the wire format used at a path; `None` if the path has no conversations."""
     for ending, wire in _PATHS.items():
         if path.rstrip("/").endswith(ending):
             return wire

@@ -262,7 +262,7 @@ class AcceptLines(LineView):
             self.repaint()
 
     def _argument_at(self, row: int) -> tuple[int, int] | None:
-        """Return the call and the argument of a row, `None` for a row without a choice of checks."""
+        """Return the call and the argument of a row, `None` if the row has no choice of checks."""
         if row >= len(self._rows):
             return None
         number, at = self._rows[row]

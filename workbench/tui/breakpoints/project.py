@@ -125,7 +125,7 @@ class Breakpoints:
         return frozenset(point.tool for point in self.points if point.enabled and point.tool is not None)
 
     def index_of(self, point: Breakpoint) -> int | None:
-        """Return the index of the breakpoint at the same place, `None` without one."""
+        """Return the index of the breakpoint at the same place, `None` if there is none."""
         for index, known in enumerate(self.points):
             if known.holds_same_places(point):
                 return index

@@ -106,7 +106,7 @@ class Source(Protocol):
     """Whether cells are live runs. Live runs can be started and watched."""
 
     def suites(self) -> Sequence[object]:
-        """Return the suites of the rows. The rows are unchanged as long as the same objects are returned."""
+        """Return the suites of the rows. If these are the same objects as before, the rows are unchanged."""
 
     def begun(self) -> Sequence[CaseKey]:
         """Return the cases whose runs were started, read or regraded since the last call."""
@@ -315,7 +315,7 @@ class StoredRuns:
         self._cells = cells_of(finished_summaries(read.runs))
 
     def report_stored(self, watched: WatchedBatch) -> None:
-        """Tell an observer which runs are stored. The observer drops its records of these runs."""
+        """Pass the stored runs to an observer, so that it drops its records of them."""
         watched.stored(self._runs)
 
     def suites(self) -> Sequence[object]:

@@ -82,7 +82,7 @@ class WatchedBatch:
     def stored(self, rows: Iterable[RunRow]) -> None:
         """Drop the records of runs that have ended. `rows` are the runs in the history.
 
-        A run that is not in `rows` counts as ended if its record does.
+        A run that is not in `rows` counts as ended if its record has ended.
         """
         over = {row.place: row.figures is not None for row in rows}
         for place, record in [*self._records.items()]:

@@ -87,7 +87,10 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
 
     @action("enter", "Go to the run; fold a cause", label="go to run")
     def do_open(self) -> None:
-        """Close with the run at the cursor. On a cause, fold or unfold it. On the table, go to the details."""
+        """Close with the run at the cursor.
+
+        If the cursor is on a cause, fold or unfold the cause. If it is on the table, go to the details.
+        """
         row = self.state.selected
         if self.state.record is not None:
             self.dismiss(self.state.record)

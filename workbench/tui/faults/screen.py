@@ -99,7 +99,7 @@ class FaultTable(ListState[FaultRow]):
         return f"{row.tool} {row.name} {verdicts}"
 
     def cell(self, row: FaultRow, model: str) -> tuple[FaultTrial, ...]:
-        """Return the trials of a fault with a model, none for the row of a tool."""
+        """Return the trials of a fault with a model. The row of a tool has no trials."""
         if row.fault is not None:
             return self.matrix.cell((row.tool, *row.fault), model)
         return ()
@@ -196,7 +196,7 @@ class FaultsScreen(ListScreen[str, FaultTable]):
 
     @action("enter", "Go to the run of the cell", label="go to run")
     def do_open(self) -> None:
-        """Close with the run of the cell. If there are several runs, choose the first that is not ok."""
+        """Close with the run of the cell. If the cell has several runs, choose the first that is not ok."""
         run = next((each.run_id for each in self.state.chosen if each.run_id is not None), None)
         if run is not None:
             self.dismiss(run)

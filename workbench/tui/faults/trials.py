@@ -44,7 +44,10 @@ Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 
 @dataclass(frozen=True)
 class _Found:
-    """The runs of some cases: finished runs to fork, with their current plans, and planned runs to make first."""
+    """The runs of some cases for the trials.
+
+    Finished runs are forked; their current plans are kept with them. Planned runs must be made first.
+    """
 
     at_hand: tuple[tuple[PlannedRun, RunRecord], ...]
     missing: tuple[PlannedRun, ...]

@@ -148,7 +148,7 @@ def _dimension_lines(state: GradesState, grade: Grade, width: int) -> list[Line]
 
 
 def disagreement_text(grades: Sequence[Grade]) -> str:
-    """Return which graders fail the run and which do not, the smaller group first. Return "" without disagreement."""
+    """Return which graders fail the run and which do not, the smaller group first. Return "" if all agree."""
     sides: list[str] = []
     for status, side in sorted(disagreement(grades), key=lambda found: len(found[1])):
         graders = [grade.grader for grade in side]

@@ -460,7 +460,7 @@ _WHY_INDENT = 4
 
 
 def step_label(number: int | None) -> str:
-    """Return the label at the start of a step's line, "" without a step."""
+    """Return the label at the start of a step's line, "" if there is no step."""
     if number is None:
         return ""
     return f" step {number}  "

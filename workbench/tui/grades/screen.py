@@ -100,7 +100,7 @@ OtherRun = Callable[[GradesState, int], GradesState | None]
 
 
 def _no_other_run(state: GradesState, step: int) -> None:
-    """Return `None`: the screen shows a run without other runs of its case."""
+    """Return `None`, because the screen shows a run without other runs of its case."""
 
 
 class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):

@@ -342,7 +342,10 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
 
     @action("enter", "Show both runs side by side; fold a kind of change", label="side by side")
     def do_open(self) -> None:
-        """Show both runs side by side, or the only run. On a kind of change, fold or unfold it."""
+        """Show both runs side by side, or the only run.
+
+        If the cursor is on a kind of change, fold or unfold it.
+        """
         if self.change is None:
             self._fold(None)
         else:

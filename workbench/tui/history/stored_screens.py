@@ -96,9 +96,10 @@ async def batch_screen(app: Workbench, batch: BatchRow, grading: Regrade | None,
 
 
 def _observed_batch(app: Workbench, file: Path, number: int) -> WatchedBatch | None:
-    """Return the connection to the process of an unattended batch, or `None` without such a process.
+    """Return the connection to the process of an unattended batch, or `None` if there is no such process.
 
-    Blocks. Raises HistoryError if the process does not answer."""
+    Blocks. Raises HistoryError if the process does not answer.
+    """
     from workbench.remote.records import AttachError, is_running, record_of
 
     # A killed process leaves its record behind.

@@ -221,7 +221,7 @@ class HeldText:
         return tuple(warnings)
 
     def mistake_at(self, text: str) -> Place | None:
-        """Return the line and column (from 0) of an error in arguments. Return `None` without a position."""
+        """Return the line and column (from 0) of an error in arguments. Return `None` if the error has no position."""
         if self.is_json:
             try:
                 arguments_in(text)
@@ -447,7 +447,7 @@ class HeldEditor(Vertical):
         self._say()
 
     def go_to_problem(self) -> None:
-        """Move the cursor to the error in the text. Do nothing without a position."""
+        """Move the cursor to the error in the text. Do nothing if the error has no position."""
         if (at := self.held.mistake_at(self.text)) is not None:
             self.editor.go_to(*at)
 

@@ -341,9 +341,10 @@ def line_within(problem: Problem, first: int, count: int) -> int:
 
 
 def marks(problems: Sequence[Problem], first: int, count: int) -> Mapping[int, Role]:
-    """Return the roles of lines with problems by line (from 0).
+    """Return the role of each line with a problem, by line (from 0).
 
-    The part has `count` lines, and its first line has the number `first`."""
+    The part has `count` lines, and its first line has the number `first`.
+    """
     # Errors come last, so a line with errors and warnings has the role of errors.
     ordered = sorted(problems, key=lambda problem: problem.severity == "error")
     return {line_within(problem, first, count): _role(problem) for problem in ordered}

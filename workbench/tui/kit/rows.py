@@ -84,7 +84,7 @@ class FoldingState(ListState[Row]):
         self._folded: set[Hashable] = set()
 
     def _group(self, row: Row) -> Hashable | None:
-        """Return the group of a row or of a group's heading, `None` for a row without a group."""
+        """Return the group of a row or of a group's heading, `None` if it has no group."""
         raise NotImplementedError
 
     def is_folded(self, group: Hashable) -> bool:
@@ -143,7 +143,7 @@ class MarkedState(ListState[Row]):
 
     @property
     def pair(self) -> tuple[Row, Row] | None:
-        """The two marked rows, the earlier row first. `None` with fewer marks."""
+        """The two marked rows, the earlier row first. `None` if fewer rows are marked."""
         found = [row for row in self._in_order() if self._id(row) in self.marked]
         if len(found) == _MAX_MARKS:
             return (found[0], found[1])

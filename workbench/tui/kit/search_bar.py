@@ -74,7 +74,7 @@ class SearchBar(Horizontal):
             field.focus()
 
     def show_count(self, found: tuple[int | None, int]) -> None:
-        """Show the index of the current match (from 0, `None` without a match) and the number of matches."""
+        """Show the index of the current match (from 0, `None` if there is no match) and the number of matches."""
         self._found = found
         self._show_match_count()
 

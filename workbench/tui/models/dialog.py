@@ -400,7 +400,10 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         self.run_worker(ask(), group="models", exit_on_error=True)
 
     def action_check(self) -> None:
-        """Check the model or variant of the row. On an endpoint, list, show or hide its models."""
+        """Check the model or variant of the row.
+
+        If the row is an endpoint, list its models, or show or hide them.
+        """
         # A Space typed right after a letter comes before the field's message about the letter.
         self._filter_by(self.query_one("#filter", Input).value)
         row = self._list.row

@@ -402,7 +402,7 @@ class RunRecord:
 
     @property
     def hold(self) -> int | None:
-        """The sequence number of the `Paused` event of the current hold, `None` without a hold."""
+        """The sequence number of the `Paused` event of the current hold, `None` if the run is not held."""
         if not self.held:
             return None
         for at in reversed(self.events):

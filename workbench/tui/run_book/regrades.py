@@ -149,7 +149,7 @@ class Regrading:
                 del self._due[case.key]
 
     def take_summary(self) -> str:
-        """Describe how grades changed since the last call. Return "" without changes."""
+        """Describe how grades changed since the last call. Return "" if no grade changed."""
         moves = []
         for run, before in self._moved.values():
             if run.figures is not None:
@@ -184,7 +184,10 @@ class Regrading:
 
 
 def _regradable_cases(before: Suite | None, now: Suite) -> Iterable[Case]:
-    """Return the cases of a suite whose grades may have changed. An unchanged case is the same object."""
+    """Return the cases of a suite whose grades may have changed.
+
+    A case that was not edited is the same object in both versions.
+    """
     if before is None or _grading_settings(before) != _grading_settings(now):
         return now.cases
     # Reading an edited suite keeps the objects of its unchanged cases.

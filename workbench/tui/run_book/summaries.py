@@ -19,9 +19,10 @@ from workbench.tui.run_book.record import RunIdentity, RunRecord, Stage, without
 
 
 class RunsByModel:
-    """The counting runs, by case and model: runs of the last batch, or earlier runs if the batch was stopped early.
+    """The counting runs, by case and model.
 
-    Recorded runs count only if there are no other runs. Forks never count.
+    These are the runs of the last batch, or earlier runs if the batch was stopped early. Recorded runs count only if
+    there are no other runs. Forks never count.
     """
 
     def __init__(self) -> None:
@@ -82,7 +83,7 @@ class RunsByModel:
         return {**latest, **spared}
 
     def earlier_runs(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
-        """Return, by model, the earlier runs that count for a case because the last runs were stopped."""
+        """Return the earlier runs that count for a case, by model. They count because the last runs were stopped."""
         latest = self._runs.get(case, {})
         earlier_runs: dict[str, list[RunRecord]] = {}
         for model, runs in self._before.get(case, {}).items():

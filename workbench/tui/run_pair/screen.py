@@ -95,7 +95,7 @@ class PairList(LineView):
         self._go_to(self._lines.state.entry_of(first) if first is not None else 0)
 
     def to_difference(self, step: int) -> int | None:
-        """Go to the next (1) or previous (-1) difference. Return its index, or `None` without a difference."""
+        """Go to the next (1) or previous (-1) difference. Return its index, or `None` if there is no difference."""
         found = self._lines.state.difference_from(self._entry, step)
         if found is None:
             return None

@@ -145,7 +145,8 @@ class PairState:
     def fold_at(self, entry: int) -> int | None:
         """Return the index of the fold at an entry, or of the unfolded fold around the entry.
 
-        Return `None` without a fold."""
+        Return `None` if there is no fold.
+        """
         shown = self.entries[entry]
         if isinstance(shown, Fold):
             return entry
@@ -175,9 +176,10 @@ class PairState:
         return entry + 1, -count
 
     def difference_from(self, entry: int, step: int) -> tuple[int, int] | None:
-        """Return the entry and the index of the next (1) or previous (-1) difference, `None` without differences.
+        """Return the entry and the index of the next (1) or previous (-1) difference, `None` if there are none.
 
-        The search wraps around at both ends."""
+        The search wraps around at both ends.
+        """
         if not self.differences:
             return None
         # The rows of a fold are equal. A search from a fold begins at the first row of the fold.

@@ -250,7 +250,10 @@ def _user(origin: Trajectory, at: ForkPoint, now: CurrentCase) -> str | None:
 
 
 def _inherited_system(run: RunRecord) -> str | None:
-    """Return the edited system prompt of a forked run, for its own forks. Return `None` without one."""
+    """Return the edited system prompt of a forked run, for its own forks.
+
+    Return `None` if the prompt was not edited.
+    """
     fork = run.planned.fork
     if fork is None:
         return None

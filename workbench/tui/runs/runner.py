@@ -121,7 +121,7 @@ class Runner:
 
     @property
     def serving(self) -> ServerControl | None:
-        """The servers for calls by hand, `None` without a runtime."""
+        """The servers for calls by hand, `None` if the runtime is not open."""
         if self._runtime is not None:
             return self._runtime.serving
         return None
@@ -198,7 +198,7 @@ class Runner:
             self._closed = runtime
 
     def batch_number(self, batch: str) -> int | None:
-        """Return the number of a batch in the history, even after its end. Return `None` without a number."""
+        """Return the number of a batch in the history, even after its end. Return `None` if it has no number."""
         runtime = self._runtime or self._closed
         if runtime is not None:
             return runtime.batch_number(batch)

@@ -242,7 +242,7 @@ def _remaining_text(progress: Progress) -> tuple[Line, Line]:
 
 
 def _cost(spend: Spend) -> str:
-    """Return the known cost, with a note if other runs have an unknown cost. Return "" without any cost."""
+    """Return the known cost, with a note if other runs have an unknown cost. Return "" if there is no cost."""
     known = ""
     if spend.cost_usd:
         known = known_cost_text(spend.cost_usd, has_unknown=spend.unknown)

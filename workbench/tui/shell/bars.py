@@ -139,7 +139,10 @@ class MainBars:
         return self._screen.query_one("#keys", KeyBar)
 
     def _request_runs(self) -> Sequence[RunRecord] | None:
-        """Return the runs that the line for new cases displays in the run pane, `None` without such runs."""
+        """Return the runs that the run pane shows for the line for new cases.
+
+        Return `None` if there are none.
+        """
         if self._screen.adder is None or (shown := self._screen.adder.runs_shown) is None:
             return None
         return shown[0]
@@ -312,7 +315,7 @@ def _rank(action: Action, now: MainSituation) -> int:
 
 
 def _variants_label(variants: Variants) -> str:
-    """Return the selected variants for the status line, such as ` · 2 variants`. Return "" without variants."""
+    """Return the selected variants for the status line, such as ` · 2 variants`. Return "" if there are none."""
     text = one_line("".join(variants.names))
     if variants.all_of_them:
         text = "all variants"

@@ -165,7 +165,7 @@ def _typing(screen: PanesScreen) -> Typing | None:
 
 
 def _other_held_run(runs: Sequence[RunRecord], shown: RunRecord) -> str | None:
-    """Return a message about another held run of the case, `None` without one."""
+    """Return a message about another held run of the case, `None` if there is none."""
     held = next((run for run in runs if run.held and run is not shown), None)
     if held is None or shown.held:
         return None

@@ -190,7 +190,7 @@ class Workbench(StagedApp):
         self.main.announce(text, "warned", GLYPHS.warned)
 
     def key_name(self, action_id: str) -> str:
-        """Return the names of an action's keys, "" without a key."""
+        """Return the names of an action's keys, "" if it has no key."""
         return self.keymap.names(ALL_ACTIONS[action_id])
 
     def theme_changed(self) -> None:

@@ -186,7 +186,7 @@ def _read(codes: str) -> CellStyle:
 
 
 def _whole(codes: str) -> Iterator[str]:
-    """Yield each SGR code: an attribute, or a colour with all its numbers."""
+    """Yield each complete SGR code: an attribute, or a colour with all its numbers."""
     if not codes:
         return
     numbers = iter(codes.split(";"))

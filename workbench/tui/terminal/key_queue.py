@@ -83,8 +83,9 @@ MESSAGE_ROUNDS = 2
 class KeyHandled(Message, verbose=True):
     """A marker that follows the key `number` through the message queues for some `rounds`.
 
-    In the second round, the marker follows the messages caused by the key, such as the submission of a field. A marker
-    `of_screen` follows a change of the screen instead."""
+    In the second round, it also follows the messages that the key caused, such as the submission of a field. A marker
+    `of_screen` follows a change of the screen instead of a key.
+    """
 
     def __init__(self, number: int, rounds: int = MESSAGE_ROUNDS, *, of_screen: bool = False) -> None:
         super().__init__()

@@ -103,7 +103,7 @@ _render_update = Compositor.render_update
 def _update(
     self: Compositor, full: bool = False, screen_stack: list[Screen[Any]] | None = None, simplify: bool = False
 ) -> RenderableType | Update | None:
-    """Return the next update of the screen, `None` without changes. Replaces `Compositor.render_update`."""
+    """Return the next update of the screen, `None` if nothing changed. Replaces `Compositor.render_update`."""
     # Screenshots ask for simplified updates.
     if simplify:
         return _render_update(self, full, screen_stack, simplify)

@@ -218,7 +218,7 @@ def load_themes(bundled: Path, own: Path) -> Themes:
 
 
 def folder_state(folder: Path) -> FolderState:
-    """Return the current state of a theme folder. The state differs after any change of a file."""
+    """Return the state of a theme folder. Every change of a file changes the state."""
     found = []
     for path in _theme_files(folder):
         try:

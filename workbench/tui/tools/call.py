@@ -227,7 +227,7 @@ def _kind(form: CallForm, name: str) -> str:
 
 
 def _value_room(form: CallForm, room: int) -> int:
-    """Return the width for values and types: what the longest of them need, at most `room`."""
+    """Return the width for values and types. It is the width that the longest of them needs, at most `room`."""
     # In a wide pane, types at the right end would be far from their values.
     value, kind = MIN_VALUE_CELLS, 0
     for field in form.fields:

@@ -107,7 +107,7 @@ class RunLines(LazyLayout):
         return None
 
     def heights_from(self, first: int) -> int:
-        """Return the number of items with lines, from the item `first` on."""
+        """Return the number of items with lines, counted from the item `first` to the end."""
         return self._heights.shown_from(first)
 
     def place_of(self, index: int) -> Place | None:
@@ -193,7 +193,8 @@ class RunLines(LazyLayout):
     def go_to_match(self, step: int, line: int) -> int | None:
         """Select the next (`step` 1) or previous (-1) match, wrapping around. Return its line.
 
-        Without a selected match, the search begins at `line`. Returns `None` without matches."""
+        Without a selected match, the search begins at `line`. Returns `None` if there are no matches.
+        """
         total = self.matches
         if not total:
             return None

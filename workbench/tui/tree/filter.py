@@ -234,7 +234,7 @@ def _list_of(table: Table, key: str) -> list[object]:
 def advice(text: str) -> str | None:
     """Return a hint on the first word of a filter that looks like a misspelt prefix or status.
 
-    Return `None` without one.
+    Return `None` if there is none.
     """
     for word in text.casefold().split():
         name, colon, value = word.partition(":")

@@ -65,7 +65,7 @@ def _fold(tree: TreeState, row: Row) -> str:
 
 
 def _case_fold(tree: TreeState, row: Row) -> str:
-    """Return a blank and the fold sign of a chain. Return "" for a case without steps."""
+    """Return a blank and the fold sign of a chain. Return "" if the case has no steps."""
     if tree.is_foldable(row):
         return f" {_fold(tree, row)}"
     return ""

@@ -69,7 +69,10 @@ class NewSuite(NamedTuple):
 
 
 class NewSuiteScreen(TextPromptScreen[NewSuite]):
-    """Asks for the file of a new suite. A suite for a server needs another dialog; that dialog gets the typed file."""
+    """Asks for the file of a new suite.
+
+    For a suite with a server's tools, the typed file is passed to another dialog.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("up,down", "server", show=False)]
 

@@ -492,7 +492,7 @@ class FormPage:
         self.lay_out()
 
     def catch_up(self) -> None:
-        """Show the current form if an open field has kept older rows."""
+        """Show the current rows of the form. An open field may have kept older rows until now."""
         if self._is_behind:
             self.show(self.source)
 
