@@ -101,7 +101,9 @@ def test_a_lasting_fault_is_an_error_of_the_user(tmp_path: Path, slip: Answer, f
         asked = len(server.requests)
         [again] = run(program, "--model", "replay:runs", expected=3)
         assert len(server.requests) == asked
+        shown = program.run("history", "show", "1", "--run", "1").stdout
     told = f' "{detail}"' if detail else ""
+    assert shown.count(f"user, not sent, {fault}{told}:") == 3
     assert made["error"] == f"the simulated user broke its rules in turn 2, three times: {fault}{told}"
     assert (made["status"], made["error_kind"], made["finish"]) == ("error", "user", "user error")
     assert again["error"] == made["error"] and again["user_turns"] == made["user_turns"]

@@ -35,7 +35,7 @@ from workbench.show.views.run_items import (
     ToolsItem,
 )
 from workbench.show.views.trajectory import pause_text
-from workbench.show.views.user_turns import ended_text, source_of
+from workbench.show.views.user_turns import ended_text, refused_text, source_of
 from workbench.show.views.values import AnswerProgress
 from workbench.trajectory.events import (
     AgentNoted,
@@ -270,7 +270,8 @@ class RunView:
                 run.append(MessageItem("user", GrowingText(text), self._next_number(), source=source, refused=refused))
             case UserEnded():
                 played = "played" if spoken.usage is not None else ""
-                run.append(MessageItem("user", GrowingText(ended_text(spoken)), source=played))
+                refused, self._refused = self._refused, ()
+                run.append(MessageItem("user", GrowingText(ended_text(spoken)), source=played, refused=refused))
 
     def _apply_user_action(
         self, action: Paused | Resumed | CallEdited | ResultEdited | MessageAdded | Regenerated
@@ -449,6 +450,10 @@ class RunView:
 
     def _end(self, finish: RunFinished) -> None:
         self._run.finish_text()
+        # No message followed these attempts, so they have notices of their own.
+        for refused in self._refused:
+            self._run.append(NoticeItem(f"user, {refused_text(refused)}"))
+        self._refused = ()
         if (asked := self._run.request()) is not None:
             asked.over, asked.retry = True, None
             # The outcome shows this error, so the request omits it.
