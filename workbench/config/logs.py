@@ -13,9 +13,9 @@ LOG_NAME = "workbench.log"
 def log_to(folder: Path, secrets: Secrets = NO_SECRETS, *, own_alone: bool = False) -> Path:
     """Send the process's redacted warnings and errors to a file in `folder`, and return the file's path.
 
-    With `own_alone`, the file receives only Workbench's own log, for use as a library.
-
-    The first line creates the file. A line that cannot be written is dropped silently."""
+    With `own_alone`, the file receives only Workbench's own log, for use as a library. The first line creates the file.
+    A line that cannot be written is dropped silently.
+    """
     path = folder / LOG_NAME
     logger = logging.getLogger()
     if own_alone:

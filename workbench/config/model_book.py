@@ -59,9 +59,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """Options of the command line about models.
-
-    They do not apply to models that a suite names.
+    """Options of the command line about models. They do not apply to models that a suite names.
 
     `judge` is the model for judged checks that name none. `user_model` is the model for played users that name none.
     `users` names recordings (`replay:DIR`), whose users replace the users of the cases.

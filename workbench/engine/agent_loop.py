@@ -252,9 +252,7 @@ class AgentLoop:
     async def _finish_turn(
         self, turn: Turn, answer: Round | ExternalRun, answered: int = 0, *, to_result: bool = False
     ) -> RunFinished | None:
-        """Answer the calls of a round.
-
-        Returns the run's final event if the run ends here.
+        """Answer the calls of a round. Returns the run's final event if the run ends here.
 
         The first `answered` calls already have results. With `to_result`, the run is held again after the last of these
         results. A person may have the answer regenerated any number of times.

@@ -26,9 +26,7 @@ _USAGE = {
 
 
 def native_call(value: object) -> object:
-    """Convert a call of the AI SDK to a call of a run document.
-
-    A list becomes the calls of one answer.
+    """Convert a call of the AI SDK to a call of a run document. A list becomes the calls of one answer.
 
     Example: `{"toolName": "a", "input": {"x": 1}}` becomes `{"tool": "a", "arguments": {"x": 1}}`.
     """

@@ -110,9 +110,7 @@ def breakpoint_of(line: str) -> Breakpoint:
 
 
 def breakpoint_line(point: Breakpoint) -> str:
-    """Return a breakpoint as a line in its notation.
-
-    `enabled` is ignored.
+    """Return a breakpoint as a line in its notation. `enabled` is ignored.
 
     Raises ValueError for a value that TOML cannot express.
     """

@@ -45,10 +45,9 @@ async def execute_by_hand(
 ) -> ToolExecution:
     """Call a tool of a suite's server once, by a person's request.
 
-    The server is started if necessary and if the grant allows it.
-
-    Raises UntrustedError if the grant does not cover the server. Raises ServerError if the server cannot be started,
-    dies or does not answer. Raises AuditError, without calling the tool, if the call cannot be logged first.
+    The server is started if necessary and if the grant allows it. Raises UntrustedError if the grant does not cover the
+    server. Raises ServerError if the server cannot be started, dies or does not answer. Raises AuditError, without
+    calling the tool, if the call cannot be logged first.
     """
     call = ToolCall(CALL_ID, tool, arguments)
     caller = _caller(suite_file)

@@ -262,9 +262,7 @@ class PendingApproval:
         self.questions = tuple(ApprovalQuestion(tuple(group), trust.lines(group[0])) for group in alike.values())
 
     def answer(self, question: ApprovalQuestion, answer: ApprovalAnswer) -> tuple[str, ...]:
-        """Apply an answer to a question.
-
-        Returns messages if the answer cannot be stored.
+        """Apply an answer to a question. Returns messages if the answer cannot be stored.
 
         Even then, the request is granted until the program ends.
         """

@@ -154,9 +154,7 @@ class RecordDocument(GivenRunDocument):
 
 @dataclass(frozen=True)
 class GivenCalls:
-    """The runs in a file of calls, keyed by case id.
-
-    A case that was not run has no runs.
+    """The runs in a file of calls, keyed by case id. A case that was not run has no runs.
 
     `places` are the places of the cases in the file, for messages.
     """

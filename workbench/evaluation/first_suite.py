@@ -390,9 +390,7 @@ def _with_login(server: Table, logins: Path) -> Table:
 
 
 def servers_to_list(found: FoundServers, name: str, path: Path, folder: Path, program: Program) -> ServersToList:
-    """Prepare servers to list their tools for a suite at `path`.
-
-    `folder` need not exist.
+    """Prepare servers to list their tools for a suite at `path`. `folder` need not exist.
 
     Raises ClientConfigError for a server that a suite cannot hold, and ConfigError for a `.env` that cannot be read.
     """

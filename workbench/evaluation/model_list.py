@@ -83,9 +83,7 @@ class KnownEndpoint:
 def known_endpoints(
     program: Program, folders: Sequence[Path], presets: Sequence[Preset]
 ) -> tuple[list[KnownEndpoint], list[str]]:
-    """Return the known endpoints, and problems with files of variables.
-
-    Only files are read.
+    """Return the known endpoints, and problems with files of variables. Only files are read.
 
     If several folders have suites, an endpoint gets the variables of the first folder with its key.
     """

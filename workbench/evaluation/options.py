@@ -91,9 +91,7 @@ class Stop:
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """A request to run only one part of a plan.
-
-    The other parts run elsewhere.
+    """A request to run only one part of a plan. The other parts run elsewhere.
 
     The histories of all shards are merged afterwards.
     """

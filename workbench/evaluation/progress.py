@@ -53,9 +53,7 @@ class BatchProgress(Progress):
         return True
 
     def _take(self, happened: Event, now_s: float) -> bool:
-        """Record an event of an answer.
-
-        Returns whether it may change the progress line.
+        """Record an event of an answer. Returns whether it may change the progress line.
 
         Pieces of text do not change the line at once. The next timed redraw shows them.
         """

@@ -59,9 +59,7 @@ _logger = logging.getLogger(__name__)
 
 
 class RegradingJudges:
-    """The judges of regraded runs.
-
-    Use and close them on one event loop.
+    """The judges of regraded runs. Use and close them on one event loop.
 
     With a `chosen` model, unknown judgements are requested from it and from the models that checks name. Otherwise, no
     model is called.

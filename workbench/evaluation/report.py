@@ -65,9 +65,7 @@ if TYPE_CHECKING:
 
 
 class CaseResults(LazySequence[CaseResult]):
-    """The results of each case with each model, in order.
-
-    A result can also be found by its case id.
+    """The results of each case with each model, in order. A result can also be found by its case id.
 
     Example: `cases["time-in-oslo"]`.
     """

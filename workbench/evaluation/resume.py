@@ -176,9 +176,7 @@ def _cases_of(files: Mapping[SuiteRef, SuiteFile], program: Program) -> dict[Sui
 def cost_limit_of(
     resumption: Resumption, before: RunsBefore, history: History, program: Program, wanted_usd: float | None = None
 ) -> CostLimit | None:
-    """Return the cost limit of a resumed batch:
-
-    `wanted_usd`, else the stored limit, else `None`.
+    """Return the cost limit of a resumed batch: `wanted_usd`, else the stored limit, else `None`.
 
     The cost of its earlier runs counts towards the limit. Raises CostLimitError and HistoryError.
     """

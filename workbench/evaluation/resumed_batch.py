@@ -63,9 +63,7 @@ class RunsBefore:
 
     @property
     def tallies(self) -> list[Tally]:
-        """The number of earlier runs by status.
-
-        The numbers are valid until another run of the batch ends.
+        """The number of earlier runs by status. The numbers are valid until another run of the batch ends.
 
         Raises HistoryError.
         """

@@ -66,9 +66,7 @@ def _characters_of(result: RunResult) -> int:
 
 
 class Results(LazySequence[RunResult]):
-    """The results of a batch in order of arrival.
-
-    Those after the first `MAX_UNPACKED_RUNS` are packed.
+    """The results of a batch in order of arrival. Those after the first `MAX_UNPACKED_RUNS` are packed.
 
     After `read_from`, memory holds at most `MAX_PACKED_RUNS` of them, plus the runs that the history does not have yet.
     """

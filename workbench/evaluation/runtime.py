@@ -79,9 +79,7 @@ def _model_of(planned: PlannedRun) -> _ModelOfSuite:
 
 
 class RuntimeModels:
-    """Opens models and judges.
-
-    All batches share one connection per endpoint and one cache of judgements.
+    """Opens models and judges. All batches share one connection per endpoint and one cache of judgements.
 
     The options are those of `Runtime`. Use this object on the engine's thread.
     """

@@ -14,9 +14,7 @@ class NoSuitesError(Exception):
 
 
 def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None = None) -> tuple[SuiteFile, ...]:
-    """Load every suite at or below the paths.
-
-    Suites that are already loaded are returned unchanged.
+    """Load every suite at or below the paths. Suites that are already loaded are returned unchanged.
 
     Raises NoSuitesError if there is no suite.
     """

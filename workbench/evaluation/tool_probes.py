@@ -111,9 +111,7 @@ def planned_probes(model: str) -> Sequence[PlannedRun]:
 async def probe_models(
     models: Sequence[ListedModel], program: Program, tell: Callable[[ListedModel, ProbeResult], object]
 ) -> None:
-    """Probe the models whose endpoint answers.
-
-    Store each result with its model, and pass both to `tell`.
+    """Probe the models whose endpoint answers. Store each result with its model, and pass both to `tell`.
 
     Models of one endpoint are probed in turn, different endpoints at the same time.
     """

@@ -223,9 +223,7 @@ class _RecordingFolder:
             self._models[model] = {case_id: file for case_id, (_, file) in cases.items()}
 
     def newest(self, of_model: str | None, name: str) -> _NewestRecordings:
-        """Return the newest recordings of a model.
-
-        `None` means the only model in the folder.
+        """Return the newest recordings of a model. `None` means the only model in the folder.
 
         Raises RecordingError if the model has no recordings, or if it is `None` and the folder has several models.
         Messages call the replayed model `name`.

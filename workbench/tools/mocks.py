@@ -53,9 +53,7 @@ class MakeAnswer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PlannedAnswer:
-    """The source that will answer a call.
-
-    `server` is set if a server executes the call.
+    """The source that will answer a call. `server` is set if a server executes the call.
 
     Await `run` once, inside `turn`, which may wait for other calls of the server. `run` raises ToolsError for failures
     that the model did not cause.

@@ -106,9 +106,7 @@ def hash_code(folder: Path, names: Iterable[str]) -> HashedCode:
 
 
 def import_module(code: HashedCode, name: str) -> ModuleType:
-    """Import a module of the hashed code.
-
-    A module of the suite's folder is imported again each time.
+    """Import a module of the hashed code. A module of the suite's folder is imported again each time.
 
     Raises PythonReferenceError if a file has changed since it was hashed, and the errors of the module's own code.
     """
@@ -310,9 +308,7 @@ _Result = TypeVar("_Result")
 
 
 class PythonFunctions:
-    """The functions in the approved code of one suite.
-
-    Without `code`, none may be called.
+    """The functions in the approved code of one suite. Without `code`, none may be called.
 
     Each module is loaded once. Any thread may use the object.
     """
@@ -327,9 +323,7 @@ class PythonFunctions:
         self._shared: tuple[PythonFunctions, frozenset[str]] | None = None
 
     def for_run(self, modules: Iterable[str]) -> PythonFunctions:
-        """Return functions for one run, which loads the given modules for itself.
-
-        Other modules are shared.
+        """Return functions for one run, which loads the given modules for itself. Other modules are shared.
 
         Call `forget` after the run.
         """
@@ -338,9 +332,7 @@ class PythonFunctions:
         return own
 
     def forget(self) -> None:
-        """Remove the modules that were loaded here from memory.
-
-        Call no function afterwards.
+        """Remove the modules that were loaded here from memory. Call no function afterwards.
 
         A module that a thread is still loading is removed when it is loaded.
         """

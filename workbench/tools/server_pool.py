@@ -314,9 +314,7 @@ class ServerPool:
         )
 
     async def wait_for_change(self, suite_file: Path, server: Server, seen: tuple[ToolDefinition, ...] = ()) -> None:
-        """Wait for a change of a server's status.
-
-        `seen` are the tools in the status that the caller knows.
+        """Wait for a change of a server's status. `seen` are the tools in the status that the caller knows.
 
         A starting server changes when it is downloaded, runs or has failed. A running server changes when it goes down
         or lists different tools. A server that is down changes when it starts again.

@@ -163,9 +163,7 @@ class Toolbox:
         return await self._planned(call, judge)
 
     async def plan_own(self, call: ToolCall, *, judge: AskJudge | None = None) -> PlannedAnswer:
-        """Choose the source that will answer a call of the suite itself.
-
-        The tool need not be offered.
+        """Choose the source that will answer a call of the suite itself. The tool need not be offered.
 
         Raises ToolsError if there is no such tool.
         """
@@ -193,9 +191,7 @@ class Toolbox:
         return ToolAnswer(f"There is no tool named {name}. {known}", is_error=True)
 
     def count_replayed(self, call: ToolCall, answer: ToolAnswer, step_mock: JsonValue = None) -> None:
-        """Count a replayed call for its mock.
-
-        A mock with several results then continues after it.
+        """Count a replayed call for its mock. A mock with several results then continues after it.
 
         No judge is asked and no function is called. Raises ToolsError if a mock's condition cannot be evaluated.
         """

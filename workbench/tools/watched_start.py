@@ -87,9 +87,7 @@ def _watch(alive: int, workbench: int, others: list[int], mark: bytes) -> None:
 
 
 def end_marked(mark: bytes, group: int = 0) -> list[tuple[int, bytes]]:
-    """Kill every process with a mark in its initial environment.
-
-    Returns their ids and command lines.
+    """Kill every process with a mark in its initial environment. Returns their ids and command lines.
 
     Processes of the killed group `group` are left out. On a system without /proc, no process is found. A process that
     was started with another environment is never found.

@@ -365,9 +365,7 @@ class TextWasReasoning:
 
 @dataclass(frozen=True, slots=True)
 class AnswerPaused:
-    """The provider paused a long answer.
-
-    The answer is sent back so that the model continues it.
+    """The provider paused a long answer. The answer is sent back so that the model continues it.
 
     `times` counts from 1.
     """

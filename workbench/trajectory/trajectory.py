@@ -107,9 +107,7 @@ def tools_of(calls: Iterable[HasTool]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class UserTurn:
-    """One turn of the user in a conversation.
-
-    `number` counts from 1.
+    """One turn of the user in a conversation. `number` counts from 1.
 
     `said` is `None` if the user sent no message.
     """

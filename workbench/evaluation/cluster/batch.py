@@ -369,9 +369,7 @@ class ClusterBatch(Batch):
         await self._group.close(tuple(self._workers))
 
     def stop(self, run_id: str | None = None) -> None:
-        """Stop one run, or all runs.
-
-        Finished runs keep their results.
+        """Stop one run, or all runs. Finished runs keep their results.
 
         Call this method on the engine's loop.
         """

@@ -255,9 +255,7 @@ class EndpointLimits:
 
     @classmethod
     def of(cls, endpoint: str, model: str, specs: Iterable[ModelSpec], concurrency: int) -> EndpointLimits:
-        """Return the limits of a model that has several names.
-
-        The smallest limit applies.
+        """Return the limits of a model that has several names. The smallest limit applies.
 
         `concurrency` applies to settings without a concurrency.
         """

@@ -310,9 +310,7 @@ class ToolIndex:
     def rank(
         self, text: str, hints: Iterable[str] = (), named: Iterable[str] = (), *, question: bool = False
     ) -> list[RankedTool]:
-        """Rank all tools by their fit to a text, the best first.
-
-        Equal tools keep their order.
+        """Rank all tools by their fit to a text, the best first. Equal tools keep their order.
 
         `hints` are words that the text implies. `named` are stems that name the value beside them, as in "subject
         'Lunch'". They suggest a parameter rather than a tool.

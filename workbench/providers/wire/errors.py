@@ -145,9 +145,7 @@ def _words_of_text(text: str) -> str | None:
 
 
 def _place(loc: object) -> str:
-    """Return the place of a mistake as text:
-
-    `["body", "tools", 0]` as `body.tools.0`.
+    """Return the place of a mistake as text: `["body", "tools", 0]` as `body.tools.0`.
 
     FastAPI reports places as such lists.
     """

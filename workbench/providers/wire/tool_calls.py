@@ -32,9 +32,7 @@ _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def accepted_names(names: Iterable[str], longest: int | None = None) -> dict[str, str]:
-    """Map each name to a unique name that APIs accept.
-
-    Names that are accepted already stay unchanged.
+    """Map each name to a unique name that APIs accept. Names that are accepted already stay unchanged.
 
     The same names in the same order give the same result.
     """
