@@ -108,7 +108,7 @@ def test_a_folder_with_recordings_of_several_models_is_refused_until_one_is_chos
     assert (gone.returncode, gone.stdout, gone.stderr) == (
         2,
         "",
-        "kept contains no recording of the model 'other', but of offline and replay:kept\n",
+        "kept contains no recording of the model 'other', only of offline and replay:kept\n",
     )
     # Where a suite names it, the run says so.
     program.write("weather.toml", WEATHER.replace("[[tools]]", 'models = ["replay:kept"]\n[[tools]]', 1))
@@ -130,7 +130,7 @@ def test_a_recording_in_place_of_a_suite_is_told_what_it_is_good_for(program: Pr
     )
     many = program.run("run", "out")
     assert many.returncode == 2
-    assert "no suite at out: there are recordings, which 'workbench grade out' regrades" in many.stderr
+    assert "no suite at out, only recordings: regrade them with 'workbench grade out'" in many.stderr
 
 
 def test_a_replay_takes_its_time_only_when_that_is_wanted(program: Program) -> None:

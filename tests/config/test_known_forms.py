@@ -136,7 +136,7 @@ def test_what_is_found_in_a_text_may_be_in_its_json(text: str) -> None:
 def test_a_value_that_was_added_keeps_its_name_also_within_a_form() -> None:
     secrets, token = Secrets(), SECRETS[0][1]
     secrets.add("MY_TOKEN", token)
-    secrets.add_if_secret_by_look("DATABASE_URL", "postgres://app:s3cret-pw@db/x")
+    secrets.add_if_it_looks_secret("DATABASE_URL", "postgres://app:s3cret-pw@db/x")
     assert secrets.redact(f"{token} {SECRETS[1][1]}") == "$MY_TOKEN $GITHUB_TOKEN"
     assert secrets.redact("postgres://app:s3cret-pw@db/x") == "postgres://app:$DATABASE_URL@db/x"
     secrets.add("PART", "dE5gH7jK9mN1")

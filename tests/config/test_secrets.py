@@ -86,14 +86,14 @@ def test_what_nothing_has_used_is_secret_by_where_it_stands_its_name_and_its_loo
 ) -> None:
     of_file, of_environment = Secrets(), Secrets()
     of_file.add_from_file(name, value)
-    of_environment.add_if_secret_by_look(name, value)
+    of_environment.add_if_it_looks_secret(name, value)
     assert (of_file.values != (), of_environment.values != ()) == (in_file, in_environment)
 
 
 def test_the_password_in_an_address_is_secret_everywhere_and_a_plain_word_only_behind_its_user() -> None:
     secrets = Secrets()
-    secrets.add_if_secret_by_look("DATABASE_URL", "postgres://app:s3cr%3Dt-pw@db.test/shop")
-    secrets.add_if_secret_by_look("LOCAL_URL", "postgres://postgres:postgres@localhost/db")
+    secrets.add_if_it_looks_secret("DATABASE_URL", "postgres://app:s3cr%3Dt-pw@db.test/shop")
+    secrets.add_if_it_looks_secret("LOCAL_URL", "postgres://postgres:postgres@localhost/db")
     secrets.add_passwords("shop", "https://app:${SHOP_TOKEN}@shop.test")
     assert secrets.redact("Bearer ${SHOP_TOKEN}") == "Bearer ${SHOP_TOKEN}"
     assert (

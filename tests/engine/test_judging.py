@@ -103,7 +103,7 @@ async def test_anything_else_is_no_verdict(answer: Answer) -> None:
         (said("openai", json.dumps(YES), calls=[Call("approve", {})]), "it called approve instead of `verdict`"),
         (
             said("openai", calls=[Call("verdict", YES), Call("verdict", NO, "call_2")]),
-            "it called `verdict` 2 times, and not always with the same `holds`",
+            "it called `verdict` 2 times, with different values of `holds`",
         ),
     ],
 )
@@ -122,7 +122,7 @@ async def test_a_judge_rates_on_a_scale_and_a_number_beyond_it_is_no_verdict() -
         wrong = await why_not(verdict({**rating, "number": number}), scale=(1, 5))
         assert "a text `rationale` and a `number` from 1 to 5 are required" in wrong
     twice = said("openai", calls=[Call("verdict", rating), Call("verdict", {**rating, "number": 5}, "call_2")])
-    assert "not always with the same `number`" in await why_not(twice, scale=(1, 5))
+    assert "with different values of `number`" in await why_not(twice, scale=(1, 5))
     assert "a boolean `holds`" in await why_not(verdict(rating))
 
 

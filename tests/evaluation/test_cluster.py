@@ -347,13 +347,13 @@ def test_a_run_that_was_lost_twice_goes_last_to_a_worker_with_nothing_else(tmp_p
     limits = EndpointLimits("", "offline", 4, None)
     queue = EndpointQueue(limits, Counter([limits]), {group_of(kills): deque(runs)})
     for _ in range(2):
-        assert queue.take(1) == [kills, beside] and queue.lost(kills) and queue.lost(beside)
-    assert not queue.only_suspects and queue.take(1) == [later]
+        assert queue.pop_portion(1) == [kills, beside] and queue.lost(kills) and queue.lost(beside)
+    assert not queue.only_suspects and queue.pop_portion(1) == [later]
     worker = batch._Worker("tcp://worker")
     worker.assigned[1] = batch._AssignedPortion(Portion(1, (), 1, 1, ()), queue, {}, (), suspect=False)
     assert queue.only_suspects and not worker.may_have_more_of(queue), "whoever is beside it would be suspected, too"
     worker.assigned.clear()
-    assert worker.may_have_more_of(queue) and queue.take(1) == [kills]
+    assert worker.may_have_more_of(queue) and queue.pop_portion(1) == [kills]
     worker.assigned[2] = batch._AssignedPortion(Portion(2, (), 1, 2, ()), queue, {}, (), suspect=True)
     assert not worker.may_have_more_of(EndpointQueue(limits, Counter()))
     assert not queue.lost(kills) and queue.drop(None) == [beside] and not queue.length

@@ -275,7 +275,7 @@ def test_a_lock_does_not_pass_for_damage(file: Path, monkeypatch: pytest.MonkeyP
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         other.execute("UPDATE batches SET program = '2'")
-        for use in (open_for_reading, partial(open_for_writing, say=nothing_said)):
+        for use in (open_for_reading, partial(open_for_writing, report=nothing_said)):
             with pytest.raises(HistoryError, match="locked by another program") as caught:
                 use(file)
             assert not isinstance(caught.value, DamagedError)

@@ -97,27 +97,30 @@ NESTED.append(NESTED)
     [
         (None, "must answer with a text, a call, a list of calls, an AgentAnswer or an AgentRun, not None"),
         (AgentCall("now", {}, "noon"), r"the call of now has a result: return AgentRun\(calls="),
-        (AgentRun(calls="now"), "the calls of an AgentRun are a list, not a value of type str"),  # type: ignore[arg-type]
+        (AgentRun(calls="now"), "the calls of an AgentRun must be a list, not a value of type str"),  # type: ignore[arg-type]
         (AgentRun(calls=[{"tool": "now"}]), "workbench.AgentCall.* not a value of type dict"),  # type: ignore[list-item]
-        (AgentRun(calls=[AgentCall("now", ["x"])]), "the arguments of now are an object"),  # type: ignore[arg-type]
+        (AgentRun(calls=[AgentCall("now", ["x"])]), "the arguments of now must be an object"),  # type: ignore[arg-type]
         (AgentRun(calls=[AgentCall("now", result={1, 2})]), "a result cannot be written as JSON"),
-        (AgentRun(answer={"city": "Oslo"}), "the answer of an AgentRun is a text, .*write it as JSON"),  # type: ignore[arg-type]
-        (AgentRun(calls=[AgentCall(None)]), "the tool of a call is its name, not None"),  # type: ignore[arg-type]
+        (AgentRun(answer={"city": "Oslo"}), "the answer of an AgentRun must be a text, .*write it as JSON"),  # type: ignore[arg-type]
+        (AgentRun(calls=[AgentCall(None)]), "the tool of a call must be its name, not None"),  # type: ignore[arg-type]
         (AgentRun(calls=[AgentCall("now", {1: 2})]), "a call of now holds an object with a value of type int"),  # type: ignore[dict-item]
         (AgentRun(calls=[AgentCall("now", {"n": 10**5000})]), "'n' of now has more than 4300 digits"),
         (AgentRun(calls=[AgentCall("now", {"n": NESTED})]), "'n' of now is nested too deeply, or holds itself"),
-        (AgentRun(calls=[AgentCall("now", id=5)]), "the id of a call of now is a text"),  # type: ignore[arg-type]
-        (AgentRun(usage={"input_tokens": 1}), r"the usage of an AgentRun is a workbench.Usage\("),  # type: ignore[arg-type]
-        (AgentRun(usage=Usage(-5)), "input_tokens of the usage of an AgentRun is a whole number of at least 0, not -5"),
-        (AgentRun(cost_usd=math.nan), "cost_usd of an AgentRun is a number of at least 0, not nan"),
-        (AgentRun(latency_ms="5"), "latency_ms of an AgentRun is a number of at least 0, not '5'"),  # type: ignore[arg-type]
-        (AgentRun(error=""), "the error of an AgentRun is a text or an exception"),
-        (AgentRun(calls=[AgentAnswer(calls=None)]), "the calls of an AgentAnswer are a list, not None"),  # type: ignore[arg-type]
-        (AgentAnswer(5), "the text of an AgentAnswer is a text, not a value of type int"),  # type: ignore[arg-type]
-        (AgentAnswer(reasoning=5), "the reasoning of an AgentAnswer is a text"),  # type: ignore[arg-type]
-        (AgentAnswer(stop_reason="stop"), "stop_reason of an AgentAnswer is one of 'answered', .*not 'stop'"),  # type: ignore[arg-type]
-        (AgentAnswer(usage=Usage(1.5)), "input_tokens of the usage of an AgentAnswer is a whole number"),  # type: ignore[arg-type]
-        (AgentAnswer(cost_usd=-1), "cost_usd of an AgentAnswer is a number of at least 0, not -1"),
+        (AgentRun(calls=[AgentCall("now", id=5)]), "the id of a call of now must be a text"),  # type: ignore[arg-type]
+        (AgentRun(usage={"input_tokens": 1}), r"the usage of an AgentRun must be a workbench.Usage\("),  # type: ignore[arg-type]
+        (
+            AgentRun(usage=Usage(-5)),
+            "input_tokens of the usage of an AgentRun must be a whole number of at least 0, not -5",
+        ),
+        (AgentRun(cost_usd=math.nan), "cost_usd of an AgentRun must be a number of at least 0, not nan"),
+        (AgentRun(latency_ms="5"), "latency_ms of an AgentRun must be a number of at least 0, not '5'"),  # type: ignore[arg-type]
+        (AgentRun(error=""), "the error of an AgentRun must be a text or an exception"),
+        (AgentRun(calls=[AgentAnswer(calls=None)]), "the calls of an AgentAnswer must be a list, not None"),  # type: ignore[arg-type]
+        (AgentAnswer(5), "the text of an AgentAnswer must be a text, not a value of type int"),  # type: ignore[arg-type]
+        (AgentAnswer(reasoning=5), "the reasoning of an AgentAnswer must be a text"),  # type: ignore[arg-type]
+        (AgentAnswer(stop_reason="stop"), "stop_reason of an AgentAnswer must be one of 'answered', .*not 'stop'"),  # type: ignore[arg-type]
+        (AgentAnswer(usage=Usage(1.5)), "input_tokens of the usage of an AgentAnswer must be a whole number"),  # type: ignore[arg-type]
+        (AgentAnswer(cost_usd=-1), "cost_usd of an AgentAnswer must be a number of at least 0, not -1"),
         (["now"], "calls are made with workbench.call"),
         (ToolCall("", "now", {"day": date(2026, 1, 1)}), "the argument 'day' of now holds a value of type date"),  # type: ignore[dict-item]
         (ToolCall("", "now", {"days": {1: 2}}), "an object with a value of type int as a name"),  # type: ignore[dict-item]

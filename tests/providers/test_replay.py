@@ -235,7 +235,7 @@ async def test_one_of_the_models_is_chosen_behind_the_folder(tmp_path: Path) -> 
 @pytest.mark.parametrize("wanted", ["slow", ""])
 def test_a_model_of_which_there_is_no_recording_is_named_with_those_that_there_are(tmp_path: Path, wanted: str) -> None:
     says(tmp_path, "", "a", "case", "quick")
-    said = rf"contains no recording of the model '{wanted}', but of quick$"
+    said = rf"contains no recording of the model '{wanted}', only of quick$"
     with pytest.raises(ModelError, match=said):
         BuiltInModels().check(f"replay:.#{wanted}", tmp_path)
     with pytest.raises(ModelError, match=said):

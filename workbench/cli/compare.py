@@ -186,7 +186,7 @@ def compare(
         baseline = baseline_for(compared_with, plan)
         if baseline is None:
             return USAGE
-        if (why := baseline.why_no_test) is not None:
+        if (why := baseline.test_refusal) is not None:
             warn(f"nothing was run: {why}", program.secrets)
             return USAGE
         return comparing.run_and_report(plan, record, trust=app.trust, baseline=baseline)

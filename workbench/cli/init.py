@@ -43,7 +43,7 @@ if executes(__name__):
         VARIABLE,
         CiSystem,
         job_of,
-        only_here,
+        only_on_this_machine,
         requirement,
     )
     from workbench.evaluation.client_servers import ClientConfigError, FoundServers, servers_of_client, typed_server
@@ -531,7 +531,7 @@ def _job(
         )
     if job.variables:
         advice_template.append(f"set among the secrets of the repository: {', '.join(job.variables)}")
-    for what in only_here(tables, spec.base_url if spec is not None else ""):
+    for what in only_on_this_machine(tables, spec.base_url if spec is not None else ""):
         advice_template.append(f"{what} is on this machine only: give the job one that it can reach")
     return _Job(root / CI_FILES[options.ci], job.text(options.ci, source), tuple(advice_template))
 

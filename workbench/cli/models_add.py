@@ -70,7 +70,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.cli.redaction import create_program, warn, write
     from workbench.config.folders import folder_of
     from workbench.config.models import ConfigError
-    from workbench.evaluation.model_list import why_not_checked
+    from workbench.evaluation.model_list import check_refusal
     from workbench.evaluation.typed_model import (
         CLOUD_FIELDS,
         InvalidModelError,
@@ -135,7 +135,7 @@ def execute(arguments: argparse.Namespace) -> int:
             check_name_is_free(spec.name, folder, program)
         if not arguments.no_check:
             files = map(load_suite, find_suites([path])) if known is not None else ()
-            if (why := why_not_checked(known, spec, files, program)) is not None:
+            if (why := check_refusal(known, spec, files, program)) is not None:
                 warn(f"{why}, or give --no-check")
                 return USAGE
             checked = check_typed_blocking(spec, folder, program)

@@ -36,7 +36,7 @@ class KnownAgent:
     mode: str = ""
 
     @property
-    def ways_in(self) -> tuple[str, ...]:
+    def login_variables(self) -> tuple[str, ...]:
         """The variables that can log the agent in, one of which must be set.
 
         These are keys, tokens, and settings with an endpoint of the user's.

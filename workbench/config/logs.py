@@ -10,24 +10,24 @@ from workbench.config.secrets import NO_SECRETS, Secrets
 LOG_NAME = "workbench.log"
 
 
-def log_to(folder: Path, secrets: Secrets = NO_SECRETS, *, own_alone: bool = False) -> Path:
+def log_to(folder: Path, secrets: Secrets = NO_SECRETS, *, only_workbench: bool = False) -> Path:
     """Send the process's redacted warnings and errors to a file in `folder`, and return the file's path.
 
-    With `own_alone`, the file receives only Workbench's own log, for use as a library. The first line creates the file.
-    A line that cannot be written is dropped silently.
+    With `only_workbench`, the file receives only Workbench's own log, for use as a library. The first line creates the
+    file. A line that cannot be written is dropped silently.
     """
     path = folder / LOG_NAME
     logger = logging.getLogger()
-    if own_alone:
+    if only_workbench:
         logger = logging.getLogger("workbench")
     # The log may move to another folder, and only one file must get the lines.
     for handler in tuple(logger.handlers):
         if isinstance(handler, _LogFile):
             logger.removeHandler(handler)
     logger.addHandler(_LogFile(path, secrets))
-    logger.propagate = not own_alone
+    logger.propagate = not only_workbench
     logging.raiseExceptions = False
-    if not own_alone:
+    if not only_workbench:
         logging.captureWarnings(True)
     return path
 

@@ -79,7 +79,7 @@ class ModelSpec:
     time for which the endpoint may send nothing, in seconds. `legacy_auth` sends an Anthropic key as `x-api-key` with
     the older API version, as some gateways require. `headers` and `query` go into every request, with their variables
     as they are written; `images` and `audio` state whether the model accepts these in messages, with the default of
-    `takes_images`; `key_command` is a program with its arguments that prints the key. `file` is the `workbench.toml`
+    `accepts_images`; `key_command` is a program with its arguments that prints the key. `file` is the `workbench.toml`
     with the model, if any.
 
     A model at a cloud has `cloud` settings. Its `base_url` and `api_key_env` are as written until `ModelBook` has found
@@ -122,7 +122,7 @@ class ModelSpec:
         return next((cloud for cloud in CLOUDS if cloud == self.provider), None)
 
     @property
-    def takes_images(self) -> bool:
+    def accepts_images(self) -> bool:
         """Whether images are sent to the model.
 
         By default, they are sent to the vendors' own addresses and to clouds.

@@ -95,7 +95,8 @@ def secret_parts(name: str, value: str) -> Iterator[str]:
             yield from _parts_of_address(address, _host_and_query(address)[0])
     elif re.search("no_?proxy", name, re.IGNORECASE):
         # A single-word host may occur in any text.
-        if len(re.split(r"[\s,;]+", value.strip(" ,;"))) > 1 and not all(map(_is_open, re.split(r"[\s,;]+", value))):
+        several = len(re.split(r"[\s,;]+", value.strip(" ,;"))) > 1
+        if several and not all(map(_reveals_nothing, re.split(r"[\s,;]+", value))):
             yield value
     elif re.search("proxy|host", name, re.IGNORECASE):
         for address in value.split():
@@ -105,7 +106,7 @@ def secret_parts(name: str, value: str) -> Iterator[str]:
 
 
 def _parts_of_address(address: str, host: str) -> Iterator[str]:
-    if _is_open(host):
+    if _reveals_nothing(host):
         return
     dotted = "." in host and len(host) >= _MIN_HOST_CHARS
     # `proxy:8080` is redacted as a whole, but `proxy` alone is an ordinary word.
@@ -115,8 +116,7 @@ def _parts_of_address(address: str, host: str) -> Iterator[str]:
         yield host
 
 
-def _is_open(host: str) -> bool:
-    """Return whether a host reveals nothing about the user's network."""
+def _reveals_nothing(host: str) -> bool:
     return not host or _LOCAL.fullmatch(host) is not None
 
 

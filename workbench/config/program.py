@@ -35,7 +35,7 @@ class Environment:
         self.home = home
         self._files: dict[Path, tuple[tuple[int, int], Mapping[str, str]]] = {}
         for name, value in own.items():
-            secrets.add_if_secret_by_look(name, value)
+            secrets.add_if_it_looks_secret(name, value)
 
     def __getstate__(self) -> dict[str, object]:
         # Only worker processes get the pickle, with the present variables.

@@ -518,7 +518,7 @@ class Secrets:
             self._add(name, value)
         self.add_passwords(name, value)
 
-    def add_if_secret_by_look(self, name: str, value: str) -> None:
+    def add_if_it_looks_secret(self, name: str, value: str) -> None:
         """Add a value of the environment if its name and its form suggest a secret."""
         if looks_secret(name, value):
             self._add(name, value)

@@ -40,9 +40,9 @@ from workbench.providers.model import (
     ModelError,
     ModelRequest,
     RetryPolicy,
+    accepts_media,
+    accepts_tool,
     http_request_of,
-    takes,
-    takes_media,
 )
 from workbench.suite.model import Case
 from workbench.suite.settings import CaseSettings
@@ -463,7 +463,7 @@ async def run_case(
     limits = request.settings.limits
     definitions = tuple([tool for tool in tools.definitions if _is_offered(tool, model, tools)])
     notices = (*model.notices, *tools.notices, *_not_offered(model, tools))
-    if any(not takes_media(model, image) for image in request.images):
+    if any(not accepts_media(model, image) for image in request.images):
         notices += (f"{model.name} reads placeholders of the case's images: set images = true if the model takes them",)
     notices += unseen_change_notices(request.fork, tools)
     started = emit_start(request, tools, recorder, model.seed, notices, definitions)
@@ -520,14 +520,14 @@ async def run_case(
 
 
 def _is_offered(tool: ToolDefinition, model: Model, tools: Toolbox) -> bool:
-    return takes(model, tool, trusted=tool.name not in tools.withheld)
+    return accepts_tool(model, tool, trusted=tool.name not in tools.withheld)
 
 
 def _not_offered(model: Model, tools: Toolbox) -> Iterator[str]:
     for tool in tools.definitions:
         if _is_offered(tool, model, tools):
             continue
-        if takes(model, tool):
+        if accepts_tool(model, tool):
             yield f"{tool.name} is not offered: the suite is not trusted, so no provider may run it"
         else:
             apis = ", ".join(tool.provider or ()) or "models behind endpoints"

@@ -71,8 +71,6 @@ class SkipRule(Protocol):
 
 @dataclass
 class _Running:
-    """A run in progress."""
-
     task: asyncio.Task[None]
     is_stopped: bool = False
 

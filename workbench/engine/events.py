@@ -242,11 +242,11 @@ def combined_listener(*listeners: BatchListener) -> BatchListener:
     If one listener raises an error, the later ones do not receive the event.
     """
 
-    def tell(event: BatchEvent) -> None:
+    def forward(event: BatchEvent) -> None:
         for listener in listeners:
             listener(event)
 
-    return tell
+    return forward
 
 
 def with_times(listener: BatchListener, now_ms: Callable[[], float] | None = None) -> BatchListener:
@@ -258,7 +258,7 @@ def with_times(listener: BatchListener, now_ms: Callable[[], float] | None = Non
     # Call this listener first, on the engine's thread. Otherwise a slow screen or disk would lengthen the run's time.
     began: dict[str, tuple[float, Callable[[], float]]] = {}
 
-    def tell(event: BatchEvent) -> None:
+    def forward(event: BatchEvent) -> None:
         if isinstance(event, RunDone) and event.began_ms is not None:
             began.pop(event.result.run_id, None)
         elif isinstance(event, RunEvent):
@@ -272,7 +272,7 @@ def with_times(listener: BatchListener, now_ms: Callable[[], float] | None = Non
             event = RunDone(event.result, began_ms, clock(), event.row)
         listener(event)
 
-    return tell
+    return forward
 
 
 _Item = TypeVar("_Item")

@@ -296,7 +296,7 @@ def _verdict_in(answer: Round, mark: str, written: _WrittenArguments, scale: Sca
     # A model may repeat its call. Equal verdicts count as one, and contradictory verdicts do not count.
     if len({finding for finding, _ in verdicts}) > 1:
         times = f"it called `verdict` {len(verdicts)} times"
-        raise _NoVerdictError(f"{times}, and not always with the same `{_finding_key(scale)}`")
+        raise _NoVerdictError(f"{times}, with different values of `{_finding_key(scale)}`")
     return verdicts[0]
 
 

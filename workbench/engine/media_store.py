@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from workbench.limits import MAX_KEPT_MEDIA_BYTES, MAX_RUN_MEDIA_BYTES
-from workbench.providers.model import Model, takes_media
+from workbench.providers.model import Model, accepts_media
 from workbench.tools.answer import ToolAnswer, ToolsError
 from workbench.trajectory.events import Message
 from workbench.trajectory.media import Media
@@ -72,7 +72,7 @@ class MediaStore:
             return message
         media = []
         for each in message.media:
-            if takes_media(model, each):
+            if accepts_media(model, each):
                 if each.sha256 not in self._data:
                     raise MediaLostError(_lost(each))
                 media.append(replace(each, data=self._data[each.sha256]))

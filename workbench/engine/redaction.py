@@ -481,7 +481,6 @@ class _TextTail:
         self.before = text[max(until - LOOK_BACK_CHARS, 0) : until]
 
     def _release_unchanged(self, text: str) -> None:
-        """Release all pieces unchanged, because they contain no secret."""
         at = len(text)
         for slot, size in reversed(self.pieces):
             slot.text += text[at - size : at]

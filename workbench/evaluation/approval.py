@@ -102,7 +102,7 @@ class Approval:
         """Return the approved needs of a suite; `None` if the suite is not trusted."""
         return self.grants.get(suite)
 
-    def why_not_asked(self, suite: Path, spec: ModelSpec) -> str | None:
+    def model_refusal(self, suite: Path, spec: ModelSpec) -> str | None:
         """Return why a model may not be called for a suite; `None` if it may."""
         if not needs_asking(spec):
             return None

@@ -223,7 +223,7 @@ class Baseline:
     """Whether cases that executed tools with effects may be rerun."""
 
     @property
-    def why_no_test(self) -> str | None:
+    def test_refusal(self) -> str | None:
         """Why a paired test against this baseline is impossible or invalid; `None` if it is valid."""
         number = self.batch.number
         if Until.of(self.batch.settings) is not None:

@@ -68,7 +68,7 @@ class CiJob:
     def _github(self, requirement: str | None) -> Iterator[str]:
         yield from ("name: suites", "on: pull_request", "permissions: { contents: read }")
         yield "env:"
-        yield f"  {VARIABLE}: {'${{ vars.WORKBENCH }}' if requirement is None else _scalar(requirement)}"
+        yield f"  {VARIABLE}: {'${{ vars.WORKBENCH }}' if requirement is None else _yaml_scalar(requirement)}"
         yield from ("jobs:", "  suites:", "    runs-on: ubuntu-latest", "    steps:")
         yield "      - uses: actions/checkout@v4"
         yield "      - uses: actions/setup-python@v5"
@@ -77,10 +77,10 @@ class CiJob:
             yield "      - uses: actions/setup-node@v4"
             yield '        with: { node-version: "22" }'
         for line in self._installations():
-            yield f"      - run: {_scalar(line)}"
+            yield f"      - run: {_yaml_scalar(line)}"
         for line in self._comments():
             yield f"      {line}"
-        yield f"      - run: {_scalar(self._command('report.html'))}"
+        yield f"      - run: {_yaml_scalar(self._command('report.html'))}"
         if self.variables:
             yield "        env:"
         for name in self.variables:
@@ -91,7 +91,7 @@ class CiJob:
 
     def _gitlab(self, requirement: str | None) -> Iterator[str]:
         if requirement is not None:
-            yield from ("variables:", f"  {VARIABLE}: {_scalar(requirement)}")
+            yield from ("variables:", f"  {VARIABLE}: {_yaml_scalar(requirement)}")
         # GitLab passes a project's masked variables to its jobs, so the file does not name them.
         missing = [*self.variables] if requirement is not None else [VARIABLE, *self.variables]
         if missing:
@@ -100,10 +100,10 @@ class CiJob:
         if not _NODE.isdisjoint(self.programs):
             yield "    - apt-get update && apt-get install -y nodejs npm"
         for line in self._installations():
-            yield f"    - {_scalar(line)}"
+            yield f"    - {_yaml_scalar(line)}"
         for line in self._comments():
             yield f"    {line}"
-        yield f"    - {_scalar(self._command('junit.xml'))}"
+        yield f"    - {_yaml_scalar(self._command('junit.xml'))}"
         yield from ("  artifacts:", "    when: always", "    reports:", "      junit: junit.xml")
 
     def _comments(self) -> Iterator[str]:
@@ -145,7 +145,7 @@ def job_of(
     return CiJob(suite, model, tuple(dict.fromkeys(variables)), tuple(programs), tuple(installs), all_skipped)
 
 
-def only_here(servers: Iterable[Table], model_url: str) -> Iterator[str]:
+def only_on_this_machine(servers: Iterable[Table], model_url: str) -> Iterator[str]:
     """Yield the programs, folders and addresses that only this machine can reach, so that a CI job cannot."""
     for server in servers:
         match server:
@@ -202,8 +202,7 @@ def _public(url: str) -> str | None:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
-def _scalar(text: str) -> str:
-    """Return a text as a YAML scalar on one line."""
+def _yaml_scalar(text: str) -> str:
     if re.fullmatch(r"[A-Za-z][\w ./=-]*", text):
         return text
     return json.dumps(text)

@@ -47,7 +47,7 @@ def server_at(url: str) -> Table:
     except ValueError:
         host = None
     if not re.match(r"https?:", url):
-        raise ValueError("a URL of an MCP server begins with http:// or https://")
+        raise ValueError("a URL of an MCP server must begin with http:// or https://")
     if not host:
         raise ValueError("the URL names no host")
     return {"name": host, "url": url}

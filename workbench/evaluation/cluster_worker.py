@@ -184,7 +184,7 @@ class Node:
     def __init__(self, setup: WorkerSetup) -> None:
         self._setup = setup
         program = create_program(user_folders(), os.environ, setup.models)
-        log_to(program.folders.log, program.secrets, own_alone=not setup.is_own_process)
+        log_to(program.folders.log, program.secrets, only_workbench=not setup.is_own_process)
         self._secrets = program.secrets
         self._files = tuple(map(_suite_of, setup.suites))
         for file in self._files:
@@ -379,7 +379,7 @@ class _RedactingSender(RunSender):
         if not isinstance(event, ToolsListed):
             super()._send_event(self._secrets.redacted(event))
 
-    def _tell_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
+    def _send_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
         run, row = self._redaction.pack(done_run(done, events))
         events = ()
         if self._receives_events or (row is None and self._history):

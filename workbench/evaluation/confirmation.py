@@ -135,7 +135,7 @@ def confirmation_of(
             planned = _planned(baseline, plan, change)
         # The cheapest evidence comes first: a model that always gives the same answer, then existing repeats, then
         # reruns.
-        if (sure := _why_sure(baseline, change, of_case)) is not None:
+        if (sure := _certainty(baseline, change, of_case)) is not None:
             settled.append(_confirmed(change, "confirmed", why=sure))
         elif repeats_confirm(failed, graded, against.diff.compared):
             settled.append(_confirmed(change, "confirmed", why=f"failed {of_text(failed, graded)} repeats"))
@@ -218,7 +218,7 @@ def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun |
     return None
 
 
-def _why_sure(baseline: Baseline, change: CaseChange, runs: Sequence[RunResult]) -> str | None:
+def _certainty(baseline: Baseline, change: CaseChange, runs: Sequence[RunResult]) -> str | None:
     """Return why a broken case needs no rerun; `None` if it needs one.
 
     No rerun is needed if the model always gives the same answer.

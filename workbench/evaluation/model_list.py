@@ -113,7 +113,7 @@ async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoin
     the preset's address.
     """
     preset = endpoint.preset
-    if preset.is_local and not await _accepts(preset.base_url):
+    if preset.is_local and not await _accepts_connections(preset.base_url):
         return replace(endpoint, models=None, problem="")
     endpoints = Endpoints(program.secrets)
     try:
@@ -140,8 +140,7 @@ async def with_all_models(endpoints: Sequence[KnownEndpoint], program: Program) 
     return list(await asyncio.gather(*map(asked, endpoints)))
 
 
-async def _accepts(url: str) -> bool:
-    """Return whether a server on this machine accepts connections at an address."""
+async def _accepts_connections(url: str) -> bool:
     parts = urlsplit(url)
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
@@ -287,7 +286,7 @@ class ListedModel:
             "read_timeout_s": spec.read_timeout_s,
             "legacy_auth": spec.legacy_auth,
             "thoughts": spec.thoughts,
-            "images": spec.takes_images,
+            "images": spec.accepts_images,
             "audio": spec.audio,
             "cloud": _cloud_document(spec),
             "origin": spec.origin,
@@ -385,7 +384,7 @@ def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program)
     return found.models[-1]
 
 
-def why_not_checked(
+def check_refusal(
     known: ModelSpec | None, spec: ModelSpec, files: Iterable[SuiteFile], program: Program, trust: Trust | None = None
 ) -> str | None:
     """Return why a changed model must not be called; `None` if it may be.

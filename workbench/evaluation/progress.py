@@ -38,7 +38,7 @@ class BatchProgress(Progress):
             case RunEvent(happened):
                 self.began(happened.run_id, self._model_of[happened.run_id], now_s)
                 self.waits(happened.run_id, waits=isinstance(happened.payload, RetryScheduled))
-                return self._take(happened, now_s)
+                return self._record(happened, now_s)
             case RequestDelayed(run_id):
                 self.waits(run_id, waits=True)
             case StartUp(number, took_ms=took_ms):
@@ -52,7 +52,7 @@ class BatchProgress(Progress):
                 return False
         return True
 
-    def _take(self, happened: Event, now_s: float) -> bool:
+    def _record(self, happened: Event, now_s: float) -> bool:
         """Record an event of an answer. Returns whether it may change the progress line.
 
         Pieces of text do not change the line at once. The next timed redraw shows them.

@@ -79,7 +79,7 @@ class RegradingJudges:
         path, specs = planned.file.path, self.approval.specs
 
         def open_model(spec: ModelSpec) -> Model:
-            why_not = self.approval.why_not_asked(path, spec)
+            why_not = self.approval.model_refusal(path, spec)
             if why_not is not None:
                 raise ModelError(why_not)
             return self._endpoints.open(spec, specs.environment_at(path))
@@ -572,7 +572,12 @@ def regrade_stored_runs(
 
 
 def store_grades(
-    file: Path, plan: RegradingPlan, graded: Iterable[RunRegrade], graded_at: str, secrets: Secrets, say: ReportProblem
+    file: Path,
+    plan: RegradingPlan,
+    graded: Iterable[RunRegrade],
+    graded_at: str,
+    secrets: Secrets,
+    report: ReportProblem,
 ) -> None:
     """Store new grades of a batch, run by run, in addition to its old grades.
 
@@ -584,7 +589,7 @@ def store_grades(
             # Redaction copies a result. The copies of a large batch would not fit into memory at once.
             yield each.run.row.id, secrets.redacted(each.figures), secrets.redacted(each.after)
 
-    add_grading(file, plan.batch.number, graded_at, __version__, rows(), say, plan.texts)
+    add_grading(file, plan.batch.number, graded_at, __version__, rows(), report, plan.texts)
 
 
 def _without_trajectory(result: RunResult, run: StoredRun) -> RunResult:

@@ -69,7 +69,7 @@ def plan_resumption(options: RunOptions, program: Program, search: Search | None
     resume, file = options.resume, options.history
     assert resume is not None
     if file is None:
-        raise PlanError(Notice("no history is given, so no batch can be resumed: name the history that has it"))
+        raise PlanError(Notice("no history is given, so no batch can be resumed: name the history of the batch"))
     try:
         return _planned(options, resume, file, program, search)
     except (HistoryError, NoSuitesError, RecordingError) as error:
@@ -104,7 +104,7 @@ def _plan_of(
     for why in dict.fromkeys(left_out):
         warnings.append(f"left out of the report: {why}")
     warnings += resumption.stored_text_notices
-    wrong = [*_why_not(options, resume, resumption)]
+    wrong = [*_resume_refusals(options, resume, resumption)]
     if not wrong:
         warnings += resumption.differences
         wrong = [*unknown_judge(options.judge, resumption.files, program)]
@@ -364,7 +364,7 @@ def _complete_suites(
         yield suite, file
 
 
-def _why_not(options: RunOptions, resume: Resume, resumption: Resumption) -> Iterator[str]:
+def _resume_refusals(options: RunOptions, resume: Resume, resumption: Resumption) -> Iterator[str]:
     """Yield why a batch cannot be resumed with these options.
 
     Only the user may allow the execution of all tools, so each resumption must request it again.

@@ -97,7 +97,7 @@ class Results(LazySequence[RunResult]):
         # Packed results share equal values and therefore take a fraction of the memory.
         packed = self._in_common.packed(result)
         if self._let_go is not None and len(self._kept) >= MAX_PACKED_RUNS:
-            self._let_go.take(packed)
+            self._let_go.add_finished(packed)
         else:
             self._kept.append(packed)
 
@@ -388,9 +388,9 @@ class Evaluation:
 
     def _wake(self) -> None:
         if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._take)
+            self._loop.call_soon_threadsafe(self._take_events)
 
-    def _take(self) -> None:
+    def _take_events(self) -> None:
         for event in self._inbox.take_all():
             self._outcome.on_event(event)
             if self._is_watched is not False:

@@ -138,10 +138,10 @@ class RuntimeModels:
                 environment = specs.environment_at(planned.file.path)
                 return self._open_endpoint(planned, spec, environment, approval, concurrency)
 
-            def tell(judge: str, values: int, again: RetryScheduled | None) -> None:
+            def on_request(judge: str, values: int, again: RetryScheduled | None) -> None:
                 self._listener(JudgeAsked(planned.run_id, judge, values, again))
 
-            asking = JudgeAccess(open_model, self._retries, in_flight=under_way, on_request=tell)
+            asking = JudgeAccess(open_model, self._retries, in_flight=under_way, on_request=on_request)
             return RunJudge(partial(specs.judge_of, planned.file.path), self._judgements, asking)
 
         return judge_of
@@ -203,7 +203,7 @@ class RuntimeModels:
             starting=self._starting,
             on_endpoint_pause=self._on_endpoint_pause,
             leases=self._leases,
-            tell=lambda text: self._listener(EndpointNotice(text)),
+            on_notice=lambda text: self._listener(EndpointNotice(text)),
         )
 
     def _open(
@@ -252,7 +252,7 @@ class RuntimeModels:
         approval: Approval,
         concurrency: int,
     ) -> EndpointModel:
-        why_not = approval.why_not_asked(planned.file.path, spec)
+        why_not = approval.model_refusal(planned.file.path, spec)
         if why_not is not None:
             raise ModelError(why_not)
         limited = replace(spec, concurrency=spec.concurrency or concurrency)

@@ -295,7 +295,7 @@ class LiveColumns(Columns):
         self._unwritten: deque[int] = deque()
         """The indices of runs that may not be written yet."""
 
-    def take(self, result: RunResult) -> None:
+    def add_finished(self, result: RunResult) -> None:
         """Add a finished run, and drop the details of up to two runs that the history has by now."""
         index = len(self)
         self.add(result)

@@ -45,8 +45,8 @@ def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None 
         recorded = [path for path in paths if any(path.glob(f"*{SUFFIX}"))]
         if recorded:
             raise NoSuitesError(
-                f"no suite at {names}: there are recordings, which 'workbench grade {recorded[0]}' "
-                f"regrades and the model 'replay:{recorded[0]}' plays"
+                f"no suite at {names}, only recordings: regrade them with 'workbench grade {recorded[0]}', or replay "
+                f"them with the model 'replay:{recorded[0]}'"
             )
         raise NoSuitesError(f"no suite at {names}: a suite is a TOML file with 'format = 1'")
     return (*loaded, *map(load_suite, found))

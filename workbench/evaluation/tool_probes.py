@@ -109,9 +109,9 @@ def planned_probes(model: str) -> Sequence[PlannedRun]:
 
 
 async def probe_models(
-    models: Sequence[ListedModel], program: Program, tell: Callable[[ListedModel, ProbeResult], object]
+    models: Sequence[ListedModel], program: Program, on_result: Callable[[ListedModel, ProbeResult], object]
 ) -> None:
-    """Probe the models whose endpoint answers. Store each result with its model, and pass both to `tell`.
+    """Probe the models whose endpoint answers. Store each result with its model, and pass both to `on_result`.
 
     Models of one endpoint are probed in turn, different endpoints at the same time.
     """
@@ -126,7 +126,7 @@ async def probe_models(
         for listed in of_one:
             async for result in probes.send(listed.spec, listed.environment):
                 listed.probes.append(result)
-                tell(listed, result)
+                on_result(listed, result)
 
     try:
         await asyncio.gather(*map(probe, by_endpoint.values()))

@@ -91,7 +91,7 @@ class RunSender:
             case RunEvent(event=happened):
                 self._events.setdefault(happened.run_id, []).append(happened)
             case RunDone(result=result):
-                self._tell_done(event, tuple(self._events.pop(result.run_id, ())))
+                self._send_done(event, tuple(self._events.pop(result.run_id, ())))
             case BatchStarted() | BatchDone():
                 pass
             case _:
@@ -100,7 +100,7 @@ class RunSender:
     def _send_event(self, event: BatchEvent) -> None:
         self._send(EventMessage(event))
 
-    def _tell_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
+    def _send_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
         # The news are read before the run is packed. Secrets learned during packing are sent with the next run.
         known = self._secrets.replacements
         learned: tuple[SecretsMessage, ...] = ()

@@ -248,11 +248,12 @@ ReportProblem = Callable[[str], None]
 _Result = TypeVar("_Result")
 
 
-def open_for_writing(file: Path, say: ReportProblem, *, suspect: bool = False) -> sqlite3.Connection:
+def open_for_writing(file: Path, report: ReportProblem, *, suspect: bool = False) -> sqlite3.Connection:
     """Open a history for writing, and create a missing file and its folder.
 
-    A damaged file is renamed, and `say` gets a message about it. With `suspect`, the whole file is checked, whatever
-    its size. Raises HistoryError."""
+    A damaged file is renamed, and `report` is called with a message about it. With `suspect`, the whole file is
+    checked, whatever its size. Raises HistoryError.
+    """
     with as_history_errors(file):
         refuse_if_read_only(f"writing {file}")
         _refuse_links(file)
@@ -265,7 +266,7 @@ def open_for_writing(file: Path, say: ReportProblem, *, suspect: bool = False) -
                 checks = _INDEX_CHECK
             connection = _retry_while_locked(lambda: _opened_if_sound(file, "mode=rwc", checks))
             if connection is None:
-                say(_rename_damaged(file))
+                report(_rename_damaged(file))
                 connection = _connected(file, "mode=rwc")
             _for_its_owner_only(file)
             return _migrated(connection, file)

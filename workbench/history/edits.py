@@ -51,13 +51,13 @@ def check_name(name: str) -> None:
         raise HistoryError(f"a batch cannot be called {name!r}: a name is one line of text")
 
 
-def name_batch(file: Path, number: int, name: str | None, say: ReportProblem) -> None:
+def name_batch(file: Path, number: int, name: str | None, report: ReportProblem) -> None:
     """Name a batch, or remove its name with `None`. Another batch with that name loses the name.
 
     The settings of the named batch store the number of the batch that lost the name."""
     if name is not None:
         check_name(name)
-    with _changing(file, say) as connection:
+    with _changing(file, report) as connection:
         had_it = connection.execute("SELECT id FROM batches WHERE name = ?", (stored(name),)).fetchone()
         connection.execute(_NAMED_AFTER, (*(had_it or (None,)), number, stored(name)))
         connection.execute("UPDATE batches SET name = NULL WHERE name = ?", (stored(name),))
@@ -77,7 +77,7 @@ def add_grading(
     graded_at: str,
     program: str,
     regraded: Iterable[tuple[int, RunSummary, RunResult]],
-    say: ReportProblem,
+    report: ReportProblem,
     texts: CaseTexts = MappingProxyType({}),
 ) -> None:
     """Store a regrade: new grades of a batch's runs, in addition to the old grades.
@@ -85,7 +85,7 @@ def add_grading(
     `regraded` yields the row id of each run with its new figures and result. Runs are consumed one at a time and
     written in small steps. Readers see the regrade only when it is complete. `texts` are the case texts used for
     grading, where they differ from the texts of the run. Raises HistoryError, also if the batch is running."""
-    with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, say)) as connection:
+    with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, report)) as connection:
         claims.callback(claim(file, batch).release)
         # The row of the regrade is written last, and its grades are hidden until then. Foreign keys would require the
         # row first, so they are off.
@@ -152,13 +152,13 @@ def _clear_grading(connection: sqlite3.Connection, grading: int) -> None:
             ).rowcount
 
 
-def remove_batches(file: Path, numbers: Sequence[int], say: ReportProblem) -> int:
+def remove_batches(file: Path, numbers: Sequence[int], report: ReportProblem) -> int:
     """Remove batches with their runs and with suites that no other batch uses.
 
     Returns the number of unused bytes in the file. If one of the batches is running, none is removed. The batches
     vanish at once. Their runs are deleted in small steps, between which other programs can write. The file then
-    shrinks, unless it is a large file of an earlier version. If shrinking fails, `say` gets the reason."""
-    with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, say)) as connection:
+    shrinks, unless it is a large file of an earlier version. If shrinking fails, `report` is called with the reason."""
+    with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, report)) as connection:
         for number in numbers:
             claims.callback(claim(file, number).release)
         _remove_batch_rows(connection, numbers)
@@ -167,7 +167,7 @@ def remove_batches(file: Path, numbers: Sequence[int], say: ReportProblem) -> in
             _shrink(connection, file)
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.OperationalError as error:
-            say(f"the batches are removed, but the history {file} could not be shrunk: {error}")
+            report(f"the batches are removed, but the history {file} could not be shrunk: {error}")
         return _number(connection, "PRAGMA freelist_count") * _number(connection, "PRAGMA page_size")
 
 
@@ -222,6 +222,6 @@ def _number(connection: sqlite3.Connection, statement: str) -> int:
 
 
 @contextmanager
-def _changing(file: Path, say: ReportProblem) -> Iterator[sqlite3.Connection]:
-    with as_history_errors(file), closing(open_for_writing(file, say)) as connection, transaction(connection):
+def _changing(file: Path, report: ReportProblem) -> Iterator[sqlite3.Connection]:
+    with as_history_errors(file), closing(open_for_writing(file, report)) as connection, transaction(connection):
         yield connection

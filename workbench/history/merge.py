@@ -65,7 +65,7 @@ def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
             raise HistoryError(f"there is no history {file}")
         connection = open_for_reading(file)
         if connection is None:
-            raise HistoryError(f"{file} has no batch: copy {file.name}-wal, which belongs to it, as well")
+            raise HistoryError(f"{file} has no batch: copy its file {file.name}-wal as well")
         with closing(connection):
             rows = connection.execute(_SHARDS, (only, only)).fetchall()
     found = []
@@ -195,7 +195,7 @@ class MergeResult:
         self.is_running |= other.is_running
 
 
-def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: ReportProblem) -> MergeResult:
+def merge(target: Path, shards: Sequence[StoredShard], here: Path, report: ReportProblem) -> MergeResult:
     """Merge shards of one plan into one batch of the history `target`.
 
     A shard in `target` itself is removed once all of its runs are in the batch. If a suite's file is missing at its
@@ -203,7 +203,7 @@ def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: ReportPr
 
     Raises HistoryError."""
     merged = MergeResult()
-    with as_history_errors(target), closing(open_for_writing(target, say)) as connection:
+    with as_history_errors(target), closing(open_for_writing(target, report)) as connection:
         connection.execute(_TO_MAKE)
         for shard in shards:
             if shard.ref is None and shard.file.resolve() == target.resolve():
@@ -423,7 +423,7 @@ class _ShardMerge:
         if there["status"] not in (None, Status.STOPPED):
             # A result with the same run id and times was merged before. Any other result is a second result of the run.
             if found["status"] != Status.STOPPED and any(there[name] != found[name] for name in _MADE):
-                self._second(found, there)
+                self._record_second_result(found, there)
             return
         if there["status"] == found["status"]:
             return
@@ -444,7 +444,7 @@ class _ShardMerge:
             ended[known[1], known[3], there["status"]] -= 1
         self._merged.new_results += 1
 
-    def _second(self, found: Mapping[str, Any], there: Mapping[str, Any]) -> None:
+    def _record_second_result(self, found: Mapping[str, Any], there: Mapping[str, Any]) -> None:
         """Record that a run has a second result with another verdict than its first result."""
         if all(found[name] == there[name] for name in _VERDICT):
             return

@@ -707,7 +707,7 @@ def _shape(runs: Iterable[OutlinedRun]) -> Shape:
 def _way(way: tuple[str, bool, str | None, int, int]) -> tuple[str, bool, str | None, int, int]:
     model, of_suite, by, first, count = way
     if not (type(first) is type(count) is int and first >= 0 and count > 0 and type(of_suite) is bool):
-        raise TypeError("repeats are whole numbers")
+        raise TypeError("repeats must be whole numbers")
     grader = None
     if by is not None:
         grader = _text(by)

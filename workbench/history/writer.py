@@ -115,12 +115,13 @@ Entry = BeginBatch | ResumeBatch | WriteRun | EndBatch
 class OpenHistory:
     """The file of a history to which batches are written. The file is opened on demand.
 
-    The file may be damaged, removed or replaced while it is open. It is then opened or created again, and `say` gets a
-    message. Batches that began here are written to the new file. Use this object on one thread."""
+    The file may be damaged, removed or replaced while it is open. It is then opened or created again, and `report` is
+    called with a message. Batches that began here are written to the new file. Use this object on one thread.
+    """
 
-    def __init__(self, file: Path, say: ReportProblem) -> None:
+    def __init__(self, file: Path, report: ReportProblem) -> None:
         self._file = file
-        self._say = say
+        self._report = report
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
         self._suspect = False
@@ -215,9 +216,9 @@ class OpenHistory:
     def _opened(self) -> sqlite3.Connection:
         if self._connection is not None and _identity(self._file) != self._identity:
             self.close()
-            self._say(f"the history {self._file} was removed or replaced: a new one was started under that name")
+            self._report(f"the history {self._file} was removed or replaced: a new one was started under that name")
         if self._connection is None:
-            self._connection = open_for_writing(self._file, self._say, suspect=self._suspect)
+            self._connection = open_for_writing(self._file, self._report, suspect=self._suspect)
             self._suspect = False
             self._identity = _identity(self._file)
             try:
@@ -300,12 +301,13 @@ class _Done:
 class HistoryWriter:
     """The writer of one history. It has its own thread and lasts until the program ends.
 
-    No failure stops a run. `say` gets each message once, on the writer's thread. A failed entry is retried with the
-    next entry and at the end. Waiting entries are kept in memory, compressed. Any thread may use the writer."""
+    No failure stops a run. `report` is called once with each message, on the writer's thread. A failed entry is retried
+    with the next entry and at the end. Waiting entries are kept in memory, compressed. Any thread may use the writer.
+    """
 
-    def __init__(self, file: Path, say: ReportProblem) -> None:
+    def __init__(self, file: Path, report: ReportProblem) -> None:
         self.file = file
-        self._say = say
+        self._report = report
         self._given: queue.SimpleQueue[Entry | _Done | threading.Event | None] = queue.SimpleQueue()
         self._in_a_hurry = threading.Event()
         """Set if a waiting entry should be written without gathering more runs."""
@@ -413,7 +415,7 @@ class HistoryWriter:
         file = self._open
         goes_on = True
         while goes_on:
-            goes_on = self._take()
+            goes_on = self._take_entries()
             may_retry = self._closing_at is None and time.monotonic() >= (self._failed_at or 0.0) + RETRY_S
             if goes_on and (self._failed_at is None or may_retry or self._beginning):
                 self._write_waiting(file)
@@ -427,7 +429,7 @@ class HistoryWriter:
         for handle in tuple(self._runs_given):
             handle.release()
 
-    def _take(self) -> bool:
+    def _take_entries(self) -> bool:
         """Block for the next entry, take all queued entries, and return whether more may come."""
         given = self._given.get()
         if isinstance(given, _Done):
@@ -561,7 +563,7 @@ class HistoryWriter:
         if message not in self._said:
             self._said.add(message)
             _logger.error("%s", message)
-            self._say(message)
+            self._report(message)
 
 
 def _why(error: Exception) -> str:

@@ -275,7 +275,7 @@ def external_run_of_agent(run: AgentRun) -> ExternalRun:
 
     Raises TypeError for values of other types, and for numbers that are negative or not finite."""
     if not isinstance(run.calls, list | tuple):
-        raise TypeError(f"the calls of an AgentRun are a list, not {_kind(run.calls)}")
+        raise TypeError(f"the calls of an AgentRun must be a list, not {_kind(run.calls)}")
     answers = [*map(_answer_in_run, run.calls)]
     # Ids are assigned over the whole run, because many agents restart the numbering of calls in each answer.
     named = with_ids([plain_call(call) for answer in answers for call in answer.calls])
@@ -321,10 +321,10 @@ def _answer_in_run(made: object) -> AgentAnswer:
 
 def _checked_answer(answer: AgentAnswer) -> AgentAnswer:
     if not isinstance(answer.calls, list | tuple):
-        raise TypeError(f"the calls of an AgentAnswer are a list, not {_kind(answer.calls)}")
+        raise TypeError(f"the calls of an AgentAnswer must be a list, not {_kind(answer.calls)}")
     if answer.stop_reason not in (None, *get_args(StopReason)):
         reasons = ", ".join(map(repr, get_args(StopReason)))
-        raise TypeError(f"the stop_reason of an AgentAnswer is one of {reasons}, not {answer.stop_reason!r}")
+        raise TypeError(f"the stop_reason of an AgentAnswer must be one of {reasons}, not {answer.stop_reason!r}")
     if answer.usage is not None:
         _usage(answer.usage, "AgentAnswer")
     if answer.cost_usd is not None:
@@ -338,7 +338,7 @@ def _text(value: object, what: str) -> str:
         return ""
     if isinstance(value, str):
         return value
-    raise TypeError(f"the {what} is a text, not {_kind(value)}: write it as JSON")
+    raise TypeError(f"the {what} must be a text, not {_kind(value)}: write it as JSON")
 
 
 def _error_text(error: object) -> str | None:
@@ -347,23 +347,23 @@ def _error_text(error: object) -> str | None:
     if isinstance(error, BaseException):
         return f"{type(error).__name__}: {error}"
     if not isinstance(error, str) or not error:
-        raise TypeError(f"the error of an AgentRun is a text or an exception, not {_kind(error)}")
+        raise TypeError(f"the error of an AgentRun must be a text or an exception, not {_kind(error)}")
     return error
 
 
 def _usage(usage: object, of: str) -> Usage:
     if not isinstance(usage, Usage):
-        raise TypeError(f"the usage of an {of} is a workbench.Usage(input_tokens=…), not {_kind(usage)}")
+        raise TypeError(f"the usage of an {of} must be a workbench.Usage(input_tokens=…), not {_kind(usage)}")
     for each in fields(usage):
         count = getattr(usage, each.name)
         if not isinstance(count, int) or count < 0:
-            raise TypeError(f"{each.name} of the usage of an {of} is a whole number of at least 0, not {count!r}")
+            raise TypeError(f"{each.name} of the usage of an {of} must be a whole number of at least 0, not {count!r}")
     return usage
 
 
 def _amount(value: object, what: str) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:
-        raise TypeError(f"{what} is a number of at least 0, not {value!r}")
+        raise TypeError(f"{what} must be a number of at least 0, not {value!r}")
     return value
 
 
@@ -394,11 +394,11 @@ def plain_call(call: object) -> ToolCall:
             f"calls are made with workbench.call(TOOL, …) or workbench.AgentCall(TOOL, …), not {_kind(call)}"
         )
     if not isinstance(call.tool, str):
-        raise TypeError(f"the tool of a call is its name, not {_kind(call.tool)}")
+        raise TypeError(f"the tool of a call must be its name, not {_kind(call.tool)}")
     if not isinstance(call.id, str | None):
-        raise TypeError(f"the id of a call of {call.tool} is a text, not {_kind(call.id)}")
+        raise TypeError(f"the id of a call of {call.tool} must be a text, not {_kind(call.id)}")
     if not isinstance(call.arguments, Mapping):
-        raise TypeError(f"the arguments of {call.tool} are an object or JSON text, not {_kind(call.arguments)}")
+        raise TypeError(f"the arguments of {call.tool} must be an object or JSON text, not {_kind(call.arguments)}")
     arguments = {}
     for name, value in call.arguments.items():
         where = f"the argument {name!r} of {call.tool}"

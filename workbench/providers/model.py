@@ -215,7 +215,7 @@ class HttpModel(Protocol):
 class AcceptsProviderTools(Protocol):
     """A model that may be able to use the tools that its provider runs."""
 
-    def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
+    def accepts_tool(self, tool: ToolDefinition, *, trusted: bool) -> bool:
         """Return whether a tool of model providers can be offered to the model.
 
         `trusted` means that providers may run the tool.
@@ -223,26 +223,28 @@ class AcceptsProviderTools(Protocol):
         ...
 
 
-def takes(model: Model, tool: ToolDefinition, *, trusted: bool = True) -> bool:
+def accepts_tool(model: Model, tool: ToolDefinition, *, trusted: bool = True) -> bool:
     """Return whether a tool can be offered to a model.
 
     A tool of model providers needs a model whose API has it. `trusted` means that providers may run the tool.
     """
-    return tool.provider is None or (isinstance(model, AcceptsProviderTools) and model.takes(tool, trusted=trusted))
+    if tool.provider is None:
+        return True
+    return isinstance(model, AcceptsProviderTools) and model.accepts_tool(tool, trusted=trusted)
 
 
 @runtime_checkable
 class AcceptsMedia(Protocol):
     """A model that may accept images or sounds in messages."""
 
-    def takes_media(self, media: Media) -> bool:
+    def accepts_media(self, media: Media) -> bool:
         """Return whether the model accepts an image or a sound."""
         ...
 
 
-def takes_media(model: Model, media: Media) -> bool:
+def accepts_media(model: Model, media: Media) -> bool:
     """Return whether a model accepts an image or a sound. A model that does not reads a placeholder."""
-    return isinstance(model, AcceptsMedia) and model.takes_media(media)
+    return isinstance(model, AcceptsMedia) and model.accepts_media(media)
 
 
 async def http_request_of(model: Model, request: ModelRequest) -> HttpRequest | None:
@@ -274,11 +276,11 @@ class ModelWithNotices:
     async def http_request(self, request: ModelRequest) -> HttpRequest | None:
         return await http_request_of(self._model, request)
 
-    def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
-        return takes(self._model, tool, trusted=trusted)
+    def accepts_tool(self, tool: ToolDefinition, *, trusted: bool) -> bool:
+        return accepts_tool(self._model, tool, trusted=trusted)
 
-    def takes_media(self, media: Media) -> bool:
-        return takes_media(self._model, media)
+    def accepts_media(self, media: Media) -> bool:
+        return accepts_media(self._model, media)
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ class ReplayModel:
     async def start(self) -> None:
         """Do nothing, because a replay needs no preparation."""
 
-    def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
+    def accepts_tool(self, tool: ToolDefinition, *, trusted: bool) -> bool:
         """Return true, because nothing is sent to a provider."""
         return True
 
@@ -236,7 +236,7 @@ class _RecordingFolder:
             )
         if of_model is not None and of_model not in self._models:
             raise RecordingError(
-                f"{self._folder} contains no recording of the model {of_model!r}, but of {_listed(self._models)}"
+                f"{self._folder} contains no recording of the model {of_model!r}, only of {_listed(self._models)}"
                 f"{self._trouble}"
             )
         if of_model is None:

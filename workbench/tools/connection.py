@@ -262,7 +262,7 @@ def register_server_secrets(server: Server, secrets: Secrets) -> None:
     secrets.add_passwords(server.name, server.url or "")
     for name, value in server.env.items():
         if not environment_names(value):
-            secrets.add_if_secret_by_look(name, value)
+            secrets.add_if_it_looks_secret(name, value)
     for name, value in server.headers.items():
         variable = name.upper().replace("-", "_")
         if environment_names(value):
@@ -271,7 +271,7 @@ def register_server_secrets(server: Server, secrets: Secrets) -> None:
             # The scheme is not part of the secret: in `Bearer abc`, the secret is `abc`.
             secrets.add(variable, value.rpartition(" ")[2])
         else:
-            secrets.add_if_secret_by_look(variable, value)
+            secrets.add_if_it_looks_secret(variable, value)
 
 
 def expand_variables(text: str, environment: Mapping[str, str], secrets: Secrets) -> str:

@@ -95,7 +95,7 @@ class Mocks:
         Each plan counts as one call for a mock with `results`. A judge is asked only if all other checks of a condition
         hold. Raises ToolsError if a condition cannot be evaluated."""
         for index, (mock, source) in enumerate(self._mocks):
-            if mock.tool == call.tool and self._is_left(index) and await self._holds(mock, call, judge):
+            if mock.tool == call.tool and self._has_answers_left(index) and await self._holds(mock, call, judge):
                 self._answered[index] += 1
                 return PlannedAnswer(source, self._answer(mock, call, self._answered[index]))
         return None
@@ -107,15 +107,14 @@ class Mocks:
         """
         # If a condition needs a judge or Python, the mock counts as the source if its answer is the same.
         for index, (mock, _) in enumerate(self._mocks):
-            if mock.tool != call.tool or not self._is_left(index):
+            if mock.tool != call.tool or not self._has_answers_left(index):
                 continue
             held = self._holds_without_judge(mock, call)
             if held or (held is None and _written_answer(mock, call, self._answered[index] + 1, self.row) == answer):
                 self._answered[index] += 1
                 return
 
-    def _is_left(self, index: int) -> bool:
-        """Return whether a mock may answer further calls."""
+    def _has_answers_left(self, index: int) -> bool:
         times = self._mocks[index][0].times
         return times is None or self._answered[index] < times
 

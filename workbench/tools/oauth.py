@@ -118,7 +118,7 @@ class ServerLogin:
                 if self._settings.auth != "client_credentials":
                     raise LoginError(f"cannot be logged in to: {error}") from error
                 _logger.warning("%s", error)
-                self._take(login := await self._authorized(_MachineProvider(self._settings)))
+                self._set_login(login := await self._authorized(_MachineProvider(self._settings)))
                 return login.access_token
 
     async def log_in(self, person: LoginUser) -> None:
@@ -149,18 +149,18 @@ class ServerLogin:
     async def _renewed(self, refused: str | None) -> str:
         # A refresh token works only once, so another process that has just renewed the login has the only valid tokens.
         async with self._file.locked():
-            self._take(self._file.read())
+            self._set_login(self._file.read())
             if (token := self._usable(refused)) is not None:
                 return token
             if self._settings.auth == "client_credentials":
                 login = await self._authorized(_MachineProvider(self._settings))
             else:
                 login = await self._refreshed(refused)
-            self._take(login)
+            self._set_login(login)
             self._file.write(login)
         return login.access_token
 
-    def _take(self, login: StoredLogin | None) -> None:
+    def _set_login(self, login: StoredLogin | None) -> None:
         self._login = login
         if login is not None:
             login.register_secrets(self._server, self._secrets)
@@ -411,7 +411,7 @@ class _Requests:
             if response.status_code == 405:
                 response = await self._ping(client, "GET")
         if response.status_code == 404:
-            raise OAuthFlowError(f"{_shown(self._url)} answers with 404 Not Found: check the path of its address")
+            raise OAuthFlowError(f"{_public_url(self._url)} answers with 404 Not Found: check the path of its address")
         self._asks = response.status_code == 401
         words = []
         wanted = scope or extract_scope_from_www_auth(response)
@@ -458,7 +458,7 @@ class _Requests:
         url = str(request.url)
         is_safe = request.url.scheme == "https" or is_loopback(url)
         if not is_safe and _origin(url) != _origin(self._url):
-            raise OAuthFlowError(f"it leads to {_shown(url)}, which has no TLS: nothing was sent there")
+            raise OAuthFlowError(f"it leads to {_public_url(url)}, which has no TLS: nothing was sent there")
         body = bytearray()
         async with asyncio.timeout(self._timeout_s):
             response = await client.send(request, stream=True)
@@ -466,7 +466,7 @@ class _Requests:
                 async for chunk in response.aiter_bytes():
                     body += chunk
                     if len(body) > MAX_LOGIN_BYTES:
-                        raise OAuthFlowError(f"{_shown(url)} {MAX_LOGIN_BYTES.exceeded()}")
+                        raise OAuthFlowError(f"{_public_url(url)} {MAX_LOGIN_BYTES.exceeded()}")
             finally:
                 await response.aclose()
         headers = [(name, value) for name, value in response.headers.multi_items() if name not in _OF_THE_BODY]
@@ -476,7 +476,7 @@ class _Requests:
     def reason(self, error: Exception) -> str:
         where = self._url
         if self._sent is not None:
-            where = _shown(str(self._sent.url))
+            where = _public_url(str(self._sent.url))
         if isinstance(error, TimeoutError):
             return f"{where} does not answer within {seconds_text(self._timeout_s)}"
         if isinstance(error, httpx2.HTTPError | httpx2.InvalidURL):
@@ -517,7 +517,7 @@ class _Requests:
     def last_refusal(self) -> str:
         answer = self._answer
         assert answer is not None and self._sent is not None
-        text = f"{_shown(str(self._sent.url))} answers with {answer.status_code} {answer.reason_phrase}".rstrip()
+        text = f"{_public_url(str(self._sent.url))} answers with {answer.status_code} {answer.reason_phrase}".rstrip()
         error = self._error()
         reason = error.get("error_description") or error.get("error")
         if isinstance(reason, str):
@@ -616,7 +616,6 @@ def _origin(url: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc
 
 
-def _shown(url: str) -> str:
-    """Return an address without user, query and fragment, because they may hold secrets."""
+def _public_url(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -152,7 +152,7 @@ class ServerLog:
 
     def _append_lines(self) -> None:
         for (beginning, limit), lines in self._lines.items():
-            for line in lines.taken():
+            for line in lines.pop_complete():
                 self._append(f"{beginning}{line[:limit]}\n")
 
     def _append(self, text: str) -> None:
@@ -206,8 +206,7 @@ class _RedactedLines:
     def end(self, finder: Finder) -> None:
         self._shown += self._pieces.flush(finder)
 
-    def taken(self) -> list[str]:
-        """Remove the complete lines, and return them."""
+    def pop_complete(self) -> list[str]:
         *lines, self._shown = self._shown.split("\n")
         return lines
 

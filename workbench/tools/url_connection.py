@@ -439,7 +439,6 @@ def _bounded_type() -> type[Any]:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an exception and its causes, the innermost last."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

@@ -96,14 +96,14 @@ def end_marked(mark: bytes, group: int = 0) -> list[tuple[int, bytes]]:
     if not mark:
         return []
     for _ in range(_MAX_SEARCHES):
-        found = _marked(b"%s=%s" % (MARK.encode(), mark), ended, group)
+        found = _kill_marked(b"%s=%s" % (MARK.encode(), mark), ended, group)
         if not found:
             break
         ended.update(found)
     return list(ended.items())
 
 
-def _marked(variable: bytes, known: dict[int, bytes], group: int) -> dict[int, bytes]:
+def _kill_marked(variable: bytes, known: dict[int, bytes], group: int) -> dict[int, bytes]:
     """Kill the marked processes outside a group, except known ones. Returns their ids and command lines."""
     found: dict[int, bytes] = {}
     try:
@@ -117,9 +117,9 @@ def _marked(variable: bytes, known: dict[int, bytes], group: int) -> dict[int, b
         # killed.
         process = _opened_process(int(name))
         try:
-            marked = variable in _content(f"/proc/{name}/environ").split(b"\0")
+            marked = variable in _content_of_proc(f"/proc/{name}/environ").split(b"\0")
             if marked and os.getpgid(int(name)) != group:
-                command = _content(f"/proc/{name}/cmdline")
+                command = _content_of_proc(f"/proc/{name}/cmdline")
                 _kill(int(name), process)
                 found[int(name)] = command.rstrip(b"\0").replace(b"\0", b" ")
         except OSError:
@@ -137,7 +137,7 @@ def _kill(number: int, process: int) -> None:
         os.kill(number, _signal.SIGKILL)
 
 
-def _content(file: str) -> bytes:
+def _content_of_proc(file: str) -> bytes:
     """Return the content of a file in /proc. Such files report no size."""
     opened = os.open(file, os.O_RDONLY)
     pieces = []
@@ -150,12 +150,11 @@ def _content(file: str) -> bytes:
 
 
 def _command() -> tuple[list[bytes], dict[bytes, bytes]]:
-    words, variables = _texts(), _texts()
+    words, variables = _read_texts(), _read_texts()
     return words, dict(variable.split(b"=", 1) for variable in variables)
 
 
-def _texts() -> list[bytes]:
-    """Read texts from standard input, in the form in which `packed` writes them."""
+def _read_texts() -> list[bytes]:
     size = int(_read(8))
     return _read(size).split(b"\0")[:-1]
 

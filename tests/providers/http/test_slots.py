@@ -25,7 +25,7 @@ from workbench.trajectory.events import PromptProgress, ResponseFinished
 @pytest.mark.parametrize("total", [1, 3])
 async def test_no_more_requests_are_in_flight_than_the_server_has_slots(total: int) -> None:
     told: list[str] = []
-    endpoints = Endpoints(Secrets(), tell=told.append)
+    endpoints = Endpoints(Secrets(), on_notice=told.append)
     with Server(lambda _: Answer(said("openai", "Rain.").pieces, before=(Pause(0.01),)), slots=total) as server:
         spec = spec_of(server, "openai")
         other = spec_of(server, "openai", name="other", model="other-model")
@@ -39,7 +39,7 @@ async def test_no_more_requests_are_in_flight_than_the_server_has_slots(total: i
 
 async def test_an_endpoint_that_tells_nothing_is_asked_once_and_keeps_the_default() -> None:
     told: list[str] = []
-    endpoints = Endpoints(Secrets(), tell=told.append)
+    endpoints = Endpoints(Secrets(), on_notice=told.append)
     with Server(lambda _: said("openai", "Rain.")) as server:
         await asyncio.gather(*(run_on(endpoints, spec_of(server, "openai")) for _ in range(9)))
         await endpoints.close()
@@ -49,7 +49,7 @@ async def test_an_endpoint_that_tells_nothing_is_asked_once_and_keeps_the_defaul
 
 async def test_more_slots_than_requests_are_not_worth_a_word() -> None:
     told: list[str] = []
-    endpoints = Endpoints(Secrets(), tell=told.append)
+    endpoints = Endpoints(Secrets(), on_notice=told.append)
     with Server(lambda _: said("openai", "Rain."), slots=8) as server:
         await run_on(endpoints, spec_of(server, "openai"))
         await endpoints.close()
@@ -163,7 +163,7 @@ def test_the_wait_of_those_in_flight_is_known_once_the_slots_are() -> None:
 async def test_a_real_endpoint_with_one_slot_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MIN_SLOT_DELAY_S", 0.02)
     told: list[str] = []
-    endpoints = Endpoints(Secrets(), tell=told.append)
+    endpoints = Endpoints(Secrets(), on_notice=told.append)
     ahead = [0]
 
     def answer(_request: Request) -> Answer:

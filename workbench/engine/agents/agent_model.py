@@ -132,7 +132,7 @@ class AgentModel:
         self._reported = ReportedCalls(())
         self._session = ""
         self._started: AgentStarted | None = None
-        self._takes_images = False
+        self._accepts_images = False
         self._closed = False
 
         self._read = 0
@@ -156,9 +156,9 @@ class AgentModel:
         """Return a context that lets every request begin at once."""
         return nullcontext()
 
-    def takes_media(self, media: Media) -> bool:
+    def accepts_media(self, media: Media) -> bool:
         """Return whether the agent accepts images in messages. Tool results may contain images in any case."""
-        return media.is_image and self._takes_images
+        return media.is_image and self._accepts_images
 
     def output(self) -> ServerOutput | None:
         return self._connection.output
@@ -219,7 +219,7 @@ class AgentModel:
                 f"{self._who} speaks version {told.get('protocolVersion')} of ACP, and Workbench version 1"
             )
         prompt = _object(_object(told.get("agentCapabilities")).get("promptCapabilities"))
-        self._takes_images = prompt.get("image") is True
+        self._accepts_images = prompt.get("image") is True
         opened: dict[str, Any] = {"cwd": str(work), "mcpServers": tools.as_mcp_servers}
         if setup.meta:
             opened["_meta"] = setup.meta
@@ -264,7 +264,7 @@ class AgentModel:
     def _login_needed(self, error: JsonRpcError) -> AgentError:
         advice = "give it a key in `env`"
         if self._subject.agent is not None:
-            advice = f"set one of {', '.join(KNOWN_AGENTS[self._subject.agent].ways_in)}"
+            advice = f"set one of {', '.join(KNOWN_AGENTS[self._subject.agent].login_variables)}"
         return self._connection.error(
             f"{self._who} needs a login, and its home is new in each run, without yours: {advice} ({error})"
         )
@@ -285,7 +285,7 @@ class AgentModel:
                 return
             if self._prompt is None:
                 if not self._prompted and self._subject.agent in _LISTS_TOOLS_LATE:
-                    await self._listing()
+                    await self._wait_for_listing()
                 self._begin_prompt()
             incoming = await self._next()
             if isinstance(incoming, ForwardedCall):
@@ -305,7 +305,7 @@ class AgentModel:
                 for event in self._last_events(number):
                     yield event
                 if not self._prompts:
-                    usage, cost = self._usage.take()
+                    usage, cost = self._usage.pop()
                     yield AnswerFinished(reason, usage, cost_usd=cost)
                     return
 
@@ -321,7 +321,7 @@ class AgentModel:
         if self._waiting:
             raise ModelError(f"{self._who} cannot be asked again before its call is answered")
 
-    async def _listing(self) -> None:
+    async def _wait_for_listing(self) -> None:
         """Wait until the agent has listed the tools, has ended, or has reached the time limit."""
         assert self._tools is not None
         if not self._tools.unlisted_servers:
@@ -338,7 +338,7 @@ class AgentModel:
         prompts, self._prompts = self._prompts, []
         for message in prompts:
             for medium in message.media:
-                if medium.data and medium.is_image and self._takes_images:
+                if medium.data and medium.is_image and self._accepts_images:
                     blocks.append({"type": "image", "data": medium.data, "mimeType": medium.media_type})
             blocks.append({"type": "text", "text": message.content})
         self._prompted += 1

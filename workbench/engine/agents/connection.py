@@ -93,11 +93,13 @@ IncomingMessage = Notification | IncomingRequest | MalformedLine | AgentLost
 class AgentConnection:
     """An agent's process and its connection.
 
-    `take` is called with the agent's requests and notifications in order. The agent waits until `take` returns."""
+    `on_message` is called with the agent's requests and notifications in order. The agent waits until `on_message`
+    returns.
+    """
 
-    def __init__(self, name: str, take: Callable[[IncomingMessage], Awaitable[None]], redacting: Secrets) -> None:
+    def __init__(self, name: str, on_message: Callable[[IncomingMessage], Awaitable[None]], redacting: Secrets) -> None:
         self._name = name
-        self._take = take
+        self._on_message = on_message
         self._secrets = redacting
         self._mark = new_mark()
         self._process: asyncio.subprocess.Process | None = None
@@ -245,7 +247,7 @@ class AgentConnection:
 
     async def _pass_on(self, incoming: IncomingMessage) -> None:
         if not self._ignores_messages:
-            await self._take(incoming)
+            await self._on_message(incoming)
 
     async def _read_errors(self, stderr: asyncio.StreamReader) -> None:
         while piece := await stderr.read(_CHUNK_BYTES):

@@ -12,7 +12,7 @@ _USAGE_OF_LAST_REQUEST = ("opencode", "vibe")
 
 
 class PromptUsage:
-    """The tokens and the cost of the prompts since the last `take`.
+    """The tokens and the cost of the prompts since the last `pop`.
 
     Most agents report tokens in `usage` of the answer to a prompt, Gemini in `_meta`. Qwen reports the tokens of each
     model request with a piece of text. The cost in updates is the total of the session so far."""
@@ -37,7 +37,7 @@ class PromptUsage:
         if self._tells_tokens:
             self._tokens = _sum(self._tokens, told)
 
-    def take(self) -> tuple[Usage | None, float | None]:
+    def pop(self) -> tuple[Usage | None, float | None]:
         """Return the tokens and the cost in dollars since the last call; `None` for an unreported figure."""
         tokens, self._tokens = self._tokens, None
         if self._cost is None:

@@ -416,7 +416,7 @@ class ClusterBatch(Batch):
             asked = tuple(lease for lease in leases if lease.endpoint)
         else:
             return False
-        suspect, runs = queue.only_suspects, queue.take(workers)
+        suspect, runs = queue.only_suspects, queue.pop_portion(workers)
         at_once = lent[0][1].concurrency
         if lent[0][1].endpoint:
             # The leases limit requests, not runs. This portion's runs can use requests left by the other portion.

@@ -100,7 +100,7 @@ def missing_resources(approval: Approval, samples: Iterable[PlannedRun]) -> Iter
     """Yield a sentence for each key, variable, folder or recording that runs need and that this machine lacks."""
     samples = tuple(samples)
     for path, spec in _specs(approval, samples):
-        if not spec.variables or approval.why_not_asked(path, spec) is not None:
+        if not spec.variables or approval.model_refusal(path, spec) is not None:
             continue
         try:
             environment = approval.specs.environment_at(path)
@@ -380,7 +380,7 @@ class EndpointQueue:
             leases.append(limits.lend(parts))
         return tuple(leases)
 
-    def take(self, workers: int) -> list[PlannedRun]:
+    def pop_portion(self, workers: int) -> list[PlannedRun]:
         """Remove and return the runs of the next portion, which all belong to one group."""
         run_queue = self._next()
         group, losses = group_of(run_queue[0]), self.losses[run_queue[0].run_id]

@@ -70,7 +70,7 @@ class SseParser:
                 events.append(SseEvent("message", line[6:].decode("utf-8", "replace")))
                 place += 1
             else:
-                self._take(line, events)
+                self._add_line(line, events)
         if rest:
             self._line_pieces.append(rest)
             self._line_bytes += len(rest)
@@ -81,12 +81,12 @@ class SseParser:
         """Return the events that the end of the stream completes."""
         # The standard drops an event without a blank line after it, but some servers omit the last blank line.
         events: list[SseEvent] = []
-        self._take(b"".join(self._line_pieces), events)
+        self._add_line(b"".join(self._line_pieces), events)
         self._line_pieces = []
-        self._take(b"", events)
+        self._add_line(b"", events)
         return events
 
-    def _take(self, line: bytes, events: list[SseEvent]) -> None:
+    def _add_line(self, line: bytes, events: list[SseEvent]) -> None:
         if self._at_start:
             self._at_start = False
             line = line.removeprefix(_BYTE_ORDER_MARK)

@@ -94,9 +94,9 @@ class ReportedSlots:
     The endpoint is asked once.
     """
 
-    def __init__(self, tell: Callable[[str], object]) -> None:
+    def __init__(self, on_notice: Callable[[str], object]) -> None:
         self.total: int | None = None
-        self._tell = tell
+        self._on_notice = on_notice
         self._gate: asyncio.Semaphore | None = None
         self._finding = asyncio.Lock()
         self._is_found = False
@@ -126,7 +126,7 @@ class ReportedSlots:
             self._gate = asyncio.Semaphore(self.total)
             if self.total < allowed:
                 slots = "1 slot" if self.total == 1 else f"{count_text(self.total)} slots"
-                self._tell(f"{shown_url(spec.base_url)} has {slots}: no more requests are sent to it at a time")
+                self._on_notice(f"{shown_url(spec.base_url)} has {slots}: no more requests are sent to it at a time")
 
     async def acquire(self) -> Callable[[], None]:
         """Wait for a slot if the slots are known, and return a function that releases it."""
@@ -342,17 +342,17 @@ class EndpointModel:
             self._client = await self._clients.client(self.spec, self.access, self._errors)
         return self._client
 
-    def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
+    def accepts_tool(self, tool: ToolDefinition, *, trusted: bool) -> bool:
         """Return whether a tool of model providers can be offered to this model.
 
         The tool must have a form for the model's API, or be offered by the endpoint itself.
         """
         return trusted and (not tool.provider or self._wire.api in tool.provider)
 
-    def takes_media(self, media: Media) -> bool:
+    def accepts_media(self, media: Media) -> bool:
         """Return whether the model's settings and its API accept an image or a sound."""
         if media.is_image:
-            return self.spec.takes_images
+            return self.spec.accepts_images
         return self.spec.audio and self._wire.api == "chat"
 
     def with_pause_callback(self, on_pause: Callable[[float], object]) -> Model:
@@ -406,7 +406,7 @@ class EndpointModel:
                                 if isinstance(event, AnswerFinished):
                                     so_far.end(self._with_wait(event, flight))
                                 else:
-                                    self._look_at(event, flight)
+                                    self._record_progress(event, flight)
                                     so_far.add(event)
                                     yield event
                 finally:
@@ -416,7 +416,7 @@ class EndpointModel:
             except ModelError as error:
                 raise self._errors.of_reading(error) from error
             except RecursionError:
-                raise self._errors.error("answers with JSON too deeply nested: check the server") from None
+                raise self._errors.error("answers with JSON that is too deeply nested: check the server") from None
             except client.errors as error:
                 raise self._failed(error, asked, began=began) from error
             finally:
@@ -441,8 +441,7 @@ class EndpointModel:
             self._limiter.pause(failed.retry_after_s)
         return failed
 
-    def _look_at(self, event: ModelEvent, flight: RequestInFlight) -> None:
-        """Record the first token of an answer, or the progress on its prompt."""
+    def _record_progress(self, event: ModelEvent, flight: RequestInFlight) -> None:
         if isinstance(event, FIRST_TOKEN_EVENTS):
             self._flights.first_token(flight)
         elif isinstance(event, PromptProgress):
@@ -551,11 +550,11 @@ class ModelWithPauses:
     async def start(self) -> None:
         await self._model.start()
 
-    def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
-        return self._model.takes(tool, trusted=trusted)
+    def accepts_tool(self, tool: ToolDefinition, *, trusted: bool) -> bool:
+        return self._model.accepts_tool(tool, trusted=trusted)
 
-    def takes_media(self, media: Media) -> bool:
-        return self._model.takes_media(media)
+    def accepts_media(self, media: Media) -> bool:
+        return self._model.accepts_media(media)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         return self._model.turn_with_pauses(self._on_pause)
@@ -574,8 +573,9 @@ class Endpoints:
 
     `clock` returns monotonic seconds and `sleep` waits seconds, for the rate limiters. `starting` returns a context
     around the start of a model, such as imports. `on_endpoint_pause` is called with base URL, model and seconds when an
-    endpoint asks all requests to wait. With `leases`, these limit requests in place of the settings. `tell` is called
-    with a sentence when an endpoint gets fewer requests at a time than the settings allow."""
+    endpoint asks all requests to wait. With `leases`, these limit requests in place of the settings. `on_notice` is
+    called with a sentence when an endpoint gets fewer requests at a time than the settings allow.
+    """
 
     def __init__(
         self,
@@ -586,7 +586,7 @@ class Endpoints:
         starting: Callable[[str], AbstractContextManager[object]] = lambda _what: nullcontext(),
         on_endpoint_pause: Callable[[str, str, float], object] = lambda _url, _model, _seconds: None,
         leases: Leases | None = None,
-        tell: Callable[[str], object] = lambda _text: None,
+        on_notice: Callable[[str], object] = lambda _text: None,
     ) -> None:
         self._secrets = secrets
         self._leases = leases
@@ -594,7 +594,7 @@ class Endpoints:
         self._sleep = sleep
         self._on_endpoint_pause = on_endpoint_pause
         self._limiters: dict[tuple[str, str], RateLimiter] = {}
-        self._tell = tell
+        self._on_notice = on_notice
         self._slots: dict[str, ReportedSlots] = {}
         self._flights: dict[tuple[str, str], RequestsInFlight] = {}
         self._models: dict[str, EndpointModel] = {}
@@ -639,7 +639,7 @@ class Endpoints:
 
     def _slots_of(self, spec: ModelSpec) -> ReportedSlots:
         if spec.endpoint not in self._slots:
-            self._slots[spec.endpoint] = ReportedSlots(self._tell)
+            self._slots[spec.endpoint] = ReportedSlots(self._on_notice)
         return self._slots[spec.endpoint]
 
     def _flights_of(self, spec: ModelSpec, limiter: RateLimiter) -> RequestsInFlight:
@@ -649,7 +649,7 @@ class Endpoints:
             def lower(slots: int) -> None:
                 limiter.lower_to(slots)
                 requests = "1 request" if slots == 1 else f"{slots} requests"
-                self._tell(
+                self._on_notice(
                     f"{spec.model} at {shown_url(spec.base_url)} is sent {requests} at a time from now on: first tokens"
                     " came later the more requests were in flight"
                 )

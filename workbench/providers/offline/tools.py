@@ -256,7 +256,6 @@ class Tool:
 
 
 def _texts(values: JsonValue) -> str:
-    """Join the words of the texts in a list."""
     words: list[str] = []
     for value in values[:_MAX_PARAMETERS] if isinstance(values, list) else ():
         if isinstance(value, str):

@@ -114,10 +114,10 @@ def _agent(program: Program, agent: KnownAgent, folder: Path) -> _Known:
         environment = program.environment.of(folder)
     except ConfigError as error:
         return _Known(str(error), command)
-    if any(environment.get(name, "").strip() for name in agent.ways_in):
+    if any(environment.get(name, "").strip() for name in agent.login_variables):
         return _Known(named, whose=command, brief=named)
-    first, *others = agent.ways_in
-    hint = f"{AGENT}{agent.name} runs in a home without your login: set {' or '.join(agent.ways_in)}"
+    first, *others = agent.login_variables
+    hint = f"{AGENT}{agent.name} runs in a home without your login: set {' or '.join(agent.login_variables)}"
     missing = f"{named}, key missing: set {first}{' or another' if others else ''}"
     return _Known(missing, whose=command, brief=f"{named}, key missing", hint=hint)
 

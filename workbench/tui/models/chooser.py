@@ -13,8 +13,8 @@ from workbench.config import models as presets
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.evaluation.model_list import (
     KnownEndpoint,
+    check_refusal,
     known_endpoints,
-    why_not_checked,
     with_models,
 )
 from workbench.evaluation.typed_model import (
@@ -136,6 +136,6 @@ class ModelChooser:
         files = [file for file in self._selection.open_suites.files if file.suite is not None]
 
         def why_not(spec: ModelSpec) -> str | None:
-            return why_not_checked(known, spec, files, self._program, self._app.services.trust)
+            return check_refusal(known, spec, files, self._program, self._app.services.trust)
 
-        return ModelAdder(self._program, folder, bundled=bundled, known=known, why_not_checked=why_not)
+        return ModelAdder(self._program, folder, bundled=bundled, known=known, check_refusal=why_not)

@@ -61,7 +61,7 @@ class Added:
 class ModelAdder:
     """Adds a model for the suites in a folder, or changes the `known` model.
 
-    For `bundled` suites, only the user's own `workbench.toml` is offered. `why_not_checked` returns why a changed model
+    For `bundled` suites, only the user's own `workbench.toml` is offered. `check_refusal` returns why a changed model
     must not be asked, `None` if it may be asked."""
 
     def __init__(
@@ -71,10 +71,10 @@ class ModelAdder:
         *,
         bundled: bool,
         known: ModelSpec | None = None,
-        why_not_checked: Callable[[ModelSpec], str | None] = lambda _: None,
+        check_refusal: Callable[[ModelSpec], str | None] = lambda _: None,
     ) -> None:
         self.known = known
-        self._why_not_checked = why_not_checked
+        self._why_not_checked = check_refusal
         self._program = program
         self._folder = folder
         self.owners: tuple[Owner, ...] = ("user", "project")
