@@ -414,7 +414,10 @@ def _of(raw: Any, name: str) -> Any:
 
 
 def _first(part: Mapping[str, JsonValue], *names: str) -> Any:
-    """Return the value of the first key that the item has: versions of a framework name fields differently."""
+    """Return the value of the first of some keys that the item has.
+
+    Versions of a framework name fields differently.
+    """
     return next((part[name] for name in names if name in part), None)
 
 

@@ -425,7 +425,7 @@ class OpenSuite:
         self.end_group()
 
     def rows_changed(self, disk: SuiteFile) -> None:
-        """Record that files of rows changed on disk. The suite's text stays, with unsaved changes."""
+        """Record that files of rows changed on disk. The suite's text and its unsaved changes stay."""
         if self.dirty:
             return
         self.disk = disk

@@ -110,7 +110,10 @@ class Request:
 
 
 def new_request(text: str, kind: RequestKind, suite: OpenSuite, pending: Iterable[Request]) -> Request:
-    """Return a request for a suite. The name and id of its case differ from all cases and `pending` requests."""
+    """Return a request for a suite.
+
+    The name and the id of its case differ from those of all cases and of `pending` requests.
+    """
     others = [request for request in pending if request.suite == suite.path]
     names = {outline.name for outline in suite.cases}
     names.update(request.name for request in others)
@@ -219,7 +222,7 @@ class Question:
         return self.kind != "chain" and len({call.answer for call in self.kept}) > 1
 
     def is_unordered(self, call: AcceptedCall) -> bool:
-        """Return whether a remaining call is expected in any order with others."""
+        """Return whether a call that was not removed is expected in any order with others."""
         if self.kind == "chain" or len(self.kept) < 2:
             return False
         return not self.proposal.in_order or replace(self.proposal, calls=self.kept).has_any_order(call)
@@ -438,7 +441,8 @@ def _behind_the_first(calls: Sequence[AcceptedCall]) -> Iterable[int]:
 def calls_shown(question: Question, trajectory: Trajectory) -> dict[int, int]:
     """Map the index of a call in a run to the index of its proposed call.
 
-    With several runs, a call is identified by its tool and its order."""
+    If there are several runs, a call is identified by its tool and its order.
+    """
     found: dict[int, int] = {}
     start = 0
     for number, call in enumerate(question.proposal.calls):

@@ -90,8 +90,8 @@ def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | No
     """Find and read suites: in the given paths, otherwise in the current folder, otherwise the bundled samples.
 
     A given folder without suites opens with its recordings. `models` decides which recorded models are known. A stopped
-    `search` opens the suites found so far, or the samples if it found none. The folders are then no roots, so they are
-    not searched again.
+    `search` opens the suites found so far, or the samples if it found none. The folders are then not searched again,
+    because they do not become roots.
     """
     search = search or Search()
     roots = tuple(paths) or (Path(),)
@@ -471,7 +471,7 @@ def _raise(error: Exception) -> None:
 
 
 def _in_order(suites: list[OpenSuite], placed: int) -> list[OpenSuite]:
-    """Move each suite after the last suite of its folder. The first `placed` suites keep their order."""
+    """Move each suite after the last suite of its folder. Only the suites after the first `placed` ones are moved."""
     ordered = suites[:placed]
     for suite in suites[placed:]:
         beside = [at for at, other in enumerate(ordered) if other.path.parent == suite.path.parent]

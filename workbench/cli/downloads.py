@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def announce_download(what: str, *, downloads: bool = False) -> Iterator[Callable[[], object]]:
-    """Announce that a server starts if its launcher may have to download the server first.
+    """Announce the start of a server whose launcher may have to download the server first.
 
-    The returned context manager is an `Announce` of `workbench.tools.connection`.
+    This function is an `AnnounceStart` of `workbench.tools.connection`.
     """
     if downloads:
         # Lazy import: commands also import this module only for their options.

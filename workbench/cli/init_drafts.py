@@ -76,7 +76,7 @@ class DraftsToWrite:
 
 
 def save_aside(text: str, path: Path, program: Program) -> None:
-    """Save a suite that could not be written to `path` elsewhere, and report the place.
+    """If a suite could not be written to `path`, save it elsewhere and report the place.
 
     The suite must not be lost, because its drafts cost money. Raises SavingError.
     """

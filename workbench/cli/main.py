@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _renamed(former: str) -> str:
-    """Return the present name of a command; report the change if its former name was used."""
+    """Return the present name of a command. If its former name was used, report the change."""
     from workbench.cli.redaction import warn
 
     warn(f"'workbench {former}' is called 'workbench {FORMER[former]}' now")

@@ -303,7 +303,7 @@ class Parser(argparse.ArgumentParser):
         self._refuse_if_near("option", option, options)
 
     def _took_further_words(self, known: argparse.Namespace, words: Sequence[str]) -> bool:
-        """Add the words after an option to the preceding positional argument, if that takes several words."""
+        """Add the words after an option to the preceding positional argument, if that argument takes several words."""
         # argparse gives a positional argument no words after an option if it already has some from before.
         many = []
         for action in self._get_positional_actions():
@@ -443,7 +443,10 @@ def paths_of(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 
 def add_history_options(parser: argparse.ArgumentParser, *, may_be_none: bool = True) -> None:
-    """Add the options for the history's file; without `may_be_none`, the command needs a history."""
+    """Add the options for the history's file.
+
+    If `may_be_none` is false, the command needs a history.
+    """
     purpose = "store batches in" if may_be_none else "use"
     which = group(parser, HISTORY).add_mutually_exclusive_group()
     which.add_argument(

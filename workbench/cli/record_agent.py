@@ -137,7 +137,7 @@ def _print_events(said: queue.SimpleQueue[BatchEvent], runtime: Runtime, batch: 
 
 
 class _Printer:
-    """Prints a conversation as it comes: the answer line by line, and calls, results and notes as in a run."""
+    """Prints a conversation as it happens: answers line by line, and calls, results and notes as in a run."""
 
     def __init__(self, paint: Paint) -> None:
         self._steps = StepLines(paint, verbose=True, width=0)

@@ -193,7 +193,7 @@ class _ServerTools:
         return lines
 
     def validate(self, suites: _Suites = ()) -> list[ProblemLine]:
-        """List the problems in suite files, each with its line and a hint; without `suites`, those in all suites."""
+        """List the problems in suite files, each with its line and a hint; by default, in all suites."""
         lines = []
         for path in self._chosen(suites):
             for problem in load_suite(path).problems:

@@ -79,7 +79,7 @@ class ArgumentInfo:
 
 @dataclass(frozen=True)
 class _IdentityCache(Generic[_T]):
-    """A cache by object identity. It holds a reference to each object, so no identity is reused."""
+    """A cache by object identity. It keeps each object alive, so that no other object can get the same identity."""
 
     make: Callable[[Any], _T]
     made: dict[int, tuple[object, _T]] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class _IdentityCache(Generic[_T]):
 def tool_named(tools: Iterable[ToolDefinition], name: str) -> ToolDefinition | None:
     """Return the tool of this name; `None` for an unknown name.
 
-    Without an exact match, return the first tool with a matching name. Like graders, the comparison ignores case and
+    If no name is equal, return the first tool with a matching name. Like graders, the comparison ignores case and
     treats `.`, `-` and `_` as equal.
     """
     wanted = comparable_name(name)

@@ -451,7 +451,7 @@ def tool_of(node: Node) -> Table:
 
 
 def rounds_of(conversation: Conversation, first: int, end: int) -> tuple[ExternalRound, ...]:
-    """Return the answers in the messages from `first` to before `end`, with the results of their calls."""
+    """Return the answers in the messages from `first` up to `end` (exclusive), with the results of their calls."""
     rounds: list[ExternalRound] = []
     for index in range(first, end):
         message = conversation.messages[index]

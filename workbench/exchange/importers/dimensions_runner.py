@@ -33,7 +33,7 @@ Check = dict[str, Any]
 
 
 class AskedError(BaseException):
-    """The file connects to a model. Its code has made all its tests by then."""
+    """The file connects to a model. By then, its code has made all its tests."""
 
 
 class UnknownError(Exception):

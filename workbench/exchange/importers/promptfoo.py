@@ -555,7 +555,7 @@ def _cases_of_tests(config: Node, files: Files, tools: tuple[Table, ...], notes:
 
 
 def model_of(provider: str) -> str | None:
-    """Convert promptfoo's provider id to the name of a model here; `None` if the provider is unknown."""
+    """Convert promptfoo's provider id to Workbench's name of the model; `None` if the provider is unknown."""
     for beginning, ours in _MODELS.items():
         if provider.startswith(beginning):
             name = provider.removeprefix(beginning)

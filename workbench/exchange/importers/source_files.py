@@ -112,7 +112,7 @@ def _unpacked(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> str:
 
 
 def _archive(content: bytes) -> zipfile.ZipFile:
-    """Open an archive. `zipfile` reads Zstandard from Python 3.14 on; `backports.zstd` does before."""
+    """Open an archive. From Python 3.14 on, `zipfile` reads Zstandard; before, `backports.zstd` does."""
     try:
         module = importlib.import_module("backports.zstd.zipfile")
     except ImportError:

@@ -569,7 +569,7 @@ class ServerCall:
 
 @dataclass(frozen=True)
 class ServerLog:
-    """The log of a tee: the server's tools by name, and its answered calls."""
+    """The log of `workbench record --server`: the server's tools by name, and its answered calls."""
 
     path: Path
     tools: Mapping[str, Table]

@@ -249,7 +249,10 @@ def _of_cell(done: workbench.CellDone) -> Verdict:
 
 
 def _since_baseline(report: workbench.Report, verdict: Verdict, run: workbench.RunResult) -> Verdict:
-    """Return the verdict on a failed case: the test fails only if the case surely broke since the baseline."""
+    """Return the verdict on a failed case.
+
+    The test fails only if the case has certainly broken since the baseline.
+    """
     against = report.against
     assert against is not None
     sentence = against.sentence_of(run)
@@ -374,7 +377,7 @@ class SuiteItem(pytest.Item):
                 self.add_marker(pytest.mark.skip(reason=case.definition.skip))
 
     def setup(self) -> None:
-        """Wait for the verdict, and raise for a fault of the infrastructure."""
+        """Wait for the verdict. Raise an error if the infrastructure failed."""
         # pytest reports an exception in the setup as an error of the test, and an exception in `runtest` as a failure.
         self.verdict = verdict = self._plugin.verdict(self.nodeid)
         self.user_properties.extend(verdict.properties)

@@ -164,7 +164,10 @@ class CasePane(Vertical):
         return self._forms, self.form.page.source
 
     def go_to_change(self, before: tuple[int, FormSource | None]) -> None:
-        """Move the form's cursor to the first difference from the content `before`, unless another form is shown."""
+        """Move the form's cursor to the first difference from the content `before`.
+
+        Do nothing if another form is shown now.
+        """
         (forms, source), form = before, self.form
         now = form.page.source
         if self.view == "form" and forms == self._forms and source is not None and now is not None:

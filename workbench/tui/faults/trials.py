@@ -227,7 +227,10 @@ class FaultTrials:
 
 
 def _can_replace(run: RunRecord, planned: PlannedRun) -> bool:
-    """Return whether a run is complete and sent the same requests to the same model as a planned run would."""
+    """Return whether a finished run can be used instead of a planned run.
+
+    It must be complete, and must have sent the requests to the model that the planned run would send.
+    """
     assert planned.file.suite is not None
     result = run.result
     if result is None or run.model != planned.model or run.status in (None, Status.ERROR, Status.STOPPED):

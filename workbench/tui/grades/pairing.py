@@ -322,7 +322,8 @@ _FOLDED, UNFOLDED = 2_000, 20_000
 class Columns(NamedTuple):
     """The widths of the columns, in cells.
 
-    Without room for two columns of values, `expected` is 0, and the expected value goes below the actual value."""
+    If there is no room for two columns of values, `expected` is 0. The expected value is then below the actual value.
+    """
 
     name: int
     expected: int
@@ -491,7 +492,7 @@ def step_lines(state: GradesState, width: int) -> list[Line]:
 
 
 def silent_lines(state: GradesState, step: SilentStep, width: int) -> list[Line]:
-    """Return the lines of a step without expected calls, with its share of the score."""
+    """Return the lines of a step without expected calls. They include the step's share of the score."""
     most = figure(1 / state.selected.numbers["items"])
     effect = Span(f"never reached {GLYPHS.dot} adds {figure(0.0)} of {most}", "failed")
     if step.reached:
@@ -501,7 +502,10 @@ def silent_lines(state: GradesState, step: SilentStep, width: int) -> list[Line]
 
 
 def silent_steps(state: GradesState) -> list[SilentStep]:
-    """Return the steps that count in the score without a pairing: no call was expected and none was made."""
+    """Return the steps that count in the score although they have no pairing.
+
+    In these steps, no call was expected and none was made.
+    """
     if not state.traits.counts_silent_steps or state.selected.score is None:
         return []
     paired = {state.step_of(pairing) for pairing in state.selected.pairings}

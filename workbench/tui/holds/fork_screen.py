@@ -136,7 +136,7 @@ class ForkScreen(Dialog[bool]):
 
     @property
     def _under_cursor(self) -> TextName | None:
-        """The text of the selected row, if any. The row of the error flag belongs to the result."""
+        """The text that the selected row edits, if any. The row of the error flag belongs to the text of the result."""
         at = self._choices.cursor - 2
         if at >= 0:
             return self._texts[min(at, len(self._texts) - 1)]

@@ -80,7 +80,7 @@ def key_of(written: str) -> str:
     A sequence of two characters, such as `gg`, is returned unchanged.
 
     Raises:
-        ValueError: The text names no key that a terminal sends. The message continues a sentence about the key.
+        ValueError: The text names no key that a terminal sends. The message continues after the name of the key.
     """
     # The look-around keeps a plus that is itself the key, as in `ctrl++`.
     *modifiers, last = re.split(r"(?<=.)\+(?=.)", written.strip(), flags=re.DOTALL)

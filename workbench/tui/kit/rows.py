@@ -164,7 +164,7 @@ class RowSource(Protocol):
 
 
 class RowsView(LineView):
-    """A list of rows, or a message for an empty list. A function draws the row of an index for a width."""
+    """A list of rows, or a message for an empty list. A function returns the line for an index and a width."""
 
     class Moved(Message):
         """Posted when the cursor moves to a different row."""

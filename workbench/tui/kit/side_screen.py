@@ -195,7 +195,9 @@ class SideScreen(DismissOnce[Answer], Screen[Answer]):
     def update_runs(self, cases: set[CaseKey], batches: bool) -> None:
         """Update the screen after events or new grades of these cases' runs.
 
-        `batches` is whether batches began or ended. A covered screen is called too and must not draw (`is_covered`)."""
+        `batches` is whether batches began or ended. This method is also called on a covered screen, which must not draw
+        (`is_covered`).
+        """
 
     def update_grades(self) -> None:
         """Update the screen after a regrade. A covered screen is called too."""

@@ -462,7 +462,7 @@ class QuickAdder:
         self._show_next_result()
 
     def _show_next_result(self) -> None:
-        """Show the result of the first request, unless the user types, and start the next request."""
+        """Show the result of the first request if the field is empty. Start the next request in any case."""
         if self._line.typing and not self._line.field.value and self.state.show_result():
             self._show_question()
         self._start_next()

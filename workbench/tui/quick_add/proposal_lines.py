@@ -42,9 +42,9 @@ def unseen_calls(question: Question) -> str:
 
 
 def call_lines(question: Question) -> Callable[[CallItem, int], list[Line] | None]:
-    """Return a function for the lines of a call that the question is about.
+    """Return a function that returns the lines of a call in the question.
 
-    The function takes the call's item and a width. It returns `None` for any other call.
+    The function takes the call's item and a width. It returns `None` for a call that is not in the question.
     """
     places = calls_shown(question, question.runs[0].trajectory)
 

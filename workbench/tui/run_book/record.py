@@ -431,7 +431,7 @@ class RunRecord:
 
     @property
     def displayed_stage(self) -> Stage:
-        """The stage to display. It is "waiting" if the endpoint's limit holds the run back."""
+        """The stage to display. If the endpoint's limit holds the run back, it is "waiting"."""
         if self.delayed_until is not None:
             return "waiting"
         return self.stage

@@ -82,7 +82,10 @@ class PairState:
     """The comparison of two runs. Equal rounds are folded at first."""
 
     def __init__(self, left: RunRecord, right: RunRecord, *, snapshot: Snapshot | None = None) -> None:
-        """Compare two runs. Long runs take a while. With a `snapshot`, any thread may compare."""
+        """Compare two runs, which takes a while for long runs.
+
+        If a `snapshot` is given, any thread may compare.
+        """
         self.runs = (left, right)
         self.batches: tuple[str, ...] = ()
         """The name of each batch, for runs from a history."""

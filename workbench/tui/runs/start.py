@@ -142,9 +142,9 @@ class Starter:
     ) -> None:
         """Run cases, `repeats` times if given, or announce why none was run.
 
-        With `until` other than "end", one case is run once and held. The run then uses the variant of the displayed run
-        or, without a variant, the first model. `begin` has the options of the command line. `variants` are run instead
-        of the selected variants.
+        With `until` other than "end", one case is run once and held. This run uses the variant of the displayed run. If
+        there is no such variant, it uses the first model. `begin` has the options of the command line. `variants` are
+        run instead of the selected variants.
         """
         # A second key press during a question must not start the cases twice.
         fresh: list[tuple[OpenSuite, tuple[str, ...]]] = []
@@ -593,7 +593,10 @@ class Starter:
         return tuple(replace(run, model_of_suite=True) for run in planned)
 
     def _refusal(self, file: SuiteFile) -> str | None:
-        """Return the message that missing files of a recording's suite prevent a new run; `None` if none do."""
+        """Return the message that a run is impossible because files of a recording's suite are missing.
+
+        `None` if no file is missing.
+        """
         recorded = self._open_suites.workspace.recording_at(file.path)
         if recorded is None or file.suite is None:
             return None
@@ -637,7 +640,10 @@ def _lost_variants(file: SuiteFile, wanted: Collection[RunTarget]) -> str | None
 
 
 def _not_held(runs: Sequence[PlannedRun], begin: AppStart | None) -> str | None:
-    """Return a notice if the command line's breakpoints cannot hold the runs because the runs have a subject."""
+    """Return a notice if the command line's breakpoints cannot hold the runs.
+
+    Runs of a subject, such as an agent, cannot be held.
+    """
     if begin is not None and begin.breakpoints and any(run.is_out_of_reach for run in runs):
         return SUBJECT_NOT_STEPPED
     return None

@@ -259,7 +259,7 @@ class Saver:
                 return merged
 
     async def _take(self, suite: OpenSuite, theirs: SuiteFile, merged: MergeResult, *, again: bool) -> bool:
-        """Apply a merge after asking about each conflict. Return whether nothing is left to save."""
+        """Ask about each conflict, then apply the merge. Return whether nothing is left to save."""
         from workbench.show.difference import difference
         from workbench.tui.storage.dialogs import ChangedScreen
 

@@ -137,7 +137,10 @@ class KeyQueueApp(App[int]):
         return super().message_queue_size + len(self._waiting)
 
     def _follow(self, rounds: int = MESSAGE_ROUNDS, *, of_screen: bool) -> None:
-        """Send a marker to the widget that gets the keys. The next key then waits for a number of rounds."""
+        """Send a marker to the widget that gets the keys.
+
+        The next key waits until the marker has passed the message queues `rounds` times.
+        """
         self._number += 1
         handled = KeyHandled(self._number, rounds, of_screen=of_screen)
         self._carrier = None
@@ -179,9 +182,10 @@ class KeyQueueApp(App[int]):
         """React to each key and paste when its effect has begun. Does nothing unless overridden."""
 
     def _complete_sequence(self, event: events.Key | events.Paste) -> events.Key | events.Paste | None:
-        """Return a sequence completed by an event, `None` if the event begins a sequence, otherwise the event.
+        """Return the sequence that an event completes. Return any other event unchanged.
 
-        A first character without the second has no effect."""
+        Returns `None` if the event begins a sequence. A first character has no effect if the second does not follow.
+        """
         begun, self._begun = self._begun, ""
         if not isinstance(event, events.Key):
             return event

@@ -203,8 +203,9 @@ class TypedServer(NamedTuple):
 class ServerScreen(TextPromptScreen[FoundServers]):
     """Asks for a server: a command, a URL, or a server of an MCP client on this machine (`find`).
 
-    A command may have variables and a folder. The folder is relative to `folder`, the folder of the suite. Without a
-    typed `file`, the suite is named after the server."""
+    A command may have variables and a folder. The folder is relative to `folder`, the folder of the suite. If no `file`
+    is typed, the suite is named after the server.
+    """
 
     DEFAULT_CSS = """
     ServerScreen Input { margin: 0 1; }

@@ -132,7 +132,10 @@ class SuiteRows:
         return True
 
     def with_steps(self, cases: list[Row], unfolded: Collection[str]) -> list[Row]:
-        """Add rows below cases with a key in `unfolded`: the steps of a chain, or the rows of an `each`."""
+        """Add rows below the cases in `unfolded` (keys).
+
+        The added rows are the steps of a chain, or the rows of an `each`.
+        """
         if not unfolded:
             return cases
         rows: list[Row] = []
@@ -196,7 +199,7 @@ def keys_of(suite: OpenSuite, case: CaseOutline) -> tuple[str, ...]:
 def has_cases(suite: OpenSuite) -> bool:
     """Return whether a suite shows its cases.
 
-    If it does not, its file is not a valid suite, and its problems are shown instead.
+    If its file is not a valid suite, its problems are shown instead.
     """
     return bool(suite.cases) or suite.file.suite is not None
 

@@ -123,7 +123,7 @@ class TreeState:
         self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
 
     def neighbour(self, step: int) -> int | None:
-        """Return the index in its suite of the displayed case above (-1) or below (1) the selected case."""
+        """Return the index, in its suite, of the displayed case above (-1) or below (1) the selected case."""
         row = self.selected
         if row is None or row.case is None or row.open is None:
             return None

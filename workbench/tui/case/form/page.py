@@ -463,7 +463,8 @@ class FormPage:
     def show(self, source: FormSource | None, place: Place | None = None) -> None:
         """Show a form with the cursor at a place.
 
-        Without a place, the cursor stays on its row if the row still exists."""
+        If no place is given, the cursor stays on its row if the row still exists.
+        """
         here: Place | None = None
         if self.current is not None:
             here = self.current.place
