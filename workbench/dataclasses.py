@@ -340,7 +340,7 @@ def _of_type(wanted: tuple[tuple[type, ...], str], most: float | None = None) ->
 
 
 def _one_of(words: Iterable[str]) -> Reader:
-    # The value, because the `str` of a status is its word in reports.
+    # The plain value is used, because the `str` of a status is its word in reports.
     known = {str.__str__(word): word for word in words}
 
     def read(value: Any) -> Any:
@@ -428,7 +428,7 @@ def _unchanged_condition(hint: Any, value: str) -> str:
         return f"type({value}) is {hint.__name__}"
     if origin is Mapping:
         return f"type({value}) is dict"
-    # A member of an enumeration equals its text but is not the text, so its reader must make it.
+    # A member of an enumeration equals its text but is another object. So the reader must make the member.
     if origin is Literal and all(type(argument) is str for argument in arguments):
         return f"type({value}) is str and {value} in {set(arguments)!r}"
     if origin in (Union, UnionType):

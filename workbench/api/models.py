@@ -19,8 +19,8 @@ AnyModel = str | Model | Agent | AgentFunction
 def named(model: AnyModel, loop: CallerLoop) -> str | OwnModel:
     if isinstance(model, str):
         return model
-    # Models are checked before agents, because a model may also be callable. Classes are excluded: they have their
-    # objects' methods.
+    # Models are checked before agents, because a model may also be callable. Classes are excluded, because they have
+    # the methods of their objects.
     if isinstance(model, Model) and not isinstance(model, type):
         return _OwnModel(model.name, model)
     try:

@@ -53,8 +53,8 @@ class FolderWatch:
         stamp = stamp_of(path)
         if stamp is None or path in found or self._is_stopped:  # roots may lie inside each other
             return
-        # A folder's modification time changes with its entries, not with their content. So each entry has its own
-        # stamp.
+        # A folder's modification time changes only if its entries change, not if their content does. So each entry has
+        # a stamp of its own.
         known = self._known.get(path)
         if known is None or known.stamp != stamp or time.time_ns() - stamp[1] < _SURE_AFTER_NS:
             entries = tuple(_entries(path))

@@ -528,7 +528,7 @@ class QuickAdd:
         if text == self.text:
             return
         if self._recalled >= 0 and self._typed.strip():
-            # An edit of a recalled request must not lose the replaced text.
+            # If the user edited a recalled request, the text that it replaces must not be lost.
             self.remember(self._typed)
         self.text = text[:MAX_FIELD_CHARS]
         self._recalled = -1

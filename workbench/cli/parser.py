@@ -304,7 +304,7 @@ class Parser(argparse.ArgumentParser):
 
     def _took_further_words(self, known: argparse.Namespace, words: Sequence[str]) -> bool:
         """Add the words after an option to the preceding positional argument, if that argument takes several words."""
-        # argparse gives a positional argument no words after an option if it already has some from before.
+        # argparse gives a positional argument no words after an option if the argument already has words from before.
         many = []
         for action in self._get_positional_actions():
             if action.nargs in ("*", "+"):

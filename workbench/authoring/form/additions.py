@@ -113,7 +113,7 @@ def _is_open(source: FormSource, row: FormRow) -> bool:
 
 
 def _line(source: FormSource, row: FormRow, owner: Place) -> Completion:
-    # Keys of the case have a place of one part; the place of an element's key continues after its number.
+    # The place of a case's key has one part. The place of an element's key has more parts after the element's number.
     start = max((at + 1 for at, part in enumerate(owner) if isinstance(part, int)), default=len(_fact(owner) or ()))
     label = place_text(owner[start:]).removeprefix("args.")
     if owner[0] == "mocks":

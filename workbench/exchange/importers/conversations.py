@@ -291,7 +291,7 @@ class CallRegistry:
         raw: str | None = None
         if problem is not None:
             raw = arguments if isinstance(arguments, str) else json_text(arguments)
-        # The same repairs as for an endpoint's answers, so imported runs are graded like Workbench's own.
+        # Arguments are repaired as in an endpoint's answers, so that imported runs are graded like Workbench's own.
         if problem is not None and isinstance(arguments, str) and (found := repair([arguments])) is not None:
             read, problem = found.arguments, None
             self.repaired[call_id] = Deviation(found.kind, DETAILS[found.kind], call_id)

@@ -173,7 +173,7 @@ def record_servers(package: Any) -> None:
 
 
 def is_suite(value: object) -> bool:
-    # By name: this file imports nothing but the standard library.
+    # Classes are compared by name, because this file imports nothing but the standard library.
     return any(kind.__name__ == "EvalSuite" for kind in type(value).__mro__)
 
 
@@ -221,7 +221,7 @@ def comparative_case_of(suite: Any, case: Any) -> dict[str, Any]:
     rubric = case.rubric or suite.rubric
     tracks = []
     for name, track in case.track_configs.items():
-        # The same way as Arcade's `run_comparative` makes the case of a track.
+        # The case of a track is made as in Arcade's `run_comparative`.
         calls = [suite._convert_to_named_expected_tool_call(call) for call in track.expected_tool_calls]
         critics = suite._add_none_critics(calls, list(track.critics or []))
         made = suite._create_eval_case(

@@ -207,7 +207,7 @@ class ComparedBatchScreen(CompareScreen):
         except HistoryError as error:
             text = str(error)
             searched = None
-            # Otherwise, every event of a run would try again and fail again. F5 still tries.
+            # Otherwise, every event of a run would try again and fail again. The user can still reload with F5.
             self._is_ours = False
             self.announce(text[:1].upper() + text[1:], "error", GLYPHS.error)
         else:

@@ -89,7 +89,7 @@ _needs_round = while_held(
 
 
 def _again(now: MainSituation) -> str | None:
-    # The user of an agent's conversation can be asked for another message.
+    # Only the user's message can be asked for again in a conversation with an agent.
     if now.by_agent and now.held in ("call", "result"):
         from workbench.engine.checkpoint import AGENT_NOT_REPEATABLE
 

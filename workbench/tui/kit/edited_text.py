@@ -159,12 +159,12 @@ class EditedText:
             self.cursor = (line + 1, 0)
             if last:
                 self.cursor = (line, len(self.lines[line]))
-        mark_handled = self.selected
+        removed = self.selected
         self._replace(*self.selection, "")
-        return mark_handled
+        return removed
 
     def _take(self, text: str) -> None:
-        # In a text with mixed line ends, a carriage return is a character of its line. Unchanged text then stays exact.
+        # If a text has mixed line ends, a carriage return belongs to its line. So unchanged text stays exact.
         everywhere = 0 < text.count("\n") == text.count("\r\n")
         self._line_end = "\r\n" if everywhere else "\n"
         self.lines = text.split(self._line_end)

@@ -80,12 +80,12 @@ def edit_in_editor(editor: str, text: str, name: str, line: int) -> str:
             raise EditorError(failure + _kept_text_notice(file) if changed else failure)
         if not changed:
             return text
-        mark_handled = after.decode("utf-8")
+        edited = after.decode("utf-8")
         # An editor may add a byte order mark. The mark must not get into the middle of a file.
         if not text.startswith(BYTE_ORDER_MARK):
-            mark_handled = mark_handled.removeprefix(BYTE_ORDER_MARK)
+            edited = edited.removeprefix(BYTE_ORDER_MARK)
         changed = False
-        return mark_handled
+        return edited
     except UnicodeDecodeError as error:
         raise EditorError(f"The text saved by the editor is not UTF-8{_kept_text_notice(file)}") from error
     finally:

@@ -261,11 +261,11 @@ class TextEditor(LineView, inherit_bindings=False):
         return True
 
     def _cut(self) -> None:
-        # `_change` reports the new text before the notice on the copy.
-        mark_handled: list[str] = []
+        # The new text is reported before the notice on the copy appears.
+        cut: list[str] = []
         what = "the cut text" if self.typed.selected else "the cut line"
-        self._change(lambda: mark_handled.append(self.typed.cut()))
-        self._copy(mark_handled[0], what)
+        self._change(lambda: cut.append(self.typed.cut()))
+        self._copy(cut[0], what)
 
     def _copy(self, text: str, what: str) -> None:
         if text:

@@ -219,7 +219,7 @@ class QuickAdder:
         """Recall an earlier or later request, or move the mark of a question."""
         state = self.state
         if state.question is not None and not state.text and state.changing is None:
-            # The user has seen the question.
+            # A user who moves the mark has seen the question.
             self._accept_answers()
             state.has_keyboard = True
             state.replace_question(state.question.moved(step))
@@ -735,7 +735,7 @@ class QuickAdder:
             case "change":
                 labels = {"enter": "keep", "end": "leave it as it was"}
             case "check":
-                # The user saves a suite without a file.
+                # A suite without a file is not saved at once. The user saves it later.
                 suite = self._open_suites.at(state.head.suite) if state.head is not None else None
                 save = "save"
                 if suite is None or suite.is_new or self._app.services.is_bundled(suite.path):

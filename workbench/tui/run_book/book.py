@@ -509,7 +509,7 @@ class RunBook:
         self._clock.stop(bool(self._running) and all(run.paused is not None for run in self._running.values()))
 
     def _start(self, event: BatchStarted) -> None:
-        # The sender has already applied the event.
+        # The sender of the event may already have applied it.
         if event.batch in self._batches:
             return
         batch = self._batches[event.batch] = _Batch(self._clock())

@@ -104,7 +104,7 @@ class Regrader:
             for due in case.runs:
                 results[id(due.run)] = self._regrade_run(due)
         self._state.done(quick, results)
-        # The caller updates the main screen.
+        # Only the screens above the main screen are updated here. The caller updates the main screen.
         regraded = {case.key for case in quick if case.runs}
         self._stage.services.update_grades_above_main(regraded)
         if len(quick) < len(first):

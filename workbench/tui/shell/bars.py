@@ -227,7 +227,7 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     for action in (offered[name] for name in ids if name in offered):
         if not is_offered(action):
             continue
-        # The declared action has the condition. Its copy with another label for the bar has none.
+        # The condition is at the declared action. Its copy with another label for the bar has no condition.
         if why_unavailable(main_action(action.id)[1], now) is None:
             able.append(action)
         else:

@@ -427,7 +427,7 @@ class Workbench(StagedApp):
             if keys:
                 hints.append(f"{keys[0]} {effect}")
         if typing is not None:
-            # The other keys are letters, and letters belong to the text.
+            # All other quitting keys are letters, and a letter is text here.
             hints = ["Esc ends typing"]
         self.announce(", ".join(hints) or "Quit is among all commands")
 

@@ -122,7 +122,7 @@ class CellStyle:
             link = f"\x1b]8;{after.link or ';'}\x1b\\"
         if not changes:
             return link
-        # An empty first code is a reset. The whole style follows. That may be shorter.
+        # An empty first code resets the style, so that the whole style must follow. This may be shorter.
         anew = ["", *after.attributes]
         anew += [code for code in (after.fg, after.bg) if code not in (_DEFAULT_FG, _DEFAULT_BG)]
         codes = min(";".join(changes), ";".join(anew), key=len)

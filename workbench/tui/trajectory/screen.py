@@ -57,7 +57,7 @@ def _save(now: TrajectorySituation) -> str | None:
 class ReadRunList(RunList, inherit_bindings=False):
     """The lines of a read-only run."""
 
-    # The bindings exclude keys that act on a run of the main screen.
+    # The keys that act on a run of the main screen are not bound here.
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING)
 
 

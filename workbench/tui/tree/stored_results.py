@@ -256,7 +256,7 @@ def last_result_message(row: Row, last: LastResult, now: datetime) -> Message:
         if cell.reason:
             lines.append((one_line(cell.reason), "muted"))
     opens = "it" if len(last.runs) == 1 else "the worst of its runs"
-    # In the tree, Enter alone goes to the case.
+    # In the tree, Enter without a number goes to the case.
     return (*lines, ("", "text"), (f"3 Enter  opens {opens}", "text"), ("=  shows its grades", "text"))
 
 
