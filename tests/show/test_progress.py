@@ -75,7 +75,7 @@ def test_a_cost_that_is_not_all_says_so() -> None:
 @given(width=st.integers(1, 200), name=st.text(max_size=30))
 def test_the_line_is_never_wider_than_the_terminal(width: int, name: str) -> None:
     progress = progress_of(name, 2_000, [Status.PASSED] * 7, running=3)
-    progress.over_already("other", Status.FAILED, 0.01)
+    progress.add_ended("other", Status.FAILED, 0.01)
     assert cell_len(plain(progress_line(progress, 9.0, width=width))) <= width
 
 
@@ -104,7 +104,7 @@ def test_the_slowest_model_decides_how_long_it_takes() -> None:
 def test_what_was_over_before_counts_as_done_and_says_nothing_of_the_speed() -> None:
     progress = progress_of("m", 3, [])
     for _ in range(7):
-        progress.over_already("m", Status.PASSED, None)
+        progress.add_ended("m", Status.PASSED, None)
     assert (progress.done, progress.planned, progress.left_s(60.0)) == (7, 10, None)
 
 

@@ -100,9 +100,9 @@ def fewest_reruns(among: int) -> int:
 def repeats_confirm(failed: int, graded: int, among: int) -> bool:
     """Return whether the repeats of a case already show, without reruns, that the case broke.
 
-    `among` cases could have broken. Suppose the case still passes at the `TYPICAL_PASS_RATE` rate. Then at least
-    `failed` failures in `graded` repeats must have a probability of at most 0.025 / `among` (the upper tail of a
-    binomial distribution).
+    They do if so many failures are very unlikely for a case that still passes at the rate `TYPICAL_PASS_RATE`. The
+    probability of at least `failed` failures in `graded` repeats (the upper tail of a binomial distribution) must be at
+    most 0.025 / `among`. `among` is the number of cases that could have broken.
     """
     tail = []
     for count in range(failed, graded + 1):

@@ -365,7 +365,7 @@ class _Gates:
         self._runs: dict[int, RunSummary] = {}
         self.gates: list[_Gate] = []
         demands: dict[str | None, Gate] = dict(gates.items())
-        # As in `quality_of`, a rate required on the command line replaces the suites' gates.
+        # A rate that the command line requires replaces the gates of suites, as in `quality_of`.
         if until.gate:
             demands = {None: Gate(min_pass_rate=until.gate)}
         for suite, demand in demands.items():

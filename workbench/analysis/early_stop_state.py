@@ -119,7 +119,7 @@ class TooFewUnits:
 
     @property
     def sentence(self) -> str:
-        """What this means for the batch, and the remedies, in one sentence."""
+        """A sentence on the consequence for the batch and on the remedies."""
         unit = "cluster" if self.are_clusters else "case"
         # With enough units whose runs are all good, every gate is reached.
         fewest = fewest_units_to_reach(self.gate, self.worse, repeat(1.0))

@@ -56,7 +56,7 @@ class AggregateGate:
 
     @property
     def demand(self) -> str:
-        """The words between the statistic and the threshold."""
+        """The comparison with the threshold in words: `at least`, `above` or `at most`."""
         if self.at_most:
             return "at most"
         return "above" if self.strictly else "at least"
@@ -427,7 +427,10 @@ def _all_met(demands: Iterable[GateResult | AggregateResult]) -> bool:
 
 
 def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
-    """Return why no run that counts was graded, in a sentence, or `None` if at least one was."""
+    """Return a sentence on why no run was graded, or `None` if at least one was.
+
+    Runs that do not count, such as runs in quarantine, are ignored.
+    """
     left_out: Counter[str] = Counter()
     for run in runs:
         graded = run.status.graded

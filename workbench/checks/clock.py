@@ -168,10 +168,11 @@ class RelativeTime:
         return self.base == "today" and self.at is None
 
     def moments(self, clock: Clock) -> list[datetime]:
-        """Return the time with its offset; two times if it is ambiguous because clocks are put back.
+        """Return the time with its offset, or two times if it occurs twice because clocks are put back.
 
-        Adding days and weeks keeps the time of day; hours and minutes are added as elapsed time. Raises OverflowError
-        beyond the calendar."""
+        Adding days and weeks keeps the time of day. Hours and minutes are added as elapsed time. Raises OverflowError
+        beyond the calendar.
+        """
         days = sum(amount * _DAYS[unit] for amount, unit in self.amounts if unit in _DAYS)
         elapsed = timedelta()
         for amount, unit in self.amounts:

@@ -367,7 +367,7 @@ class Range(CheckBase):
 
 
 class Near(CheckBase):
-    """A number close to the expected one: within `tolerance`, or relative to `value_range` like Arcade's critic."""
+    """A number close to the expected one: within `tolerance`, or by Arcade's formula for a `value_range`."""
 
     kind = "near"
     written = "near = n"

@@ -477,7 +477,7 @@ def run_live(
     progress = BatchProgress(plan.runs)
     if plan.resumed is not None:
         for tally in plan.resumed.before.tallies:
-            progress.over_already(*tally)
+            progress.add_ended(*tally)
     bar = ProgressBar(progress, sys.stderr, os.environ)
     receives_events = show.steps or lines is not None or watcher is not None
     events = _Inbox(shows=receives_events or bar.enabled)

@@ -30,7 +30,7 @@ class BatchProgress(Progress):
         self._model_of = {run.run_id: run.model for run in runs}
         self.plan(self._model_of.values())
         for run in over:
-            self.over_already(run.model, run.status, run.cost_usd)
+            self.add_ended(run.model, run.status, run.cost_usd)
 
     def on_event(self, event: BatchEvent, now_s: float) -> bool:
         """Record an event at the time `now_s`. Returns whether it may change the progress line."""

@@ -619,7 +619,7 @@ def _lost_tools(trajectory: Trajectory, tools: tuple[ToolDefinition, ...]) -> Is
     prompt, least, conversation = first.usage.input_tokens, _least_tokens(tools), _least_of_messages(trajectory)
     if least < MIN_TOOL_TOKENS or not max(_MIN_PROMPT, conversation) <= prompt < least + conversation:
         return None
-    # A model that called an offered tool has seen it. Then the endpoint counts tokens in another way.
+    # A model that called an offered tool has seen the tools, so the endpoint only counts tokens in another way.
     if any(is_offered(call.tool, tools) for call in trajectory.calls):
         return None
     beside = f" beside {count_text(conversation)} for the conversation" if prompt >= least else ""

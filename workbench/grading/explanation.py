@@ -152,8 +152,7 @@ def _written(term: Term, *, words: bool, inside: int = _LOOSE) -> str:
     return text
 
 
-# Readings: for each published system, a function that returns a grade's formula, its rules and the credit of each
-# pairing.
+# For each published system, a function returns a grade's formula, the rules behind it, and the credit of each pairing.
 
 
 @dataclass(frozen=True, slots=True)

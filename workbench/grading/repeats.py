@@ -235,8 +235,7 @@ def _grouped(results: Sequence[RunResult], suite_of: Callable[[RunResult], str])
         again += others
     if not again:
         return groups, ends
-    # In the rare case of runs from several batches, the groups are taken from the ends of the chains and sorted into
-    # place.
+    # Runs from several batches are rare. Their groups were split off at the ends of the chains, and are sorted in here.
     whole = [groups[before:end].tolist() for before, end in pairwise((0, *ends))] + again
     whole.sort(key=itemgetter(0))
     return array("q", chain.from_iterable(whole)), array("q", accumulate(map(len, whole)))

@@ -154,7 +154,7 @@ def expected_errors(case: Case, trajectory: Trajectory, context: CheckContext) -
     return frozenset(found)
 
 
-# The fit of a call: first its tool and arguments by the rules of a grader, then its result.
+# How well a call fits an expected call. A grader's rules compare tool and arguments; then the result is checked.
 
 
 class _Fit(NamedTuple):
@@ -614,8 +614,8 @@ _MAX_TRIED = 20_000
 """The largest number of search steps for all windows of a group together."""
 
 
-class _Windows(list[tuple[int, int] | None]):
-    """For each number of calls, the first and last call that a position takes, or `None` if it takes no call."""
+_Windows = list[tuple[int, int] | None]
+"""For each number of calls: the first and the last call that a position takes, or `None` if it takes no call."""
 
 
 def _union(taken: Iterable[Iterable[int]]) -> set[int]:
@@ -634,7 +634,8 @@ def _windows_of_one(
     fitting: Sequence[int], best: Sequence[int], fewest: int, most: int, base: int
 ) -> Iterator[tuple[int, int, int]]:
     worths = [best[call] for call in fitting]
-    # For each piece: the lowest and the highest number of calls in the window, and the worth of one more call.
+    # A window has two pieces, the required and the further calls. A piece is: its lowest and its highest number of
+    # calls, and the worth of one more call.
     pieces = [(1, fewest, base, 0), (fewest + 1, most, 1, fewest * (base - 1))]
     queues: list[deque[tuple[int, int]]] = [deque(), deque()]
     for last, call in enumerate(fitting):

@@ -247,7 +247,7 @@ class _Reading:
         for index in unmet:
             rows_of.setdefault(self._wanted[index].tool, []).append(index)
         nearest: dict[int, int] = {}
-        # Wildcards come last because they may be shown next to any remaining call.
+        # Wildcards come last because any remaining call may be shown next to them.
         for tool, rows in sorted(rows_of.items(), key=lambda each: each[0] == ANY_TOOL):
             columns = left.get(tool, [])
             if tool == ANY_TOOL:

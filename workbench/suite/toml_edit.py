@@ -129,7 +129,7 @@ def _edit_array(array: Array, old: list[object], new: list[object]) -> None:
 
 
 def _insert(document: tomlkit.TOMLDocument, key: str, value: str, keys: Keys) -> None:
-    """Insert a key with its value after the last key that precedes it in the format's order, or at the start."""
+    """Insert a key with its value where the order of the format puts it: after the keys that precede it."""
     item = tomlkit.value(value)
     item.trivia.trail = "\n"
     # tomlkit can only append. It writes its body in order, so the pair is inserted into the body.

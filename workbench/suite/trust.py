@@ -363,10 +363,10 @@ class TypedServer:
     before: Server | None = None
 
     @property
-    def counts(self) -> bool:
-        """Whether typing the server also trusts it.
+    def is_trusted_by_typing(self) -> bool:
+        """Whether the server is trusted because the user typed it.
 
-        A server with a stored login is not trusted by typing, because the login was not typed.
+        A server with a stored login is not, because the login was not typed.
         """
         return self.now.auth is None and (self.before is None or self.before.auth is None)
 
@@ -380,7 +380,7 @@ def split_by_typing(needs: SuiteNeeds, suite: Suite, typed: Collection[TypedServ
     before: list[Server] = []
     others: list[Server] = []
     for server in suite.servers:
-        of_server = next((each for each in typed if each.counts and each.now == server), None)
+        of_server = next((each for each in typed if each.is_trusted_by_typing and each.now == server), None)
         if of_server is None:
             before.append(server)
             others.append(server)

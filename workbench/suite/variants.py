@@ -170,7 +170,7 @@ def _varied_case(held: weakref.ref[Variant], case: Case) -> Case:
         offer = tuple(map(names.tool, offer))
         if variant.host:
             offer += tuple(tool.name for tool in variant.tools)
-    # A variant's tool replaces the case's own tool of the same name; the variant's other tools belong to the suite.
+    # A variant's tool replaces the case's own tool of the same name. The variant's other tools are added to the suite.
     own_tools = by_name(case.tools)
     for tool in variant.tools:
         if tool.name in own_tools and not variant.host:

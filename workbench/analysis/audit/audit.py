@@ -87,7 +87,7 @@ class Coverage:
 
 
 def coverage_of(cases: Iterable[Case], table: ToolTable) -> Coverage:
-    """Return which tools of a table the cases cover. A disallowed call covers its tool but no parameter."""
+    """Return the coverage of a table's tools by the cases. A disallowed call covers its tool but no parameter."""
     checks: dict[str, list[tuple[str, Check]]] = {}
     for case in cases:
         if case.skip is not None:

@@ -314,7 +314,10 @@ def with_contradictions(file: SuiteFile, listings: StoredListings) -> SuiteFile:
 
 
 def contradiction_findings(suite: Suite, table: ToolTable) -> Iterator[Finding]:
-    """Yield the findings that `with_contradictions` adds to a file."""
+    """Yield the expectations of a suite that its tools' schemas rule out, and tables that were meant as checks.
+
+    `with_contradictions` adds these findings to a file.
+    """
     yield from _shared_by_changes(suite, table)
     yield from _of_mocks(suite.mocks, ("mocks",), table.of_cases(suite.cases))
     for index, case in enumerate(suite.cases):
@@ -395,7 +398,7 @@ def _as_warning(found: Finding) -> Finding:
     return replace(found, severity="warning")
 
 
-# Mocks that never answer: for an unknown tool, after a mock that answers first, or for calls that no case expects.
+# Mocks that never answer, because their tool is unknown, an earlier mock answers, or no case expects their calls.
 
 
 def audit_suite_mocks(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:

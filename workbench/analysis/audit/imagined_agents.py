@@ -108,9 +108,10 @@ DEFAULT_STRATEGY = CallStrategy()
 
 
 def other_strategies(case: Case) -> Iterator[CallStrategy]:
-    """Yield the remaining ways to meet a case's expectations.
+    """Yield ways to meet a case's expectations other than the default.
 
-    These are each alternative, no optional calls, and as many calls as `times` allows."""
+    They are: each alternative, no optional calls, and as many calls as `times` allows.
+    """
     expected = case.expected_calls()
     for number in range(1, max((len(call.any_of) for call in expected), default=0)):
         yield CallStrategy(f"that calls alternative {number + 1} of `any_of`", alternative=number)
@@ -515,10 +516,11 @@ MutantChange = Literal[
 
 @dataclass(frozen=True, slots=True)
 class MutatedAgent:
-    """The exact agent with one change.
+    """An `ExactAgent` with one change to its calls.
 
     `changed_part` names the changed part, such as `"to"`, and `change` says how it changed, such as `wrong`. `place` is
-    the changed expectation's place in the case. `calls` are all calls, by round."""
+    the changed expectation's place in the case. `calls` are all calls, by round.
+    """
 
     changed_part: str
     change: Literal[

@@ -61,7 +61,6 @@ class _Location(NamedTuple):
         return spot
 
     def of_part(self, check: Check, at: Place) -> _Location:
-        """Return the place of a nested check. `at` is its path inside the check at this place."""
         if check.nests == "list":
             return self.in_list(check.kind)
         if check.nests == "check":

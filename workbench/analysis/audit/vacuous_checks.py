@@ -248,7 +248,7 @@ def value_that_meets(check: Check, schema: Schema, root: Schema) -> JsonValue:
 
 
 def _different(met: JsonValue, schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
-    """Yield values that differ from `met`, a value that meets the check. A schema may allow them."""
+    """Yield values that differ from `met`, a value that meets the check. The schema probably allows them."""
     choices = schema.get("enum")
     if isinstance(choices, list):
         yield from choices

@@ -156,7 +156,7 @@ class DifferenceReport(ReportModel):
 
 
 class AgreementReport(ReportModel):
-    """How often the verdicts by one score of the source of imported runs agree with the verdicts of their cases."""
+    """How often Workbench agrees with the source of imported runs, whose verdicts follow from one of its scores."""
 
     name: str
     agree: int = Field(description="number of runs with the same verdict in the source and here")

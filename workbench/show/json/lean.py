@@ -140,7 +140,7 @@ def lean_run(run: Any) -> dict[str, Any]:
 
 
 def _fields_of(source: object, model: type[ReportModel], name: str, value: object) -> dict[str, Any]:
-    """Return an object with the attributes of a model's fields: those of `source`, but with `value` for `name`."""
+    """Return the fields of a model as a dictionary, read from `source`, but with `value` for the field `name`."""
     fields = {each: getattr(source, each) for each in model.model_fields}
     return {**fields, name: value}
 

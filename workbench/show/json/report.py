@@ -303,10 +303,7 @@ def report_records(
 
 
 def case_fields(case: CaseResult) -> dict[str, Any]:
-    """Return the fields of a `CaseReport`.
-
-    Values may be the program's own objects if their attributes have the same names.
-    """
+    """Return the fields of a `CaseReport`. A value may be an object of the program that has the same attributes."""
     first = case.runs[0]
     return {
         "suite": first.suite,

@@ -166,8 +166,8 @@ class UserTurnReport(ReportModel):
 class ForkReport(ReportModel):
     """The run from which a fork was made, and the place in that run.
 
-    The place is before the request of a round. If `answered` is given, the place is after the round's answer and that
-    many results of its calls.
+    The place is before the request of a round. If `answered` is given, the place is after the round's answer and after
+    the results of its first `answered` calls.
     """
 
     run_id: str
@@ -351,10 +351,7 @@ class RunReport(ReportModel):
 
 
 def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
-    """Return the fields of a `RunReport`.
-
-    Values may be the program's own objects if their attributes have the same names.
-    """
+    """Return the fields of a `RunReport`. A value may be an object of the program that has the same attributes."""
     trajectory = result.trajectory
     return {
         "suite": result.suite,

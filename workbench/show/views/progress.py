@@ -71,7 +71,7 @@ class Progress:
         for model in models:
             self._models.setdefault(model, _OfModel()).planned += 1
 
-    def over_already(self, model: str, status: Status, cost_usd: float | None, runs: int = 1) -> None:
+    def add_ended(self, model: str, status: Status, cost_usd: float | None, runs: int = 1) -> None:
         """Count runs that ended before the batch was resumed. `cost_usd` is their total cost."""
         self._models.setdefault(model, _OfModel()).planned += runs
         self._over(model, status, cost_usd, runs)

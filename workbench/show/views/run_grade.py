@@ -173,7 +173,7 @@ def put_grade(
     placed = missing_calls(*lost, expected, run.order, run.outcome, ends)
     placed = _after_replay(run, placed)
     if placed == before:
-        # The objects stay the same, because they may be unfolded or have the cursor.
+        # The old objects are kept, because the user may have unfolded them or put the cursor on them.
         placed = before
     else:
         run.rebuild()
@@ -181,7 +181,7 @@ def put_grade(
     for _, item in placed:
         for issue in item.issues:
             shown.add(issue.expected_call)
-    # The end of the run has the issues that no call, missing call or step shows.
+    # Issues that no call, missing call or step shows are shown at the end of the run.
     at_end: list[Issue] = []
     for issue in issues:
         if issue.call is not None:
