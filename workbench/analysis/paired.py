@@ -544,8 +544,8 @@ def compare_with_first(first: Iterable[Cell], others: Mapping[str, Iterable[Cell
 
 def corrected_for_count(comparisons: Iterable[PairedComparison]) -> list[PairedComparison]:
     """Return the same comparisons, each corrected for the number of comparisons."""
-    # Each comparison holds the list of all comparisons, itself included. The number of tests differs by measure because a model may have
-    # no scores. Therefore, each comparison counts the members of the list with a test.
+    # Each comparison holds the list of all comparisons, itself included. The number of tests differs by measure because
+    # a model may have no scores. Therefore, each comparison counts the members of the list with a test.
     among: list[PairedComparison] = []
     among += (replace(comparison, family=among) for comparison in comparisons)
     return among

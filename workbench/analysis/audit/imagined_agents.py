@@ -108,10 +108,7 @@ DEFAULT_STRATEGY = CallStrategy()
 
 
 def other_strategies(case: Case) -> Iterator[CallStrategy]:
-    """Yield ways to meet a case's expectations other than the default.
-
-    They are: each alternative, no optional calls, and as many calls as `times` allows.
-    """
+    """Yield ways other than the default: each alternative, no optional calls, as many calls as `times` allows."""
     expected = case.expected_calls()
     for number in range(1, max((len(call.any_of) for call in expected), default=0)):
         yield CallStrategy(f"that calls alternative {number + 1} of `any_of`", alternative=number)
@@ -519,8 +516,7 @@ class MutatedAgent:
     """An `ExactAgent` with one change to its calls.
 
     `changed_part` names the changed part, such as `"to"`, and `change` says how it changed, such as `wrong`. `place` is
-    the changed expectation's place in the case. `calls` are all calls, by round.
-    """
+    the changed expectation's place in the case. `calls` are all calls, by round."""
 
     changed_part: str
     change: Literal[

@@ -190,7 +190,7 @@ class StepLines:
                 self._text.clear()
                 self._reasoning.clear()
                 self._silent = True
-                # A retry belongs to its step, and so does the first request of a step. Any other request belongs to no step.
+                # A retry and the first request of a step belong to the step. Any other request belongs to no step.
                 of_none = number != self._round and self._step_due is False
                 self._round, self._step_due = number, self._step_due and False
                 if of_none:
