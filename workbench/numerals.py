@@ -180,7 +180,7 @@ def _apart(reached: float, demanded: float, digits: int, full: float) -> str:
 
 
 def demanded_text(threshold: float, *, is_rate: bool = False) -> str:
-    """Return a threshold with all its digits, of a rate in percent: `0.85`, `85%`."""
+    """Return a threshold with all its digits. The threshold of a rate is in percent: `0.85`, `85%`."""
     if is_rate:
         return f"{setting_text(100 * threshold)}%"
     return setting_text(threshold)

@@ -182,7 +182,7 @@ def index_of_call(trajectory: Trajectory, call_id: str) -> int:
     for index, call in enumerate(trajectory.calls):
         if call.call.id == call_id:
             return index
-    raise ValueError("this call was superseded: its round was repeated")
+    raise ValueError("this call was superseded, because its round was repeated")
 
 
 def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Addition:

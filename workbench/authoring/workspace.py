@@ -340,7 +340,7 @@ class OpenSuites:
     def read(self, workspace: Workspace) -> tuple[OpenSuite, ...]:
         """Open the files of a workspace.
 
-        Returns the suites with unsaved changes whose file changed or disappeared. They keep their unsaved text.
+        Returns the suites with unsaved changes whose file changed or disappeared. These suites keep their unsaved text.
         """
         first, self.workspace = not self.workspace.roots, workspace
         recordings = frozenset(run.planned.file.path for run in workspace.recorded)

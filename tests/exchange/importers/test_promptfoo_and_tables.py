@@ -46,7 +46,7 @@ def test_a_configuration_becomes_a_suite() -> None:
     assert [case.user for case in (rome, bergen)] == ["Is it raining in Rome?", "Is it raining in Bergen?"]
     assert rome.expected_calls()[0].only_args
     said = [note.why for note in made.cases[1].notes]
-    other = "it is JavaScript other than a comparison of the name or of one argument of the first call"
+    other = "it is JavaScript that does more than compare the name or one argument of the first call"
     assert f"javascript: not mapped: {other}" in said
     assert bergen.at_most is not None and "# javascript: not mapped" in made.file.text
     assert [note.why for note in made.notes] == ["not imported: the provider's temperature"]
@@ -181,7 +181,7 @@ def test_what_is_in_other_files_is_read(tmp_path: Path) -> None:
     assert "is-json: not mapped" in made.file.text and "# not imported: __metric" in made.file.text
     assert [note.why for note in made.notes] == [
         "not imported: file://../outside.txt: is outside the configuration's folder: copy it there",
-        "not imported: file://tests.py:make: is code, and importing runs nothing",
+        "not imported: file://tests.py:make: is code, and an import runs no code",
         f"not imported: file://nothing.yaml: {inner / 'nothing.yaml'} cannot be read: No such file or directory",
     ]
 

@@ -144,7 +144,7 @@ def test_with_16_colours_everything_can_be_read(terminal: str, name: str, ground
         ('extends = "graphite"\n[colours]\ntex = "#ffffff"', "tex is not a colour of a theme: did you mean 'text'?"),
         ('extends = "graphite"\ncolour = {}', "colour is not a setting of a theme: did you mean 'colours'?"),
         ('extends = "graphite"\ncolours = 1', "colours must be a table"),
-        ('extends = "graphite"\ndark = 1', "dark true or false"),
+        ('extends = "graphite"\ndark = 1', "dark must be true or false"),
         ('name = "a b"\nextends = "graphite"', "name cannot be the name of a theme"),
     ],
 )

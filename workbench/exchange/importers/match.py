@@ -124,7 +124,8 @@ def match_of(words: str) -> Match:
         found = next((each for each in _ARGS if each == value), None)
         if not equals or not name or not value or (name == "args" and found is None):
             raise RefusedError(
-                f"--match cannot be read at {option!r}: args={'|'.join(_ARGS)}, TOOL=one of these, or TOOL=PATH+PATH"
+                f"--match cannot use {option!r}: write args=MODE, TOOL=MODE or TOOL=PATH+PATH, "
+                f"with one of the modes {', '.join(_ARGS)}"
             )
         if name == "args" and found is not None:
             args = found

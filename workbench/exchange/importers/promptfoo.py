@@ -151,7 +151,7 @@ class Files:
 
     def _paths(self, name: str) -> list[Path]:
         if _CODE.fullmatch(name):
-            raise RefusedError("is code, and importing runs nothing")
+            raise RefusedError("is code, and an import runs no code")
         paths = [self._folder / name]
         if set("*?[") & set(name):
             paths = sorted(self._folder.glob(name))

@@ -214,7 +214,7 @@ class Expectations:
             value = self._literal(match[2])
         if match and value is not _NONE:
             return self._first_argument(match[1], {"equals": value, "cast": False})
-        raise node.refused("it is JavaScript other than a comparison of the name or of one argument of the first call")
+        raise node.refused("it is JavaScript that does more than compare the name or one argument of the first call")
 
     def _of_transform(self, node: Node, transform: str, check: Table) -> str:
         if _OF_NAME.fullmatch(transform) and isinstance(name := check.get("equals"), str):
@@ -225,7 +225,7 @@ class Expectations:
 
     def _first_tool(self, node: Node, name: str) -> str:
         if not name or self._first[0] not in (None, name):
-            raise node.refused("it is a second name of the first call")
+            raise node.refused("the first call already has another name")
         self._first = (name, self._first[1])
         return "tool of an expected call at any place"
 

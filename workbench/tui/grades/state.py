@@ -110,7 +110,7 @@ class GradesState:
 
     @property
     def title(self) -> str:
-        """The case and the model. Among repeats, also the number of the repeat."""
+        """The name of the case and the model. If there are repeats, the title has the number of the repeat, too."""
         repeat = ""
         if self.numbered:
             repeat = f" #{self.result.repeat + 1}"

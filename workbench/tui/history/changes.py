@@ -170,7 +170,7 @@ def _side(read: LoadedBatch, side: CaseSide | None, case_id: str) -> Side | None
 
 
 def change_title(state: DiffList, change: CaseChange) -> str:
-    """Return the name of a change's case, with the suite if the batches have several."""
+    """Return the name of a change's case. If the batches have several suites, the name includes the suite."""
     name = one_line(change.case_name)
     if state.several_suites:
         return f"{one_line(state.suites[change.suite].name)} › {name}"

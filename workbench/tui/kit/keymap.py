@@ -24,7 +24,7 @@ Places = Callable[[Iterable[str]], Sequence[Sequence[Action]]]
 def load_keymap(file: Path, actions: Mapping[str, Action], places: Places) -> tuple[Keymap, tuple[str, ...]]:
     """Read the user's `keys.toml`. Return the keymap and the problems, each with its line.
 
-    Invalid entries are skipped. Without a file, the keymap has the default keys.
+    Invalid entries are skipped. If there is no file, the keymap has the default keys.
 
     `places` returns which actions are bound at the same time. Within a place, a key has only one meaning.
     """

@@ -91,7 +91,7 @@ class CompletionList(LineView, can_focus=False):
         self.styles.width, self.styles.height = width, max(height, 1)
 
     def step(self, by: int) -> None:
-        """Mark the next (1) or previous (-1) completion. Without a mark, begin at the top (1) or the bottom (-1)."""
+        """Mark the next (1) or previous (-1) completion. If none is marked, begin at the top (1) or the bottom (-1)."""
         at = self.cursor + by
         if not self.marked:
             at = 0 if by > 0 else -1

@@ -294,7 +294,7 @@ class RunBook:
         return sum(run.batch == batch and run.stage == "waiting" for run in self._runs.values())
 
     def answered(self, question: Question) -> None:
-        """Remove an answered question. The run itself reports later that it continues."""
+        """Remove an answered question. The run reports by an event of its own that it continues."""
         self._questions = [other for other in self._questions if other is not question]
 
     def runs_of(self, case: CaseKey) -> list[RunRecord]:

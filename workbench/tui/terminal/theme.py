@@ -276,7 +276,7 @@ def _theme(path: Path, data: Mapping[str, Any], known: Mapping[str, ThemeFile]) 
     base = known[extends] if extends is not None else _NO_THEME
     title, dark = data.get("title", name), data.get("dark", base.dark)
     if not isinstance(title, str) or not isinstance(dark, bool):
-        raise ThemeError(f"{path}: title must be a text and dark true or false")
+        raise ThemeError(f"{path}: title must be a text, and dark must be true or false")
     if not isinstance(own, dict):
         raise ThemeError(f"{path}: colours must be a table: write [colours], and below it text = '#d3d8df'")
     if unknown := next((key for key in own if key not in COLOURS), None):

@@ -100,7 +100,7 @@ class RunList(LineView):
 
     @property
     def place(self) -> RunPlace | None:
-        """The place in the run under the cursor. `None` at the end of the run or without a run."""
+        """The place in the run under the cursor. `None` at the end of the run , or if there is no run."""
         at = self._place_of(self.cursor)
         if at is None or self.lines is None:
             return None

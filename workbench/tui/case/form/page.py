@@ -205,7 +205,7 @@ class _RowLayout:
             self._add(" " * max(column - cells(line), 0) + "  ", "text")
 
     def below(self) -> None:
-        """Add the notes below the cells: the reason of invalid text, values refused by the schema, and problems."""
+        """Add the notes below the cells: why text is invalid, values refused by the schema, and problems."""
         indent = min(self.row.indent + 3, self.width // 3)
         if self.opened is not None and self.opened.refused:
             self._paragraph(GLYPHS.failed, self.opened.refused, "error", indent)
