@@ -336,7 +336,7 @@ def test_what_is_typed() -> None:
         },
     )
     assert found.variables == {"GITHUB_TOKEN": None, "HOST": None, "MY_KEY": "pw", "ANY": "ghp_0123456789Ab"}
-    for text, url, said in (("A B=planted", None, "written NAME"), ("A", "https://x.test/", "that a command starts")):
+    for text, url, said in (("A B=planted", None, "as NAME=value"), ("A", "https://x.test/", "that a command starts")):
         with pytest.raises(ClientConfigError, match=said) as refused:
             typed_server(None if url else "npx x", url, [text])
         assert "planted" not in str(refused.value)
