@@ -328,7 +328,9 @@ def test_each_kind_of_check_has_a_documented_function() -> None:
     assert dir(checks) == sorted(CHECK_CLASSES)
     for kind, check in CHECK_CLASSES.items():
         assert check.meaning[1:] in (getattr(checks, kind).__doc__ or "")
-    with pytest.raises(TypeError, match=r"check near: got an unexpected keyword argument 'tolerence'; it is near\("):
+    with pytest.raises(
+        TypeError, match=r"check near: got an unexpected keyword argument 'tolerence'; call it as near\("
+    ):
         near(1, tolerence=2)
     with pytest.raises(ImportError):
         from workbench.checks import nearly  # noqa: F401

@@ -114,7 +114,7 @@ def test_a_result_is_json_for_checks_of_values_and_text_for_those_of_texts(
 
 def test_a_run_that_was_not_asked_cannot_be_graded_and_one_under_way_is_not_yet() -> None:
     case = of(state=[{"tool": "look.up", "result": 1}])
-    with pytest.raises(CheckError, match=r"the run was not asked for look\.up \{\}: run the case"):
+    with pytest.raises(CheckError, match=r"after the run, look\.up \{\} was not called: run the case again"):
         list(final_issues(case, run_of([])))
     assert list(final_issues(case, replace(run_of([]), finish=None))) == []
 
@@ -134,7 +134,7 @@ def test_a_fork_that_replays_changes_is_not_asked_for_its_state(tool: str, asked
     case = of(state=[{"tool": "look.up", "result": 1}])
     run = replace(run_of([(tool, {}, True)], source="replayed"), fork=Forked("first", "model", 2))
     if asked:
-        with pytest.raises(CheckError, match="was not asked"):
+        with pytest.raises(CheckError, match="was not called"):
             list(final_issues(case, run))
         return
     (issue,) = final_issues(case, run)

@@ -170,7 +170,7 @@ def test_rows_that_may_be_meant_otherwise_are_warned_of(text: str, where: str, s
         ("r.csv", b"order\n" + b"a\n" * (MAX_ROWS + 1), "r.csv has more than 20,000 rows"),
         ("r.jsonl", b'{"order": "a"}\n\n[1]\n', "r.jsonl:3: a row must be an object, not a list"),
         ("r.jsonl", b'{"order": "a"}\n{"order": 1e999}\n', "r.jsonl:2: holds a number that is too large"),
-        ("r.jsonl", b'{"order": "a"}\n{"order": NaN}\n', "r.jsonl:2: is not JSON: it has no NaN"),
+        ("r.jsonl", b'{"order": "a"}\n{"order": NaN}\n', "r.jsonl:2: is not JSON: JSON has no NaN"),
         ("r.jsonl", b'{"order": ' + b"[" * 99 + b"]" * 99 + b"}", "r.jsonl:1: is nested too deeply"),
         ("r.jsonl", b'{"order": "a", "order": "b"}', 'r.jsonl:1: has "order" twice in one object'),
         ("r.jsonl", b'{"order": "\\ud800"}', "r.jsonl:1: holds half of a character"),

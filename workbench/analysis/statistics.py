@@ -555,7 +555,7 @@ def level_of_look(look: int, looks: int) -> float:
     looks <= `MAX_LOOKS`.
     """
     if not 1 <= look <= looks <= MAX_LOOKS:
-        raise ValueError(f"look {look} of {looks} is not one of 1 to {MAX_LOOKS} looks")
+        raise ValueError(f"a test has 1 to {MAX_LOOKS} looks, numbered from 1: look {look} of {looks} does not exist")
     z = _OBRIEN_FLEMING[looks - 1] * math.sqrt(looks / look)
     return math.erfc(z / math.sqrt(2))
 

@@ -43,7 +43,7 @@ def check_function(kind: str) -> Callable[..., WrittenTable]:
         try:
             given = signature.bind(*arguments, **keywords).arguments
         except TypeError as error:
-            raise TypeError(f"the check {kind}: {error}; it is {kind}{signature}") from None
+            raise TypeError(f"the check {kind}: {error}; call it as {kind}{signature}") from None
         table: WrittenTable = {kind: _expected(reads, given)}
         for name in options:
             if name in given:

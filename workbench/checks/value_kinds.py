@@ -266,7 +266,7 @@ class OneOf(CheckBase):
 
     def samples(self) -> tuple[JsonValue, ...]:
         if not self.one_of:
-            raise NeverHoldsError("one_of lists nothing")
+            raise NeverHoldsError("one_of lists no value")
         return self.one_of
 
     def canonical(self) -> CheckBase:

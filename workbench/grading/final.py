@@ -292,7 +292,7 @@ def _state_issues(number: int, state: FinalState, trajectory: Trajectory, contex
     answer = _answer_to(state, trajectory)
     asked = state_request_text(state.tool, state.args)
     if answer is None:
-        raise CheckError(f"final.state[{number}]: the run was not asked for {asked}: run the case")
+        raise CheckError(f"final.state[{number}]: after the run, {asked} was not called: run the case again")
     expected = expected_result(state.result, state.is_error)
     if answer.is_error is not bool(state.is_error):
         why = "the tool answered, and an error was expected"

@@ -255,4 +255,4 @@ def _object(pairs: list[tuple[str, JsonValue]]) -> JsonValue:
 
 
 def _no_such_number(name: str) -> None:
-    raise ValueError(f"is not JSON: it has no {name}")
+    raise ValueError(f"is not JSON: JSON has no {name}")

@@ -751,7 +751,7 @@ def _trusted_in(document: object) -> dict[str, _Entry]:
                 names = tuple(passed.get(path, "").split())
                 entries[path] = _Entry(fingerprint, _files_in(files.get(path)), names)
             return entries
-    raise ValueError("this is not a trust store")
+    raise ValueError("the file is not a trust store")
 
 
 def _is_texts(value: object) -> TypeGuard[dict[str, str]]:
