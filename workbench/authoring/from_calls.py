@@ -243,7 +243,10 @@ def _check(record: CallRecord) -> None:
 
 
 def _as_sent(trajectory: Trajectory) -> Trajectory:
-    """Return the run with the arguments that were sent, with the user's edits, instead of the model's own arguments."""
+    """Return the run with the arguments that were sent, including the user's edits.
+
+    They replace the arguments that the model wrote.
+    """
     rounds = []
     for each in trajectory.rounds:
         calls = tuple(replace(call, call=call.sent) for call in each.calls)

@@ -238,7 +238,10 @@ class OpenSuite:
 
     @property
     def is_behind(self) -> bool:
-        """Whether undo went back to before an external edit that was taken over without a question."""
+        """Whether undo has gone back to before an external edit.
+
+        Such an edit was taken over without asking the user.
+        """
         return (
             bool(self._history) and self._history[self._at].reread_count < self._readings
         )  # saving would lose that edit

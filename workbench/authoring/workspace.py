@@ -291,7 +291,7 @@ class OpenSuites:
         self._followers: tuple[Follower, ...] = ()
 
     def follow(self, *followers: Follower) -> None:
-        """Call these functions on every change, in this order, after earlier registered functions.
+        """Register functions to call on every change, in this order, after the functions that are registered already.
 
         The order is guaranteed. The journal comes first: edits are on disk before they are visible. Then come the runs
         of recordings, the tree and the grades, each relying on the preceding ones. The screen comes last.

@@ -138,7 +138,10 @@ def _refused(what: str, file: Path, error: RefusedError, program: Program) -> in
 
 
 def _output(first: Path, source: Source, taken: Sequence[Path]) -> Path:
-    """Return the file for a suite. The name of a further suite also contains its source's name."""
+    """Return the path of a suite's file.
+
+    If there are several suites, the names of all but the first contain the names of their sources.
+    """
     from workbench.suite.model import derived_id
 
     if not taken:

@@ -183,7 +183,7 @@ def has_elements(place: Place) -> bool:
 
 
 def removed(source: FormSource, row: FormRow) -> Edit | str:
-    """Remove the element of a row, or its key; the default then applies."""
+    """Remove the element of a row, or else the row's key. The default then applies."""
     if row.absent or row.kind == "more":
         return "there is nothing to remove here"
     text = f"{name_of(source, row)} removed"

@@ -83,7 +83,7 @@ class TextView(LineView):
         return len(self._build(max(width - 1, 1)))
 
     def rebuild_lines(self, *, from_top: bool) -> None:
-        """Rebuild the lines, and show the first lines or keep the position."""
+        """Rebuild the lines. With `from_top`, show the first lines, otherwise keep the position."""
         self._built_at = -1
         if from_top:
             self.top = 0

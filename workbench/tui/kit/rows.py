@@ -45,7 +45,7 @@ class ListState(Generic[Row]):
         self._rebuild()
 
     def _found(self) -> Sequence[Row]:
-        """Return the visible rows after filter and folds."""
+        """Return the rows that the filter and the folds leave visible."""
         raise NotImplementedError
 
     def _key(self, row: Row) -> Hashable:

@@ -26,8 +26,8 @@ MAX_SUITES_NAMED = 2
 class ModelChoice:
     """A model with a one-line description without secrets.
 
-    `short`, for narrow screens, begins with the host. `hint` names what an agent needs before it can run. Only agents
-    are listed without being installed.
+    `short`, for narrow screens, begins with the host. `hint` names what an agent needs before it can run. An agent is
+    listed even if it is not installed.
     """
 
     name: str

@@ -249,7 +249,7 @@ class PaletteList(LineView, can_focus=False):
 
     @property
     def chosen_action(self) -> Action | None:
-        """The action at the cursor, `None` without a match."""
+        """The action at the cursor, `None` if nothing matches."""
         # `line_count` lays the rows out if the width or the query changed.
         self.line_count()
         if self.cursor >= len(self._rows):

@@ -73,7 +73,7 @@ def move_border(borders: Sequence[int], index: int, column: int, panes: Sequence
 
 
 def borders_at(shares: Sequence[float], panes: Sequence[Pane], width: int) -> tuple[int, ...]:
-    """Return the columns of borders from shares of the width. Without shares, return the default columns."""
+    """Return the columns of borders from shares of the width. If there are no shares, return the default columns."""
     if not shares or len(shares) != len(panes) - 1:
         return first_borders(panes, width)
     found = [round(share * width) for share in shares]

@@ -222,7 +222,7 @@ class RunLines(LazyLayout):
         return self.start_of(item) + found[min(wanted, len(found) - 1)].line
 
     def _count_matches(self, *, longer: bool = False) -> None:
-        """Count the matches of all items. `longer` is whether the pattern only grew by letters at its end."""
+        """Count the matches of all items. `longer` is true if letters were only added at the end of the pattern."""
         pattern, before = self._pattern, self._times
         if pattern is None:
             self._times = [0] * len(self._items)
