@@ -26,7 +26,7 @@ class KnownAgent:
     """An agent that Workbench can start through the Agent Client Protocol.
 
     `variables` names the environment variables that the agent receives, such as keys. `mode` is the session mode in
-    which the agent asks a person for permissions, not a model; empty if that is its default mode.
+    which a person, not a model, answers the agent's permission requests. It is empty if that is the default mode.
     """
 
     name: AgentName

@@ -100,8 +100,8 @@ class CloudPlace:
 
     `key_variable` is the variable that holds the key; it is `None` if the credentials come from another `source`. An
     empty `project` means the project of the credentials. `written_url` and `written_key` are the values in the
-    settings, which may differ from those in use. A `problem` says why the model cannot be used; it is a sentence
-    without its subject.
+    settings, which may differ from those in use. A `problem` says why the model cannot be used; the model's name is put
+    before it in messages.
     """
 
     base_url: str = ""
@@ -135,7 +135,7 @@ def checked_label(text: str) -> str:
 def checked_aws_region(text: str) -> str:
     """Return the name of an AWS region.
 
-    Raises ValueError for a text that is not one.
+    Raises ValueError for any other text.
     """
     if not _AWS_REGION.fullmatch(text):
         raise ValueError("must be a region of AWS, such as us-east-1")
@@ -155,7 +155,7 @@ def checked_api_version(text: str) -> str:
 def checked_profile(text: str) -> str:
     """Return the name of an AWS profile.
 
-    Raises ValueError for a text that cannot be one.
+    Raises ValueError for a text that cannot be such a name.
     """
     if not text or not text.isprintable() or text != text.strip() or "]" in text:
         raise ValueError("must be the name of a profile of the AWS configuration")

@@ -183,9 +183,9 @@ def folder_of(path: Path) -> Path:
 
 
 def history_option(file: Path) -> str:
-    """Return the option ` --history FILE`, quoted for a shell, for commands in the current folder.
+    """Return the option ` --history FILE` for commands in the current folder, quoted for a shell.
 
-    The option is empty if such a command finds the history by itself.
+    The option is empty if commands there find the history without it.
     """
     # In a current folder that no longer exists, a command needs the option.
     try:
@@ -218,9 +218,10 @@ _RELATIVE_PREFIX = "./"
 
 
 def stored_folder(file: Path, folder: Path) -> str:
-    """Return the folder of a project in the form in which a history stores it.
+    """Convert a project folder to the form in which a history stores it.
 
-    The path is relative for the history's own project and for folders below it, and absolute for all others."""
+    The path is relative for the history's own project and for folders below it. It is absolute for all others.
+    """
     # If a project is moved together with its history, its suites are still found.
     beside = _project_beside(file)
     if beside is None or not folder.is_relative_to(beside):
@@ -229,7 +230,7 @@ def stored_folder(file: Path, folder: Path) -> str:
 
 
 def folder_of_stored(file: Path, stored: str) -> str:
-    """Return a project folder from its stored form, which `stored_folder` made.
+    """Convert the stored form of a project folder, which `stored_folder` made, back to the folder.
 
     A relative path that leads out of the history's own project is returned unchanged.
     """

@@ -59,10 +59,12 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """Options of the command line about models. They do not apply to models that a suite names.
+    """The command line's options for models.
 
-    `judge` is the model for judged checks that name none. `user_model` is the model for played users that name none.
-    `users` names recordings (`replay:DIR`), whose users replace the users of the cases.
+    They do not apply to models that a suite names.
+
+    `judge` is the model for judged checks that name no model. `user_model` plays users for which the case names no
+    model. `users` names recordings (`replay:DIR`), whose users replace the users of the cases.
     """
 
     models: frozenset[str] = frozenset()
@@ -205,10 +207,11 @@ class ModelBook:
         return tuple(spec for spec in self.named(folder) if spec.origin == "project")
 
     def judge(self, folder: Path) -> JudgeChoice | None:
-        """Return the default judge for the suites in a folder; `None` without one.
+        """Return the default judge for the suites in a folder; `None` if there is none.
 
-        The command line's judge precedes the project's, which precedes the user's own. Raises ConfigError as `named`
-        does."""
+        The command line's judge takes precedence, then the project's, then the user's. Raises ConfigError as `named`
+        does.
+        """
         if self._options.judge is not None:
             return JudgeChoice(self._options.judge)
         project, users = self._settings(folder)
@@ -250,9 +253,9 @@ class ModelBook:
         return named
 
     def _settings(self, folder: Path) -> tuple[FileSettings | None, FileSettings]:
-        """Return the settings in the project's and in the user's `workbench.toml`.
+        """Return the settings in the project's `workbench.toml`, and those in the user's.
 
-        The project's are `None` if it has no such file, or if its file is also the user's.
+        The first are `None` if the project has no such file, or if its file is also the user's.
         """
         project = project_file(folder, self._home)
         users = FileSettings({})

@@ -231,7 +231,10 @@ class ConfigError(Exception):
 
 
 class UnknownModelError(ConfigError):
-    """No model has the requested name; the message lists the models and explains how to write one."""
+    """No model has the requested name.
+
+    The message lists the models and explains how to name one.
+    """
 
 
 def usual_key_variable(base_url: str) -> str | None:
@@ -286,7 +289,9 @@ _MAX_LOWER_CASE_NAME_CHARS = 20
 def checked_key_variable(text: str) -> str:
     """Return the name of an environment variable.
 
-    Raises ValueError for a text that cannot be one or looks like a key; the message does not quote it."""
+    Raises ValueError for a text that cannot be such a name, or that looks like a key. The message does not quote the
+    text.
+    """
     long_and_lower = len(text) > _MAX_LOWER_CASE_NAME_CHARS and text != text.upper()
     if not _VARIABLE.fullmatch(text) or long_and_lower or any(map(_LIKE_A_KEY.fullmatch, text.split("_"))):
         raise ValueError(

@@ -44,8 +44,9 @@ class Environment:
     def of(self, folder: Path) -> Mapping[str, str]:
         """Return the variables for the suites in a folder.
 
-        Variables of the process take precedence over the folder's `.env`, which takes precedence over the `.env` next
-        to the `workbench.toml`. Raises ConfigError if a `.env` cannot be read."""
+        They come from the process, the folder's `.env`, and the `.env` next to the `workbench.toml`; the earlier source
+        takes precedence. Raises ConfigError if a `.env` cannot be read.
+        """
         folders = [folder.resolve()]
         settings = project_file(folder, self.home)
         if settings is not None and settings.parent not in folders:

@@ -51,10 +51,11 @@ def refuse_if_read_only(what: str) -> None:
 
 
 def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
-    """Make this process read-only for the rest of its life.
+    """Make this process read-only until its end.
 
-    The process can still write into the folder `log` and connect to sockets in the folders `sockets`, where other
-    processes send their events."""
+    The process can still write into the folder `log`. It can also connect to sockets in the folders `sockets`, where
+    other processes send their events.
+    """
     global _is_read_only
     # This import comes first: it opens a library, and the hook would later refuse that, for example to dateutil.
     import ctypes  # noqa: F401

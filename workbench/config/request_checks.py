@@ -148,7 +148,8 @@ def checked_address(text: str) -> tuple[str, Mapping[str, str]]:
 def joined_query(of_address: Mapping[str, str], query: Mapping[str, str]) -> Mapping[str, str]:
     """Join the query in an address with the query in the settings.
 
-    Raises ValueError for a name in both, and as `checked_query` does."""
+    Raises ValueError for a name in both, and the errors of `checked_query`.
+    """
     for name in of_address:
         if name in query:
             raise ValueError(f"has {_shown(name)} after '?', and query has it, too: omit one")

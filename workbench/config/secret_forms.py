@@ -116,7 +116,7 @@ class FormPlace(NamedTuple):
 
 
 def forms_in(text: str, begin: int = 0) -> Iterator[FormPlace]:
-    """Yield the secrets of known forms that begin in a text at or after `begin`; they may overlap."""
+    """Yield the secrets of known forms that begin in a text at or after `begin`. They may overlap."""
     if _may_hold_token(text):
         for form, pattern in _patterns():
             if any(map(text.__contains__, form.prefixes)):

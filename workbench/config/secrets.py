@@ -78,8 +78,9 @@ _PLACEHOLDERS = late_pattern(
 def is_secret_if_used(name: str, value: str) -> bool:
     """Return whether a value that is used as a key, a header or a server's setting is secret.
 
-    Exceptions are a single character, a word for yes, no or nothing, the path of an existing file, and two or three
-    characters under an ordinary name."""
+    It is not secret if it is a single character, a word for yes, no or nothing, or the path of an existing file. Two or
+    three characters under an ordinary name are not secret either.
+    """
     if len(value) < MIN_DECLARED_CHARS and not (len(value) >= MIN_NAMED_CHARS and _marks_secret(name)):
         return False
     return not _PLACEHOLDERS.fullmatch(value) and not _is_path(value)
@@ -136,7 +137,7 @@ def looks_like_key(value: str) -> bool:
 def keys_in(text: str) -> Iterator[str]:
     """Yield the parts of a text that look like keys of well-known services.
 
-    They need not be among the known secrets.
+    These parts need not be known secrets.
     """
     for match in _TOKEN.finditer(text):
         token = match[0].rstrip(".-_")
@@ -328,8 +329,8 @@ class Finder:
     def decided_part(self, text: str, begin: int, *, over: bool = False) -> tuple[int, list[Place]]:
         """Return how many characters of a text are decided, and the places of secrets among them.
 
-        `over` means that the text is complete. Otherwise it may continue, and its end is undecided. The part before
-        `begin` was decided earlier.
+        `over` means that the text is complete. Otherwise the text may continue, so its end is undecided. The part
+        before `begin` was decided earlier.
         """
         until = len(text)
         if not over:
@@ -531,7 +532,8 @@ class Secrets:
     def add_passwords(self, name: str, text: str) -> None:
         """Add the password of each `scheme://user:password@` in a text.
 
-        A password of one plain word is redacted only after its user."""
+        A password that is one plain word is redacted only where its user precedes it.
+        """
         # Otherwise a password as in `postgres://postgres:postgres@` would hide every "postgres".
         if "://" not in text:
             return

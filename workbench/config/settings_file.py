@@ -221,7 +221,8 @@ def read_settings(file: Path, origin: Origin) -> FileSettings:
 def settings_in(content: bytes, file: Path, origin: Origin) -> FileSettings:
     """Return the settings in the content of a `workbench.toml`.
 
-    `origin` is the kind of file, which decides whether the models need trust. Raises ConfigError with all problems."""
+    `origin` says whose file it is, which decides whether its models need trust. Raises ConfigError with all problems.
+    """
     try:
         text = content.decode("utf-8-sig")
         settings = _Settings.model_validate(tomllib.loads(text))

@@ -79,7 +79,7 @@ async def ask(
 ) -> Round | ExternalRun:
     """Send a request, retry it as the policy allows, and return the complete answer.
 
-    An agent with its own loop returns a whole run. Then only the request is emitted here.
+    An agent with its own loop returns a whole run, whose events are not emitted here.
 
     Raises ModelError if every permitted attempt fails, and AnswerTooLargeError if an answer exceeds a limit.
     """

@@ -47,8 +47,8 @@ def native_call(value: object) -> object:
 def native_run(value: object) -> object:
     """Convert a run of the AI SDK to a run document.
 
-    The run is a result, with or without steps, or a list of messages. Calls in a document that is already native may
-    still have the form of the SDK.
+    The run is a result, with or without steps, or a list of messages. A run document may also be given; only its calls
+    are then converted.
     """
     if is_messages(value):
         return _of_messages(value)
@@ -196,7 +196,7 @@ def _add_result(call: Document, part: Mapping[str, Any]) -> None:
 
 
 def usage_of(given: object) -> Document:
-    """Return the tokens of a step or a result under the names of `Usage`. The result is empty if they are unknown."""
+    """Return the tokens of a step or a result under the names of `Usage`; empty if unknown."""
     usage: Document = {}
     if isinstance(given, dict):
         for theirs, ours in _USAGE.items():

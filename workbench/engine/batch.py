@@ -56,7 +56,7 @@ def model_queues(runs: Iterable[PlannedRun], queue_of: Callable[[PlannedRun], Qu
 
 
 class SkipRule(Protocol):
-    """A rule that skips runs while a batch is running."""
+    """Skips runs while a batch is running."""
 
     @property
     def status(self) -> Status: ...

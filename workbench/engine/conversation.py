@@ -73,7 +73,7 @@ class Conversation:
     async def next_message(self, review: ReviewMessage) -> UserSaid | RunFinished:
         """Emit and return the user's next message, or return the run's final event.
 
-        If `review` returns `None` for a message, the user is asked for another one.
+        If `review` returns `None` for a message, the user is asked for another message.
         """
         trajectory = self._recorder.trajectory
         said = user_messages(trajectory)

@@ -281,7 +281,8 @@ _Item = TypeVar("_Item")
 class Inbox(Generic[_Item]):
     """Collects items from any thread for one reader.
 
-    The first item after each `take_all` calls `wake`, on the thread that adds the item."""
+    When the first item after a `take_all` is added, `wake` is called on the same thread.
+    """
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake

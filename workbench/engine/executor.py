@@ -58,7 +58,7 @@ class ProgressReports:
             self._emit()
 
     def close(self) -> None:
-        """Emit the pending notice, if there is one, and drop later notices."""
+        """Emit the pending notice, if there is one. Later notices are dropped."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()

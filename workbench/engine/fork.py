@@ -140,7 +140,7 @@ class Fork:
 
 
 def _user_message_before(origin: Trajectory, round_number: int) -> UserSaid | None:
-    """Return the user message before a request, which may not have been sent yet."""
+    """Return the user message before a request, even if the request was never sent."""
     if round_number <= len(origin.rounds):
         return origin.rounds[round_number - 1].said
     last = origin.user_turns[-1].said if origin.user_turns else None
@@ -253,7 +253,7 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
 def _why_nothing_follows(whole_rounds: list[Round], turns: Turns, *, under_way: bool) -> str | None:
     """Return why no request would follow these rounds; `None` if one may follow.
 
-    With `under_way`, the last round still has unanswered calls, so no further request is required.
+    With `under_way`, the last round still has unanswered calls, so the fork may also end there.
     """
     last: Round | None = None
     # `turns` is consulted for every round, because the case may have changed since the run.

@@ -466,7 +466,10 @@ class JudgementCache:
                 _logger.warning("a judgement is not remembered in %s: %s", self._file, error)
 
     def key(self, judge: ModelSpec, criteria: str, value: str, scale: Scale | None = None) -> _JudgementCacheKey:
-        """Return the key of a judgement, which is equal for equal models with equal parameters."""
+        """Return the key of a judgement.
+
+        Models with the same address, name and parameters have equal keys.
+        """
         params = ""
         if judge.params:
             params = f" with {json_text(dict(sorted(judge.params.items())))}"
@@ -551,7 +554,8 @@ NOT_ASKED = "this value has not been judged, and no judge is asked here: give --
 class PendingJudgement:
     """A judge request in flight, shared by all callers that asked about the same value.
 
-    `waiting_callers` is the number of callers. The cost of the answer counts for one of them."""
+    `waiting_callers` is the number of callers. Only one of the callers counts the cost of the answer.
+    """
 
     answer: asyncio.Task[tuple[Judgement | str, JudgeUsage]]
     waiting_callers: int = 0

@@ -59,15 +59,15 @@ _Value = TypeVar("_Value")
 
 
 class _SettingsCache(Generic[_Key, _Value]):
-    """Caches settings by key, together with the ConfigErrors that reading them raised."""
+    """Caches settings by key, and the ConfigErrors of settings that could not be read."""
 
     def __init__(self) -> None:
         self.answers: dict[_Key, _Value | ConfigError] = {}
 
     def get(self, key: _Key, find: Callable[[], _Value] | None) -> _Value:
-        """Return the cached setting of a key, or find it with `find`.
+        """Return the cached setting of a key, or find the setting with `find`.
 
-        Raises ConfigError if `find` raised it, now or earlier, or if a new key has no `find`.
+        Raises ConfigError if `find` raised this error, now or earlier. Also raises it for a new key without `find`.
         """
         if key not in self.answers:
             if find is None:

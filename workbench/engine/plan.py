@@ -187,7 +187,7 @@ def parse_repeat_rule(name: object) -> RepeatRule | None:
 
 
 def with_grader(case: Case, grader: GraderName | None, repeat_rule: RepeatRule | None = None) -> Case:
-    """Return the case with another grader and another repeat rule. `None` keeps the case's own."""
+    """Return the case with another grader and another repeat rule. `None` leaves the case's own value."""
     update: dict[str, str] = {}
     if grader is not None:
         update["by"] = grader

@@ -297,7 +297,7 @@ def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> 
 def _subject_environment(
     planned: PlannedRun, subject: Subject, context: RunContext
 ) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """Return the environment of a subject, and the names of variables that it receives without having named them.
+    """Return the environment of a subject, and the names of variables that every subject receives.
 
     Raises ToolsError if the subject may not be started.
     """

@@ -39,11 +39,14 @@ class TimeLimit:
         await self._timeout.__aexit__(kind, error, traceback)
 
     def suspended(self) -> Suspension:
-        """Return a context whose time does not count."""
+        """Return a context during which the time limit is suspended."""
         return self._suspension
 
     def before(self, context: AbstractAsyncContextManager[object]) -> Unlimited:
-        """Return a context that enters another one. The wait until it is entered does not count."""
+        """Return a context that enters another one.
+
+        The time until the other one is entered does not count.
+        """
         return Unlimited(self._suspension, context)
 
     def suspend(self) -> None:

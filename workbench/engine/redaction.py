@@ -399,14 +399,14 @@ class EventRedaction:
 
 @dataclass(slots=True)
 class _HeldEvent:
-    """An event that is held back. `shown` is its redacted form, once that is decided."""
+    """An event that is held back. Once the event is decided, `shown` is its redacted form."""
 
     event: Event
     shown: Event | None = None
     text: str = ""
 
     def decide(self, secrets: Secrets) -> None:
-        """Set `shown`. The whole text of the piece must be decided already."""
+        """Set `shown`. Call this method once the whole text of the piece is decided."""
         what = self.event.payload
         if isinstance(what, CallArgumentsDelta):
             call_id = secrets.redact(what.call_id)
@@ -423,8 +423,9 @@ class _HeldEvent:
 class _TextTail:
     """The end of one streamed text, which may belong to a secret.
 
-    `undecided` is that end, with the length of each piece. `before` is the text just before the end, which the patterns
-    of secrets look back at."""
+    `undecided` is that end, with the length of each piece. `before` is the text just before the end; patterns of
+    secrets look back at it.
+    """
 
     secrets: Secrets
     before: str = ""

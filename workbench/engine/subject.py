@@ -161,7 +161,7 @@ class SubjectError(ToolsError):
 class SubjectRun:
     """A subject to run, with its suite, folder and environment variables.
 
-    `repeat` counts from 0. `passed` holds the names of variables that the subject receives without having named them.
+    `repeat` counts from 0. `passed` holds the names of variables that every subject receives.
     """
 
     suite: Suite

@@ -96,8 +96,8 @@ class StepTurns:
 class AgentStepTurns:
     """The requests of a chain that an agent runs.
 
-    Each call is a request of its own, and an answer without calls ends them. A call begins the next step if that step
-    has no message. Otherwise the call belongs to the step of the previous call.
+    Each call is a request of its own. A step ends with an answer without calls. If the next step has no message of the
+    user, a call begins that step; otherwise the call belongs to the step of the previous call.
     """
 
     case: Case
@@ -140,7 +140,10 @@ def turns_of(case: Case, max_rounds: int, *, of_agent: bool = False) -> Turns:
 
 
 def steps_at(case: Case, step: int) -> range:
-    """Return the steps from `step`, counted from 1, up to the one before the next user message."""
+    """Return the numbers of the steps from `step` on, up to the step before the next user message.
+
+    Steps are counted from 1.
+    """
     end = step + 1
     while end <= len(case.steps) and case.steps[end - 1].user is None:
         end += 1

@@ -51,8 +51,8 @@ _NOTHING_TYPED: TypedServers = {}
 class TypedPart:
     """A request for approval in which the user typed some of the servers.
 
-    `before` holds the needs of the request, and `all_before` those of the whole suite, both before the user typed
-    servers. `others` holds the needs of the request without the typed servers.
+    `before` holds the needs of the request before the user typed servers, and `all_before` those of the whole suite.
+    `others` holds the needs of the request without the typed servers.
     """
 
     before: SuiteNeeds
@@ -292,7 +292,7 @@ def needs(plan: Plan, typed: TypedServers = _NOTHING_TYPED) -> Needs:
 
 
 def all_typed(file: SuiteFile) -> TypedServers:
-    """Return all servers of a valid suite as if the user had typed them."""
+    """Return all servers of a valid suite in the form of servers that the user typed."""
     assert file.suite is not None
     return {file.path: tuple(map(TypedServer, file.suite.servers))}
 

@@ -347,7 +347,7 @@ def drafts_in(
 def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int) -> Drafts:
     """Return the drafts whose checking runs all passed.
 
-    A draft with missing runs stays, but as unchecked, because no run contradicts it.
+    A draft with missing runs is kept as unchecked, because no run contradicts the draft.
     """
     kept: list[Draft] = []
     dropped: list[RejectedDraft] = []
@@ -540,7 +540,7 @@ def _checked_tool(tool: object, arguments: Mapping[str, JsonValue], tools: Mappi
 
 
 def _unlike_its_kind(kind: object, about: str, tool: object) -> str | None:
-    """Describe how a draft contradicts its own `kind`; `None` if it does not, or has no kind."""
+    """Describe how a draft contradicts its own `kind`; `None` if there is no contradiction."""
     if kind == "needs" and tool != about:
         return f"it was drafted to need {about}, but expects {tool or 'no tool'}"
     if kind == "near" and (tool is None or tool == about):

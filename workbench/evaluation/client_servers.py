@@ -108,7 +108,7 @@ _NO_SECRETS = ("accept", "content-type", "user-agent")
 
 
 class _Variable(str):
-    """A variable's name, as one part of a text."""
+    """The name of a variable inside a text that is split into parts."""
 
     __slots__ = ()
 
@@ -734,7 +734,8 @@ def _of_project(
 ) -> tuple[Path | None, dict[str, object]]:
     """Return the folder of the Claude Code project around `folder`, and the project's servers.
 
-    If this project lacks some of the `wanted` servers, the only project with all of them is used.
+    If this project lacks some of the `wanted` servers, another project is returned if it alone has all of these
+    servers.
     """
     tables: dict[Path, Mapping[str, object]] = {}
     for path, settings in _table(_table(document).get("projects")).items():

@@ -116,8 +116,8 @@ def confirmation_of(
 ) -> CaseConfirmation | None:
     """Return the cases that broke and how to confirm them; `None` if no confirmation is needed.
 
-    None is needed if it was not requested, or if the test over all cases has already decided. `results` are the results
-    of the batch run by `plan` and recorded as `batch`. Without a plan, nothing can be rerun.
+    A confirmation is not needed if it was not requested, or if the test over all cases has already decided. `results`
+    are the results of the batch run by `plan` and recorded as `batch`. Without a plan, nothing can be rerun.
     """
     changes = against.deciding("broke")
     if against.confirm == "none" or against.is_worse or not changes:
@@ -199,7 +199,7 @@ def _runs_of(
 
 
 def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun | None:
-    """Return a planned run of a case, if possible its first one.
+    """Return a planned run of a case, if possible its first run.
 
     The plan of a resumed batch lacks cases whose runs finished earlier. Such a case is planned like another case of its
     suite and model, because the approval covers that case's needs.

@@ -264,9 +264,9 @@ def cost_with_judges(result: RunResult) -> float | None:
 class CostGuard:
     """Lets runs of a batch begin as long as they fit the cost limit.
 
-    Runs in progress count with their expected cost. While the cost of a model is only guessed, a single run of it goes
-    first to show the real cost, if its first request fits. `ask` may raise the limit: it receives the limit and the
-    amount spent, and returns a new limit or `None`.
+    Runs in progress count with their expected cost. While the cost of a model is only guessed, a single run of this
+    model begins first, if its first request fits. That run shows the real cost. `ask` may raise the limit: it receives
+    the limit and the amount spent, and returns a new limit or `None`.
     """
 
     status: Status = Status.STOPPED

@@ -43,8 +43,8 @@ LISTING_TIMEOUT_S = 30.0
 class KnownEndpoint:
     """A known endpoint, the environment that may hold its key, and its response.
 
-    `models` are the models that the endpoint lists; `None` if it was not asked or listed none. `problem` says why it
-    listed none.
+    `models` are the models that the endpoint lists. It is `None` if the endpoint was not asked or listed no models, and
+    `problem` says why.
     """
 
     preset: Preset
@@ -54,7 +54,10 @@ class KnownEndpoint:
 
     @property
     def key_is_found(self) -> bool:
-        """Whether the key's variable has a value. It is true for a local server, which needs no key."""
+        """Whether the key's variable has a value.
+
+        This is also true for a local server, which needs no key.
+        """
         variable = self.preset.api_key_env
         return variable is None or bool(self.environment.get(variable, "").strip())
 
@@ -107,10 +110,10 @@ def known_endpoints(
 
 
 async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoint:
-    """Ask an endpoint for its models, and return it with them.
+    """Ask an endpoint for its models, and return the endpoint with them.
 
-    A bare connection tests a local server first, because it fails at once if nothing listens. The key is sent only to
-    the preset's address.
+    A local server is first tested by a bare connection, which fails at once if no server listens. The key is sent only
+    to the preset's address.
     """
     preset = endpoint.preset
     if preset.is_local and not await _accepts_connections(preset.base_url):
@@ -130,7 +133,10 @@ async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoin
 
 
 async def with_all_models(endpoints: Sequence[KnownEndpoint], program: Program) -> list[KnownEndpoint]:
-    """Ask all endpoints whose key is known for their models at the same time, and return all endpoints."""
+    """Ask all endpoints with a known key for their models at the same time.
+
+    Returns all endpoints, also those that were not asked.
+    """
 
     async def asked(endpoint: KnownEndpoint) -> KnownEndpoint:
         if endpoint.key_is_found:

@@ -291,8 +291,8 @@ AppView = Literal["run", "compare"]
 class AppStart:
     """The first runs of the app, as `workbench run --break` and `workbench compare` request them.
 
-    Runs are held at `breakpoints`. `opens` is the first view: a held run, or the models side by side, if wanted with
-    `only_differences`. The options' `judge_anew` and `own_pace` apply while the app is open.
+    Runs are held at `breakpoints`. `opens` is the first view: a held run, or the models side by side.
+    `only_differences` belongs to the second view. The options' `judge_anew` and `own_pace` apply while the app is open.
     """
 
     options: RunOptions

@@ -119,7 +119,10 @@ class FinishedRun:
 
 
 class LazyRuns(LazySequence[FinishedRun]):
-    """Finished runs in the order of their batch's plan, read on demand because memory may not hold all of them."""
+    """Finished runs in the order of their batch's plan.
+
+    They are read on demand, because memory may not hold all of them.
+    """
 
     @property
     def results(self) -> Sequence[RunResult]:

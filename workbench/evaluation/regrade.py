@@ -75,7 +75,10 @@ class RegradingJudges:
         self._under_way: PendingJudgements = {}
 
     def of(self, planned: PlannedRun, recorded: Iterable[Judgement]) -> RunJudge:
-        """Return the judge of one run, which knows the judgements in the run's recording."""
+        """Return the judge of one run.
+
+        It knows the judgements that were recorded with the run.
+        """
         path, specs = planned.file.path, self.approval.specs
 
         def open_model(spec: ModelSpec) -> Model:
@@ -404,9 +407,9 @@ class StoredRun:
 class RegradingPlan:
     """The stored runs of a batch that can be regraded, in `runs`.
 
-    `missing` holds runs of cases that the present suites lack. `problems` says why suites cannot be used. Neither
-    includes runs that never finished. `texts` holds the texts of cases that were edited after the run but send the same
-    requests.
+    `missing` holds runs of cases that the present suites lack. `problems` says why suites cannot be used. Runs that
+    never finished are not included in either. `texts` holds the texts of cases that were edited after the run but send
+    the same requests.
     """
 
     batch: BatchRow

@@ -51,9 +51,9 @@ class Reruns:
         return max(1, self.max_runs // fewest_reruns(self.broken_cases))
 
     def planned(self) -> tuple[Reruns, tuple[PlannedRun, ...]]:
-        """Return these reruns with their planned runs.
+        """Return these reruns, and the runs that they plan.
 
-        The cases of one round alternate: each case is rerun once, then each a second time, and so on.
+        The cases of one round alternate: each case is rerun once, then each case a second time, and so on.
         """
         runs: list[PlannedRun] = []
         places: dict[str, int] = {}

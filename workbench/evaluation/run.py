@@ -78,7 +78,7 @@ class Results(LazySequence[RunResult]):
         self._in_common: SharedParts | None = None
 
     def read_from(self, file: Path, handle: BatchHandle) -> None:
-        """Read runs from the history from now on, once they are written. Such runs are redacted."""
+        """Read runs from the history from now on, as soon as the history has them. Such runs are redacted."""
         # Lazy import, as below.
         from workbench.evaluation.stored_runs import LiveColumns
 
@@ -220,8 +220,8 @@ class Outcome:
     def report(self, plan: Plan, against: AgainstBaseline | None = None) -> Report:
         """Return the report on the plan's batch.
 
-        Earlier runs of a resumed batch are read from the history, which takes seconds for thousands of runs.
-        Afterwards, `left_out` names the damaged runs. Raises HistoryError.
+        Earlier runs of a resumed batch are read from the history, which takes seconds for thousands of runs. `left_out`
+        then names the damaged runs. Raises HistoryError.
         """
         resumed, damaged = plan.resumed, dict[str, None]()
         before: tuple[FinishedRun, ...] = ()

@@ -108,7 +108,7 @@ class RuntimeModels:
         self._connected = False
 
     def opening(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], Model]:
-        """Return a function that opens the model of a run, as far as it is approved."""
+        """Return a function that opens the approved model of a run."""
         built_in = BuiltInModels(pace_ms=self._pace_ms, own_pace=self._own_pace)
         # The batch opens each endpoint's model once, because what was approved does not change.
         opened: dict[_ModelOfSuite, EndpointModel] = {}
@@ -509,12 +509,11 @@ class Runtime:
 
         Each event is passed to the listeners in turn, on the engine's thread, in this order:
 
-        1. The clock adds the start and end of a run to `RunDone` before a slow listener can delay it.
-        2. The steppers forget a finished run, so that no listener can hold it at a breakpoint.
-        3. Early stopping and the cost limit are next, because other runs wait for them.
-        4. The history follows, so that every run that the screen shows as done is being written to disk.
-        5. The recordings follow, for the same reason.
-        6. The listener of the runtime and that of the batch are last.
+        1. The clock adds the start and end of a run to `RunDone` before a slow listener can delay it. 2. The steppers
+        forget a finished run, so that no listener can hold it at a breakpoint. 3. Early stopping and the cost limit are
+        next, because other runs wait for them. 4. The history follows, so that every run that the screen shows as done
+        is being written to disk. 5. The recordings follow, for the same reason. 6. The listeners of the runtime and of
+        the batch are last.
         """
         listeners: list[BatchListener] = []
         if self._ask is not None:

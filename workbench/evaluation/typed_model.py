@@ -77,7 +77,9 @@ class NameTakenError(ConfigError):
 
 @dataclass(frozen=True)
 class TypedModel:
-    """A model as the user typed it. Each field is a text; an empty field has its default.
+    """A model as the user typed it.
+
+    Each field is a text; an empty text means the default.
 
     `price` is in US dollars per million tokens, as `INPUT, OUTPUT` or `INPUT, OUTPUT, CACHED INPUT`. `headers` and
     `query` are words `NAME=VALUE`. `key_command` holds the words of a command, quoted as in a shell. The fields from
@@ -306,7 +308,7 @@ async def check_typed(spec: ModelSpec, folder: Path, program: Program) -> CheckR
 
 
 def check_typed_blocking(spec: ModelSpec, folder: Path, program: Program) -> CheckResult:
-    """Run `check_typed` on an event loop of its own."""
+    """Run `check_typed` to its end, on a new event loop."""
     return asyncio.run(check_typed(spec, folder, program))
 
 

@@ -38,7 +38,8 @@ class EventMessage:
 class SecretsMessage:
     """A message with values to redact, and their replacements.
 
-    A worker sends it before the run that may contain the values. The program passes it on to all other workers.
+    A worker sends this message before a run that may contain the values. The program passes the message on to all other
+    workers.
     """
 
     secrets: Mapping[str, str]
@@ -67,7 +68,7 @@ class ResultMessage:
 class RunSender:
     """Sends the events of runs to another process.
 
-    A run is sent when it ends: with its result, with its row for the history if there is a `packer`, and with its
+    A run is sent when it ends. The message has its result, its row for the history if there is a `packer`, and its
     events if the program wants them.
     """
 

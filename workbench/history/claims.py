@@ -68,8 +68,9 @@ class Claim:
 def claim(file: Path, number: int) -> Claim:
     """Claim a batch of the history `file`, so that no other program resumes or removes the batch.
 
-    Claim a batch before you read its missing runs, because another program may finish it in between. Raises
-    HistoryError if this program or another one has claimed the batch already."""
+    Claim a batch before you read its missing runs, because another program may finish the batch in between. Raises
+    HistoryError if the batch is already claimed, by this program or another.
+    """
     try:
         taken = claim_if_free(file, number)
     except OSError as error:

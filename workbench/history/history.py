@@ -197,7 +197,7 @@ class StoredBatches(RowReader):
         return names
 
     def counted_again(self, batch: BatchRow, grading: Regrade) -> tuple[BatchPart, ...]:
-        """Return the parts of a batch, counted by the statuses and valid calls of a regrade."""
+        """Return the parts of a batch with the counts of a regrade: its statuses and its valid calls."""
         wanted = {
             "suite": columns.integer,
             "model": columns.text,
@@ -619,7 +619,7 @@ class History(StoredBatches):
         return {(path, case_id, model): mean for path, case_id, model, mean in rows}
 
     def case_blocks(self, suite: SuiteRef) -> Blocks:
-        """Return the positions of the cases in a suite's stored text; empty if they were unknown."""
+        """Return the positions of the cases in a suite's stored text; empty if the positions are unknown."""
         rows = self._stored("SELECT blocks FROM suites WHERE id = ?", (suite.id,))
         with self._damage_of(f"the suite {suite.path}"):
             return unpacked_blocks(rows[0][0]) if rows[0][0] else ()

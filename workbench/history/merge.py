@@ -251,7 +251,8 @@ class _ShardMerge:
     def merge(self) -> MergeResult:
         """Merge the whole shard.
 
-        Raises HistoryError and the errors of `DAMAGE`; nothing of the shard is then merged."""
+        Raises HistoryError and the errors in `DAMAGE`. After an error, nothing of the shard is merged.
+        """
         wanted = "started_at, program, settings, name, suites, outline"
         shard = self._shard
         row = next(self._read(f"SELECT {wanted} {PLANNED} AND id = ?", shard.number), None)

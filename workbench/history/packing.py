@@ -299,7 +299,7 @@ class PackedRun:
         return self.tools, self.sample, self.block, self.facts
 
     def unpacked_events(self) -> tuple[Event, ...]:
-        """Return the events in the form in which the history would return them."""
+        """Return the events as the history would return them."""
         tools = None
         if self.tools:
             tools = unpacked(self.tools.packed)
@@ -370,7 +370,10 @@ class RunPacker:
         """The bytes of these texts."""
 
     def packed(self, run: FinishedRun) -> PackedRun | None:
-        """Redact and compress a single run, as `add` and `all_packed` do with many runs."""
+        """Redact and compress a single run.
+
+        `add` and `all_packed` do the same with many runs.
+        """
         if not self.add(run):
             return None
         (packed,) = self.all_packed()
@@ -532,7 +535,10 @@ def case_texts_json(texts: CaseTexts) -> str:
 
 
 def case_texts_of(stored: object) -> CaseTexts:
-    """Return the case texts that were stored with a regrade; empty for old files, which have other content."""
+    """Return the case texts that were stored with a regrade.
+
+    The result is empty for old files, which store something else there.
+    """
     try:
         found = parsed_json(stored) if isinstance(stored, str) else None
     except ValueError:

@@ -33,7 +33,7 @@ class NoSuchBatchError(HistoryError):
 
 
 class OtherFileError(HistoryError):
-    """The file is not a history. `what` is the message without the advice."""
+    """The file is not a history. `what` is the message without its advice."""
 
     def __init__(self, what: str, way_out: str = "name another with --history") -> None:
         super().__init__(f"{what}: {way_out}")
@@ -456,7 +456,7 @@ class BatchRow:
 
     @property
     def missing(self) -> int:
-        """The number of runs that never finished. Resuming the batch makes them again."""
+        """The number of runs that never finished. Resuming the batch runs them again."""
         return self.planned - self.count(*FINAL)
 
 

@@ -52,9 +52,9 @@ class NewSuite:
 
     @cached_property
     def row(self) -> tuple[Any, ...]:
-        """The columns of the suite's row from `path` on, computed once.
+        """The columns of the suite's row from `path` on.
 
-        Computing them takes seconds for a large suite.
+        They are computed once, because this takes seconds for a large suite.
         """
         file = self._file
         assert file.suite is not None
@@ -314,8 +314,9 @@ _Text = TypeVar("_Text")
 def values_in(table: str, column: str) -> str:
     """Return a statement that selects the distinct values of a column, which must be the first column of an index.
 
-    For each value, the statement takes one step in the index, however many rows have the value. SQLite's `SELECT
-    DISTINCT` would read all rows. NULL is left out."""
+    For each value, the statement takes one step in the index, even if many rows have the value. SQLite's `SELECT
+    DISTINCT` would read all rows. NULL is left out.
+    """
     return f"""
     WITH RECURSIVE each({column}) AS (
         SELECT min({column}) FROM {table}
@@ -492,7 +493,7 @@ class RowReader:
 
     @contextmanager
     def _at_one_moment(self) -> Iterator[None]:
-        """Read one single state within the context, even if other programs add or remove batches in the meantime."""
+        """Read a single state of the history within the context, even if other programs change it in the meantime."""
         connection = self._connection
         if connection is None or connection.in_transaction:
             yield
@@ -520,7 +521,7 @@ class RowReader:
 
     @contextmanager
     def _damage_of(self, what: str) -> Iterator[None]:
-        """Raise DamagedError for values that SQLite accepts but no history has. `what` names the row."""
+        """Raise DamagedError for values that SQLite accepts but that no history contains. `what` names the row."""
         try:
             yield
         except DAMAGE as error:

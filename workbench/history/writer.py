@@ -136,7 +136,8 @@ class OpenHistory:
     def write(self, entries: Sequence[Entry]) -> None:
         """Write one entry, or several runs, completely or not at all.
 
-        Raises HistoryError if a later attempt may succeed, and other exceptions if none can."""
+        Raises HistoryError if a later attempt may succeed. Other exceptions mean that no attempt can succeed.
+        """
         try:
             self._write(entries)
         except DamagedError:
@@ -291,7 +292,7 @@ MAX_RUNS_PER_COMMIT = 512
 
 @dataclass(frozen=True)
 class _Done:
-    """A finished run, which may be compressed already, with the future of its caller."""
+    """A finished run, possibly compressed already, and the future of its caller."""
 
     handle: BatchHandle
     run: FinishedRun | PackedRun
@@ -343,10 +344,13 @@ class HistoryWriter:
         return handle
 
     def resume(self, handle: BatchHandle, redaction: RunRedaction | None = None) -> None:
-        """Reopen an existing batch to record further runs, and block until this is written.
+        """Reopen a batch to record further runs.
+
+        Blocks until the reopening is written.
 
         `handle` has the number of the batch and the places of the further runs, which `redaction` redacts. Raises
-        HistoryError if a program is running the batch, or if the history cannot be written."""
+        HistoryError if a program is running the batch, or if the history cannot be written.
+        """
         # Resuming waits for this write. Without the history, the missing runs would be paid for in vain, because they
         # serve only the history. Otherwise a failed write only loses the record of a run.
         if handle.claim is None and handle.number is not None:
@@ -398,7 +402,8 @@ class HistoryWriter:
     def close(self) -> bool:
         """Write the waiting entries, and return whether all of them were written.
 
-        This blocks for CLOSE_TIMEOUT_S at most, and may be called more than once."""
+        Blocks for at most CLOSE_TIMEOUT_S. Harmless if repeated.
+        """
         if self._closing_at is None:
             self._closing_at = time.monotonic()
             self._enqueue(None)

@@ -62,9 +62,9 @@ class BuiltInModels:
     def open(self, name: str, folder: Path, case_id: str) -> Model:
         """Return the built-in model for a run of a case.
 
-        The path of a recording is relative to `folder`. Raises ModelError for an unknown name. Also raises it if the
-        recording of the case is missing or unreadable, or if a folder has recordings of several models and the name
-        chooses none.
+        The path of a recording is relative to `folder`. Raises ModelError for an unknown name, and for a missing or
+        unreadable recording. Also raises ModelError if a folder has recordings of several models and the name chooses
+        none of them.
         """
         if name == OFFLINE:
             return self._offline

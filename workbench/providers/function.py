@@ -447,8 +447,8 @@ def _kind(value: object) -> str:
 def with_ids(calls: Iterable[ToolCall], taken: Iterable[str] = (), first: int = 1) -> Iterator[tuple[str, ToolCall]]:
     """Yield each call with an id that is unique in its run.
 
-    The id is the call's own, or a new one if that is missing or taken. `first` is the number of the first of these
-    calls in the run.
+    A call keeps its own id, unless this id is missing or taken. `first` is the number of the first of these calls in
+    the run.
     """
     used = set(taken)
     for number, call in enumerate(calls, start=first):

@@ -146,9 +146,10 @@ class _CallInProgress:
 class ClientRequests:
     """Replies to the requests that a server sends over one connection.
 
-    A request over standard input and output does not name its call. It is assigned to the call in progress, and refused
-    if several are in progress. Therefore a server that sends requests gets one call at a time
-    (`Server.serializes_calls`). `roots` are the folders that the server may use."""
+    A request over standard input and output does not name its call. Such a request belongs to the call in progress, and
+    is refused if several calls are in progress. Therefore a server that sends requests gets one call at a time
+    (`Server.serializes_calls`). `roots` are the folders that the server may use.
+    """
 
     def __init__(self, server: Server, roots: Sequence[Path], secrets: Secrets) -> None:
         self._server = server

@@ -33,9 +33,9 @@ class ListingIssue:
     """A violation of the protocol in a server's list of tools.
 
     `tool` is the name of the tool with the server's prefix, "" if the list itself is at fault. `where` is the field,
-    such as `inputSchema.type`, and `message` is the end of a sentence that begins with the field. `outcome` is the
-    consequence: the tool was `left out`, it is used as `repaired`, only the first of its `duplicate` definitions is
-    used, or the list was `cut short`.
+    such as `inputSchema.type`. `message` says what is wrong with the field. `outcome` is the consequence: the tool was
+    `left out`, it is used as `repaired`, only the first of its `duplicate` definitions is used, or the list was `cut
+    short`.
     """
 
     tool: str
@@ -128,12 +128,12 @@ class Connection(Protocol):
     """A connection to a server, open while it is entered; a transport for `mcp.Client`.
 
     Enter it once, and leave it in the same task. Entering raises ServerError or OSError if the server cannot be
-    reached. The methods `why_…` return the end of a sentence that begins with the server.
+    reached. The methods `why_…` return a reason; the server's name is put before it in messages.
     """
 
     @property
     def where(self) -> str:
-        """Where the server runs, for the brackets of a message: `command: …; log: …`."""
+        """The command, address or module of the server, for messages, such as `command: …; log: …`."""
 
     @property
     def pid(self) -> int | None:
@@ -188,7 +188,10 @@ class Connection(Protocol):
         """Return a sentence with advice on a server that did not start, or ""."""
 
     def hint(self) -> str:
-        """Return a hint on why a server does not answer, as the end of a sentence, or ""."""
+        """Return a hint on why a server does not answer; "" if there is none.
+
+        The hint is appended to a message.
+        """
 
     def ended_by_server(self, error: BaseException) -> bool:
         """Return whether the server was reached and then ended the connection.

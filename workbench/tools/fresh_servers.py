@@ -30,7 +30,7 @@ BeginStart = Callable[[Grant, bool], StartingServer]
 
 
 class FreshServers:
-    """The servers of one definition of which each run gets a new one.
+    """Servers with one definition, of which each run gets its own.
 
     `name` is the server's name in messages. Use this object on one event loop.
     """

@@ -50,7 +50,10 @@ def launcher_of(command: Sequence[str]) -> str | None:
 
 
 def rolls_back(command: Sequence[str]) -> bool:
-    """Return whether a command is npm's, which rolls back a download when it is terminated but not when killed."""
+    """Return whether a command is npm's.
+
+    npm rolls back a download when it is terminated, but not when it is killed.
+    """
     return (launcher_of(command) or "").partition(" ")[0] in ("npx", "npm")
 
 

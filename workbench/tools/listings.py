@@ -261,8 +261,7 @@ def write_pins(
 ) -> Path:
     """Write the tools and instructions of a suite's servers into its pin file.
 
-    Both are keyed by the servers' names. The caller must have redacted them. Returns the path of the file. Raises
-    OSError.
+    Both are keyed by the servers' names. Both must be redacted already. Returns the path of the file. Raises OSError.
     """
     servers = {}
     for server, tools in listed.items():

@@ -84,7 +84,10 @@ class Logins:
         return f"workbench login {shlex.quote(server)} {shlex.quote(suite)}"
 
     def how_to_log_in(self, server: str, url: str) -> str:
-        """Tell how to log in to a server that requires a login and has no `auth`, as the end of a sentence."""
+        """Tell how to log in to a server that requires a login and has no `auth`.
+
+        The text is appended to a message.
+        """
         # The suite does not exist yet. It will use the login that is stored for the address.
         if not self.suite_file.exists():
             return f"it wants a login: run 'workbench login {shlex.quote(url)}', and then this again"

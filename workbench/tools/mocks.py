@@ -92,8 +92,9 @@ class Mocks:
     async def plan(self, call: ToolCall, judge: AskJudge | None = None) -> PlannedAnswer | None:
         """Return the answer of the first mock whose tool and condition match; `None` if none does.
 
-        Each plan counts as one call for a mock with `results`. A judge is asked only if all other checks of a condition
-        hold. Raises ToolsError if a condition cannot be evaluated."""
+        Each use of this method counts as one call of a mock with `results`. A judge is asked only if all other checks
+        of a condition hold. Raises ToolsError if a condition cannot be evaluated.
+        """
         for index, (mock, source) in enumerate(self._mocks):
             if mock.tool == call.tool and self._has_answers_left(index) and await self._holds(mock, call, judge):
                 self._answered[index] += 1

@@ -383,7 +383,7 @@ def _with_secret_in_form(request: httpx2.Request) -> httpx2.Request:
     """Move the client's id and secret of a token request into its form.
 
     A client that was registered by hand may have to send both in the form or in a header. Only the authorization server
-    knows which.
+    knows which of the two.
     """
     credentials = base64.b64decode(request.headers["authorization"].partition(" ")[2]).decode()
     client_id, _, secret = credentials.partition(":")
@@ -436,8 +436,9 @@ class _Requests:
     async def drive(self, provider: _Provider, refusal: httpx2.Response | None = None) -> None:
         """Send the requests of a provider's login flow until it has tokens.
 
-        `refusal` is the answer to the flow's own request, which makes the flow get tokens. Without it, tokens can only
-        be refreshed."""
+        `refusal` is the server's refusal of a request, with which the flow begins. Without a refusal, the flow can only
+        refresh tokens.
+        """
         request = httpx2.Request("POST", self._url)
         async with await _client() as client, aclosing(provider.async_auth_flow(request)) as flow:
             outgoing = await anext(flow)

@@ -33,7 +33,7 @@ class ServerQuestion:
 
 
 def question_of(asked: ServerAsked) -> ServerQuestion:
-    """Return the request of a recorded event."""
+    """Convert the recorded event of a server's request back to the request."""
     return ServerQuestion(asked.kind, asked.server, asked.message, asked.request, asked.undeclared)
 
 

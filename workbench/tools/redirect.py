@@ -19,7 +19,7 @@ _PAGE = """<!doctype html><meta charset="utf-8"><title>Workbench</title><p>{text
 
 
 class LoginError(Exception):
-    """A login failed. The message is the end of a sentence that begins with the server."""
+    """A login failed. The message says why; the server's name is put before it."""
 
 
 class PortTakenError(Exception):
@@ -81,7 +81,7 @@ class RedirectServer:
     def accept_address(self, address: str) -> str | None:
         """Use the address of a redirect as the answer to the login.
 
-        Returns why the address is not an answer; `None` if it is one.
+        Returns `None`, or the reason why the address is not an answer.
         """
         values = _values_of(address.strip())
         if "code" not in values and "error" not in values:

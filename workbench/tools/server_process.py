@@ -289,7 +289,7 @@ class StdioTransport:
     def has_read(self) -> bool | None:
         """Whether the process has read everything that was sent to it.
 
-        It is false if nothing was sent, and `None` if it is unknown.
+        False if nothing was sent; `None` if the answer is unknown.
         """
         if self._process is None or not self._sent:
             return False

@@ -511,9 +511,9 @@ class Session:
             self._owner.cancel()
 
     def _fit(self, answer: ToolAnswer, tool: str) -> ToolAnswer:
-        """Return an answer whose text files and requests can hold.
+        """Return an answer with a text that files and requests can hold.
 
-        Raises ServerError for a text above the limit.
+        Raises ServerError if the text exceeds the limit.
         """
         if len(answer.content) > MAX_MESSAGE_BYTES:
             raise self._failure(MAX_MESSAGE_BYTES.reached(what=f"an answer to a call of {tool}"))

@@ -185,7 +185,7 @@ class ToolPages:
     def _can_be_sent(self, tool: object, version: str) -> bool:
         """Return whether the SDK accepts a valid tool.
 
-        It drops a tool whose settings for arguments in headers are invalid.
+        The SDK drops tools with invalid settings for arguments in headers.
         """
         from mcp.shared.inbound import find_invalid_x_mcp_header
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -199,7 +199,10 @@ class ToolPages:
 
 
 class _SchemaFault(NamedTuple):
-    """The first fault that the SDK finds in a page: its path, and the end of a sentence that begins with the path."""
+    """The first fault that the SDK finds in a page.
+
+    `path` is the place of the fault. `message` says what is wrong there.
+    """
 
     path: tuple[str | int, ...]
     message: str

@@ -101,10 +101,11 @@ _MAX_OFFERED = 40
 class Toolbox:
     """The tools offered to the model in one run, and the sources of answers to its calls.
 
-    `servers` are the servers that execute tools, by the names of the tools. They are empty without real execution.
+    `servers` are the servers that execute tools, by the names of the tools. Without real execution, there are none.
     `call_python` calls the functions of the suite's `python` checks. `notices` report servers whose tools come from a
     stored listing, and `server_outputs` have these servers' outputs. `changes` map the tools of a variant to those of
-    the servers. `known` are all tools, offered or not."""
+    the servers. `known` are all tools, offered or not.
+    """
 
     def __init__(
         self,

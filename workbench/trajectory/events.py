@@ -355,7 +355,7 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True)
 class TextWasReasoning:
-    """The text so far was reasoning: the answer contained an end mark such as `</think>`.
+    """The text so far was reasoning, because the answer contains an end mark such as `</think>`.
 
     Some chat templates write the opening mark into the prompt, so the answer contains only the end mark.
     """
@@ -376,9 +376,10 @@ class AnswerPaused:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """The model begins a tool call; the call's id is unique within the run.
+    """The model begins a tool call.
 
-    With `by_provider`, the provider runs the call itself, and the result follows in the same answer or a later one.
+    The call's id is unique within the run. With `by_provider`, the provider runs the call itself, and the result
+    follows in this answer or a later one.
     """
 
     round: int
@@ -440,11 +441,13 @@ class ResponseFinished:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """The run is held until a person resumes it; this time does not count.
+    """The run is held until a person resumes it.
 
-    The run is held before or after the call `call_id`. `round` is the round of this call or of the next request.
-    `asked` is a server's request that waits, with the reply that will be sent. `said` is a user's message that waits to
-    be sent.
+    This time does not count.
+
+    `call_id` is the call before or after which the run is held. `round` is the round of this call or of the next
+    request. `asked` is a server's request that waits, with the reply that will be sent. `said` is a user's message that
+    waits to be sent.
     """
 
     why: str
@@ -466,8 +469,8 @@ class Resumed:
 class CallEdited:
     """A person changed the arguments of a call before it was answered.
 
-    The model is graded by the `original` arguments. The tool is called with `arguments`, and the model later reads them
-    as its own.
+    The model is graded by the `original` arguments. The tool is called with `arguments`, and the model reads these in
+    later requests.
     """
 
     call_id: str

@@ -37,7 +37,10 @@ class ExternalRound:
     cost_usd: float | None = None
 
     def join(self, later: ExternalRound) -> ExternalRound:
-        """Return this round joined with a later one: the texts and calls of both. Call ids must differ."""
+        """Join this round with a later one: the texts and calls of both.
+
+        Their call ids must differ.
+        """
         return replace(
             later,
             text="\n\n".join(filter(None, (self.text, later.text))),

@@ -409,7 +409,10 @@ class TrajectoryFold:
 
 
 def fold(events: Iterable[Event]) -> Trajectory:
-    """Return the trajectory of the events of one run; raise TrajectoryError if they do not belong together."""
+    """Return the trajectory of the events of one run.
+
+    Raises TrajectoryError if the events do not belong together.
+    """
     folded = TrajectoryFold()
     for event in events:
         folded.add(event)

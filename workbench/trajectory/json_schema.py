@@ -265,7 +265,7 @@ def _words_of(types: frozenset[str]) -> list[str]:
 
 
 def with_definitions(schema: Schema, root: Schema) -> Schema:
-    """Return a part of a schema as a schema of its own, with the dialect and definitions of `root`."""
+    """Make a part of a schema complete: add the dialect and definitions of `root`."""
     definitions = {}
     for name in ("$schema", "$defs", "definitions"):
         if name in root and name not in schema:

@@ -73,7 +73,7 @@ def cut_instructions(text: str) -> str:
 
 
 def too_long(text: str) -> str | None:
-    """Return the end of a message about instructions that exceed the size limit; `None` if they do not exceed it."""
+    """Return the end of a message that instructions exceed the size limit; `None` if they do not."""
     size = len(text.strip().encode("utf-8", "replace"))
     if size <= MAX_INSTRUCTIONS_BYTES:
         return None

@@ -69,10 +69,7 @@ class CallRecord:
 
     @property
     def sent(self) -> ToolCall:
-        """The call as the tool received it and as the model reads it again.
-
-        It has a person's edits, if there are any.
-        """
+        """The call as the tool received it and as the model reads it again, including a person's edits."""
         if self.edited is None:
             return self.call
         return ToolCall(self.call.id, self.call.tool, self.edited)

@@ -157,7 +157,10 @@ class AgentModel:
         return nullcontext()
 
     def accepts_media(self, media: Media) -> bool:
-        """Return whether the agent accepts images in messages. Tool results may contain images in any case."""
+        """Return whether the agent accepts an image in messages.
+
+        Tool results may contain images even if it does not.
+        """
         return media.is_image and self._accepts_images
 
     def output(self) -> ServerOutput | None:

@@ -334,9 +334,10 @@ def _beginning(text: str) -> str:
 
 
 def found_program(command: Sequence[str], path: str | None) -> tuple[str, ...] | None:
-    """Return a command with the full path of its program; `None` if there is no such program.
+    """Replace the program of a command by its full path; return `None` if there is no such program.
 
-    `python` means this program's interpreter, as in all commands of suites."""
+    `python` means this program's interpreter, as in all commands of suites.
+    """
     if command[0] == "python":
         return (sys.executable, *command[1:])
     program = shutil.which(command[0], path=path)

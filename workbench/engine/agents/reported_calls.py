@@ -31,9 +31,9 @@ _PREFIX = re.compile(r"(?:Tool|MCP|mcp): ")
 
 @dataclass
 class ReportedCall:
-    """A call in the form in which the agent has reported it so far.
+    """A call as far as the agent has reported it.
 
-    Later messages add values or replace them.
+    Later messages of the agent add values or replace them.
     """
 
     id: str

@@ -198,7 +198,9 @@ class WorkerGroup:
             return error
 
     async def prepare_worker(self, worker: str) -> tuple[str, ...]:
-        """Prepare a worker, and return why it cannot execute the runs; empty if it can.
+        """Prepare a worker for the runs.
+
+        Returns why the worker cannot execute them; empty if it can.
 
         Raises UnreachableError if the worker does not answer.
         """

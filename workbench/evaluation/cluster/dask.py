@@ -78,13 +78,12 @@ class RunRef(NamedTuple):
 
 @dataclass(frozen=True)
 class WorkerSetup:
-    """The first message to each worker.
+    """The first message to each worker: suites and options, from which the worker derives what the runs need.
 
-    It has the suites and options from which the worker derives the needs of the runs. `samples` are runs that together
-    have all these needs. `granted` are the indices of the approved suites, `approved` the hashes of everything approved
-    (`endpoint_limits.approval_hashes`). `history` is true if runs are stored, `events` if the program wants their
-    events, `is_own_process` if the worker process was started for this batch. `instructions` holds `Plan.instructions`
-    by the index of the suite.
+    `samples` are runs that together have all these needs. `granted` are the indices of the approved suites. `approved`
+    has the hashes of everything approved (`endpoint_limits.approval_hashes`). `history` means that runs are stored,
+    `events` that the program wants their events. `is_own_process` means that the worker process was started for this
+    batch. `instructions` holds `Plan.instructions` by the index of the suite.
     """
 
     token: str
@@ -138,7 +137,7 @@ class ReturnLeases:
 class PortionDone:
     """A message from a worker: all runs of a portion have been reported.
 
-    The worker keeps the portion's leases until another portion uses them or they must be returned.
+    The worker keeps the portion's leases until another portion uses the leases or the program asks for their return.
     """
 
     number: int
@@ -325,7 +324,10 @@ class DaskCluster:
 
 @contextmanager
 def _removed_if_killed(folder: str) -> Iterator[None]:
-    """Remove a folder even if this program is killed. Another process outlives the program to do so."""
+    """Remove a folder at the end, even if this program is killed.
+
+    A second process removes the folder in that case.
+    """
     # The input of this process ends when the program does. It waits a second because workers end later.
     script = 'read -r _; sleep 1; rm -rf -- "$1"'
     keeper = subprocess.Popen(

@@ -412,7 +412,7 @@ class EndpointQueue:
         return left > 0
 
     def drop(self, run_id: str | None) -> list[PlannedRun]:
-        """Remove and return one waiting run, or all waiting runs if there is no id."""
+        """Remove and return waiting runs: the run `run_id`, or all runs if it is `None`."""
 
         def stays(run: PlannedRun) -> bool:
             return run_id not in (None, run.run_id)

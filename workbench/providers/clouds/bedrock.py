@@ -118,7 +118,7 @@ def _of_openai(
 
 
 def _aws_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions that AWS's library may raise while it signs; empty if it is not installed."""
+    """Return the exceptions that AWS's library may raise while it signs; empty if the library is not installed."""
     try:
         from botocore.exceptions import BotoCoreError
     except ImportError:

@@ -26,8 +26,8 @@ async def signer_of(
 ) -> Signer:
     """Return the signer, which builds and signs the requests of a model at a cloud.
 
-    `key` returns the key. `variables` are the environment variables of other credentials. Every request has the
-    `headers` and the `query`. Raises ModelError if the credentials cannot be used.
+    `key` returns the key. Other credentials are in the environment `variables`. Every request has the `headers` and the
+    `query`. Raises ModelError if the credentials cannot be used.
     """
     if spec.problem is not None or spec.place is None:
         raise ModelError(spec.problem or f"the address of {spec.name} is unknown")

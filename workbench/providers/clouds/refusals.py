@@ -19,8 +19,8 @@ from workbench.providers.wire.wire import as_dict
 class CloudRefusal(NamedTuple):
     """The meaning of a refusal by a cloud.
 
-    It consists of the end of a sentence about the endpoint, and the remedy. `retryable` is `None` if the status decides
-    whether a retry may help.
+    `predicate` says what happened, after the name of the endpoint. `way_out` is the remedy. `retryable` is `None` if
+    the status decides whether a retry may help.
     """
 
     predicate: str

@@ -67,9 +67,9 @@ class Sdk:
 
 
 class Bearer:
-    """A key or a token, as an object that an SDK calls.
+    """A key or a token that an SDK reads by a call.
 
-    Only `renew` fetches the key. If an SDK called code that fetches it, the SDK would replace our errors by its own.
+    The call never fetches a key; only `renew` does. An SDK would replace the errors of fetching by its own.
     """
 
     def __init__(self, key: KeySource) -> None:

@@ -244,7 +244,7 @@ async def _rest(head: bytes, content: Content, largest: int) -> bytes:
 def body_kind(head: bytes, content_type: str) -> BodyKind | None:
     """Return the kind of a body, found from its beginning; `None` if more bytes are needed.
 
-    The content type, which many servers set wrongly, only distinguishes events from garbage.
+    Many servers set the content type wrongly, so it only distinguishes events from garbage.
     """
     if _BYTE_ORDER_MARK.startswith(head):
         return None

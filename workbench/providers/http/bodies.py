@@ -29,7 +29,10 @@ class Content(Protocol):
 
 
 class BodyError(OSError):
-    """A body cannot be read. `sentence` is the end of a message that begins with the endpoint."""
+    """A body cannot be read.
+
+    `sentence` says why; the endpoint's address is put before it in messages.
+    """
 
     def __init__(self, sentence: str, *, retryable: bool = False) -> None:
         super().__init__(sentence)

@@ -133,7 +133,7 @@ async def _check_cloud(spec: ModelSpec, client: Client, errors: EndpointErrors) 
 
 
 def _listing(spec: ModelSpec) -> tuple[str, str]:
-    """Return two paths of the endpoint: that of the list of models, and the one below which each model is."""
+    """Return two paths of the endpoint: the path of the list of models, and the path below which each model is."""
     if spec.provider != "anthropic":
         return "/models", "/models"
     path = "/models" if spec.base_url.rstrip("/").endswith("/v1") else "/v1/models"

@@ -201,7 +201,7 @@ class Client:
     async def _response(
         self, method: str, path: str, read_timeout_s: float, body: bytes | None, headers: Mapping[str, str]
     ) -> aiohttp.ClientResponse:
-        """Send a request. If its connection turns out to be closed, send it again on a new one."""
+        """Send a request. If its connection turns out to be closed, send the request again on a new connection."""
         import aiohttp
 
         # A server may close an idle connection just when the next request is sent on it. That request is repeated at
@@ -363,7 +363,7 @@ async def _known(key: str) -> str:
 
 
 async def _renewed(command: KeyCommand, refused: str, response: aiohttp.ClientResponse) -> str | None:
-    """Return a new key in place of a refused one, or `None` if there is none.
+    """Return a new key in place of a refused one; `None` if there is no other.
 
     The response is closed only if there is a new key.
     """

@@ -69,7 +69,7 @@ class Refusal:
         return self.status in RETRYABLE_STATUSES or (self.status >= 500 and self.status not in (501, 505))
 
     def sentence(self, spec: ModelSpec) -> str:
-        """Return the failure and its remedy, as the end of a sentence that begins with the endpoint."""
+        """Return the failure and its remedy as text. The endpoint's address is put before it in messages."""
         why = self.status_and_text
         if self.has_media and self._is_about_media(spec):
             kinds = "images = false" if not spec.audio else "images = false or audio = false"
@@ -239,9 +239,9 @@ _UNTRUSTED = ("is not from an authority that this machine trusts", "name its aut
 
 @dataclass(frozen=True)
 class ConnectionFailure:
-    """A failure of the connection.
+    """A failure of the connection, and whether a retry may help.
 
-    It consists of the end of a sentence that begins with the endpoint, and whether a retry may help.
+    `sentence` says what failed; the endpoint's address is put before it in messages.
     """
 
     sentence: str

@@ -36,8 +36,8 @@ class KeyCommandError(ModelError):
 class KeyCommand:
     """A command that prints the key of its models.
 
-    It runs in `folder` with the whole `environment`, because programs that fetch keys need that. `clock` returns
-    monotonic seconds. Use this object on one event loop.
+    The command runs in `folder` with the whole `environment`, because programs that fetch keys need their variables.
+    `clock` returns monotonic seconds. Use this object on one event loop.
     """
 
     def __init__(

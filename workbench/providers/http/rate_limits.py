@@ -64,7 +64,7 @@ class RateLimiter:
         """Callbacks of waiting requests, called when a pause begins or grows."""
 
     def set_limits(self, name: str, concurrency: int, requests_per_minute: float | None) -> None:
-        """Set the limits that the settings give for one name of the model.
+        """Set the limits that the settings have for one name of the model.
 
         A model with several names gets the smallest of their limits. Requests per minute are spaced evenly.
         """

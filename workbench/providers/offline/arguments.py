@@ -235,7 +235,7 @@ def _tidied(content: str) -> str:
 
 
 def _phrases(clause: Clause, used: Collection[Span], known: Collection[str]) -> Iterator[list[Evidence]]:
-    """Yield groups of the words after prepositions, which may be names in lower case.
+    """Yield groups of words that follow prepositions and may be names in lower case.
 
     For example, "in tokyo and paris" gives one group of two.
     """
@@ -485,7 +485,10 @@ class _ArgumentFiller:
                 return
 
     def _owners(self, found: Iterable[Evidence]) -> Evidence | None:
-        """Fill two parameters from a pair `owner/name`, and return the pair; `None` if there is none."""
+        """Fill two parameters from a pair such as `owner/name`.
+
+        Returns the pair, or `None` if there is none.
+        """
         required_first = sorted(self._open(), key=lambda one: not one.required)
         owner, owned = parameter_named(_OWNERS, required_first), parameter_named(_OWNED, required_first)
         pairs = [one for one in of_kind(found, "pair") if str(one.value).count("/") == 1]

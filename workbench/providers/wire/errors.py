@@ -89,7 +89,7 @@ def error_text(document: object) -> str | None:
 
 
 def reports_error(document: object) -> bool:
-    """Return whether a JSON document is an error rather than an answer or a piece of one."""
+    """Return whether a JSON document reports an error, and is not an answer or a part of an answer."""
     if isinstance(document, dict):
         return bool(document.get("error")) or document.get("object") == "error" or document.get("type") == "error"
     return isinstance(document, list) and bool(document) and reports_error(document[0])
@@ -145,7 +145,9 @@ def _words_of_text(text: str) -> str | None:
 
 
 def _place(loc: object) -> str:
-    """Return the place of a mistake as text: `["body", "tools", 0]` as `body.tools.0`.
+    """Convert the place of a mistake to text:
+
+    `["body", "tools", 0]` becomes `body.tools.0`.
 
     FastAPI reports places as such lists.
     """

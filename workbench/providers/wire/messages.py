@@ -76,7 +76,8 @@ _PAUSED = {"pause_turn", "compaction"}
 class _Block:
     """One block of an answer: text, a call, or a block that is sent back unchanged.
 
-    `fields` are the fields at the block's beginning, with the additions of its deltas."""
+    `fields` are the fields with which the block began, and those that its deltas added.
+    """
 
     kind: str
     fields: dict[str, Any] = field(default_factory=dict)
@@ -458,9 +459,9 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
 
 
 def _container(messages: tuple[Message, ...], param: object) -> dict[str, Any]:
-    """Return the request field that names a container.
+    """Return the request field that names the container of an earlier answer.
 
-    The container is that of the latest answer that names one.
+    The latest answer that names a container counts.
     """
     for message in reversed(messages):
         container = state_of(message, WIRE).get("container")

@@ -85,7 +85,7 @@ _TERMINAL = {"response.completed", "response.incomplete", "response.failed", "re
 class _Item:
     """One output item of an answer.
 
-    `document` is the item as it is sent back; for a call, it lacks the arguments.
+    `document` is the item as it is sent back. For a call, the arguments are left out.
     """
 
     kind: str

@@ -322,8 +322,9 @@ _KINDS = {list: "a list", str: "a text", bool: "true or false", int: "a number",
 class OpenCall:
     """A tool call whose fragments are still arriving.
 
-    `given_id` and `name` come from the API. `complete_arguments` holds arguments that arrived as an object instead of a
-    text. `repeats` means that each fragment so far began with the previous one."""
+    `given_id` and `name` come from the API. `complete_arguments` holds arguments that arrived as an object, not as
+    text. `repeats` means that each fragment so far began with the previous one.
+    """
 
     id: str
     given_id: str | None = None
@@ -505,9 +506,10 @@ def _repair(call: OpenCall, given: object) -> RepairedArguments | None:
 
 
 def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any]) -> RepairedArguments | None:
-    """Return the repair of invalid fragments that gives the same arguments as the end of the call.
+    """Repair invalid fragments with the help of the whole arguments at the end of a call.
 
-    The arguments at the end need no repair, but the deviation is still reported. Returns `None` if no repair matches.
+    The whole arguments need no repair, but the deviation is still reported. Returns `None` if no repair gives the same
+    arguments.
     """
     if not arguments or not call.pieces or json_object("".join(call.pieces)) is not None:
         return None

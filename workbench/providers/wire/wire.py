@@ -201,9 +201,10 @@ def state_of(message: Message, wire: str) -> dict[str, Any]:
 
 
 def text_part(pieces: list[str], written: list[str]) -> Part | None:
-    """Return a part for a text; `None` for an empty one.
+    """Return a part for a text; `None` for an empty text.
 
-    `written` are the pieces of the text including thoughts, which are not part of the answer."""
+    `written` are the pieces of the text including thoughts, which are not part of the answer.
+    """
     text, whole = "".join(pieces), "".join(written)
     if not whole:
         return None
