@@ -105,7 +105,10 @@ def is_secret_of_file(name: str, value: str) -> bool:
 
 
 def looks_secret(name: str, value: str) -> bool:
-    """Return whether an unused value of the environment is secret: its name suggests that, and it looks like a key."""
+    """Return whether an unused value of the environment is secret.
+
+    It is if its name suggests a secret and the value looks like a key.
+    """
     return _marks_secret(name) and looks_like_key(value)
 
 
@@ -195,12 +198,15 @@ def forms_of(value: str) -> set[str]:
 
 
 def _in_json(text: str) -> set[str]:
-    """Return a text as inside a JSON string, with and without escapes of characters outside ASCII."""
+    """Return the forms of a text inside a JSON string, with and without escapes of characters outside ASCII."""
     return {json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]}
 
 
 def _in_any_json(text: str) -> set[str]:
-    """Return a text as inside a JSON string, even of languages that escape slashes (PHP) or HTML (Go)."""
+    """Return the forms of a text inside a JSON string.
+
+    Languages that escape slashes (PHP) or HTML (Go) are included.
+    """
     forms = _in_json(text)
     for plain in tuple(forms):
         forms.add(plain.replace("/", "\\/"))
@@ -346,8 +352,8 @@ class Finder:
         """Return the places of secrets in a text, in order and without overlaps.
 
         Overlapping places are joined. The joined place gets the replacement of the secret that begins first. If several
-        begin there, the longest counts. If these are equally long, a known value counts, because its name says more
-        than that of a form.
+        begin there, the longest counts. Among equally long ones, a known value counts, because its name says more than
+        that of a form.
         """
         values: list[Place] = []
         if self.values:
@@ -418,7 +424,7 @@ class RedactedPieces:
 
 
 def _finding_in_json(value: str) -> tuple[str, ...]:
-    """Return a value as it appears inside a JSON string, with lone surrogates unescaped and escaped."""
+    """Return the forms of a value inside a JSON string, with lone surrogates unescaped and escaped."""
     text = json.dumps(value, ensure_ascii=False)[1:-1]
     if text.isascii():
         return (text,)
@@ -738,7 +744,7 @@ def _text_fields(kind: Any) -> tuple[str, ...] | None:
 def _is_our_own(hint: Any, *, ours: bool = False) -> bool:
     """Return whether values of a type need no search for secrets.
 
-    Literals, numbers and `None` need none; with `ours`, texts need none either.
+    Literals, numbers and `None` hold no secrets. With `ours`, the texts come from this program and hold none either.
     """
     origin = get_origin(hint)
     if origin is Annotated:

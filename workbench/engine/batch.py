@@ -78,8 +78,8 @@ class _Running:
 class Batch:
     """Runs that are started together.
 
-    `run_one` makes each run, in this process or another. The rules in `skip_rules` are asked in order whether a run is
-    skipped.
+    `run_one` makes each run, in this process or another. Before a run begins, the rules in `skip_rules` decide in order
+    whether it is skipped.
     """
 
     def __init__(

@@ -56,7 +56,7 @@ class RunEvent:
 
 @dataclass(frozen=True, slots=True)
 class StartUp:
-    """A server or a model begins or ends to start up.
+    """The start-up of a server or a model begins or ends.
 
     Runs that need it wait, and this time counts for no run. An event with `took_ms` and the same `number` reports the
     end, after success or failure. With `downloads`, a further event between the two reports the end of the download.

@@ -163,7 +163,7 @@ class PastHold:
         return payload
 
     def fork(self, system: str | None = None) -> Fork:
-        """Return a fork that is held at the same place, in the run's state of that time."""
+        """Return a fork that is held at the same place, after the same events."""
         paused, origin = self.paused, fold(self.events[: self.index])
         assert paused.at != "permission"
         assert paused.round is not None
@@ -253,7 +253,7 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
 def _why_nothing_follows(whole_rounds: list[Round], turns: Turns, *, under_way: bool) -> str | None:
     """Return why no request would follow these rounds; `None` if one may follow.
 
-    With `under_way`, the last round still has unanswered calls, so the fork may also end there.
+    With `under_way`, the last round still has unanswered calls, so only these rounds are checked.
     """
     last: Round | None = None
     # `turns` is consulted for every round, because the case may have changed since the run.

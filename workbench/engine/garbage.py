@@ -18,10 +18,13 @@ _frozen = False
 
 @contextmanager
 def garbage_collected_rarely() -> Iterator[None]:
-    """Make garbage collection rare within the context. The outermost context restores all settings.
+    """Make garbage collection rare within the context.
 
-    Collections skip older objects, such as suites and plans, unless the program has already frozen some objects
-    itself."""
+    The outermost context restores all settings.
+
+    Collections skip older objects, such as suites and plans. They do not if the program has already frozen some objects
+    itself.
+    """
     # Runs make many objects but hardly any cycles, and their results stay until the report.
     global _under_way, _before, _frozen
     with _lock:

@@ -172,9 +172,9 @@ async def ask_judge(
     clock: Clock = time.monotonic,
     listener: EventListener = lambda _event: None,
 ) -> Ruling:
-    """Ask a model once whether a value meets the criteria, or for a number on `scale`.
+    """Ask a model once whether a value meets the criteria.
 
-    `value` is JSON text. Raises JudgeError.
+    With `scale`, ask for a number on that scale instead. `value` is JSON text. Raises JudgeError.
     """
     system, tool = _instructions(scale)
     written = _WrittenArguments(listener)
@@ -210,9 +210,12 @@ def prompt_of(criteria: str, value: str, scale: Scale | None = None) -> str:
 
 
 def mark_of(criteria: str, value: str) -> str:
-    """Return the mark of a question: 16 hexadecimal digits that the value cannot contain.
+    """Return the mark of a question:
 
-    The mark is part of a digest of the value, so the value's author cannot include it."""
+    16 hexadecimal digits that the value cannot contain.
+
+    The mark is part of a digest of the value, so the author of the value cannot write the mark into it.
+    """
     return hashlib.sha256(f"{criteria}\0{value}".encode(errors="surrogatepass")).hexdigest()[:16]
 
 
@@ -608,7 +611,10 @@ class RunJudge:
 
     @property
     def judgements(self) -> tuple[Judgement, ...]:
-        """The distinct judgements used so far, sorted to be independent of the order of answers."""
+        """The distinct judgements used so far.
+
+        They are sorted, so they do not depend on the order of the answers.
+        """
         with self._saying:  # grading that exceeded its time limit goes on in its thread
             findings = tuple(self._findings.values())
         used = {each for each in findings if isinstance(each, Judgement)}

@@ -174,7 +174,10 @@ class ModelSpecs:
         return self._resolved(suite, name, by_suite)
 
     def found_for(self, suite: Path) -> Iterator[tuple[ModelSpec, bool]]:
-        """Yield the models and judges found for a suite, each with whether the suite's own files name it."""
+        """Yield the models and judges found for a suite.
+
+        Each comes with a flag that is true if the suite's own files name it.
+        """
         for (_, path, by_suite, _), spec in self._specs.answers.items():
             if path == suite and isinstance(spec, ModelSpec):
                 yield spec, by_suite

@@ -67,7 +67,10 @@ class PlannedRun:
 
     @property
     def variant(self) -> Variant | None:
-        """The variant of the run; raises UnknownVariantError."""
+        """The variant of the run; `None` if it has none.
+
+        Raises UnknownVariantError.
+        """
         # Each run reads this property many times, but few runs have a variant.
         if SEPARATOR not in self.model:
             return None
@@ -109,7 +112,10 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Selection:
-    """A selection of cases by id and tag. An empty set of ids selects every id; the same holds for tags."""
+    """A selection of cases by id and tag.
+
+    An empty set of ids selects every id, and an empty set of tags every tag.
+    """
 
     case_ids: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()

@@ -50,13 +50,13 @@ class TimeLimit:
         return Unlimited(self._suspension, context)
 
     def suspend(self) -> None:
-        """Stop the time. It continues after an equal number of calls of `resume`."""
+        """Suspend the time limit until `resume` is called equally often."""
         self._suspensions += 1
         if self._suspensions == 1:
             self._suspended_s = self._loop.time()
 
     def resume(self) -> None:
-        """Let the time continue after `suspend`."""
+        """Continue the time limit after `suspend`."""
         self._suspensions -= 1
         if self._suspensions == 0:
             self._deadline_s += self._loop.time() - self._suspended_s
@@ -75,7 +75,10 @@ class TimeLimit:
 
 
 class Suspension:
-    """The context of `TimeLimit.suspended`. It is a class because a generator takes several times as long."""
+    """The context of `TimeLimit.suspended`.
+
+    This is a class because a generator takes several times as long.
+    """
 
     def __init__(self, limit: TimeLimit) -> None:
         self._limit = limit

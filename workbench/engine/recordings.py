@@ -224,7 +224,7 @@ class Recordings:
 
 
 def recording_lines(secrets: Secrets) -> RecordingLines:
-    """Return the renderer of recordings of runs that begin now."""
+    """Return a renderer for recordings whose runs begin now."""
     return RecordingLines(secrets, lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
 
 
@@ -360,10 +360,13 @@ _MAX_NAMED_CASES = 5
 
 
 def suite_of_recording(recording: Recording) -> SuiteFile:
-    """Return the suite in a recording, with its problems. Its path is the path of the recording.
+    """Return the suite that a recording contains, and the suite's problems.
+
+    Its path is that of the recording.
 
     The suite usually has only the recorded case, with the run's deciding grader. Raises RecordingError if this version
-    lacks that grader."""
+    lacks that grader.
+    """
     header = recording.header
     file = parse_suite(header.suite.text, recording.path)
     if header.by is None or file.suite is None:
@@ -385,9 +388,10 @@ def _recorded_case(recording: Recording, file: SuiteFile) -> Case | None:
 
 
 def case_of_recording(recording: Recording, file: SuiteFile) -> Case:
-    """Return the case in a valid suite that a recording is a run of.
+    """Return the case that a recording ran, from a valid suite.
 
-    Raises RecordingError when the suite lacks a case with its id, or the variant of the run."""
+    Raises RecordingError when the suite lacks this case or the variant of the run.
+    """
     case, wanted = _recorded_case(recording, file), recording.header.case
     if case is not None:
         assert file.suite is not None

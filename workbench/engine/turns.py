@@ -131,7 +131,10 @@ class ConversationTurns:
 
 
 def turns_of(case: Case, max_rounds: int, *, of_agent: bool = False) -> Turns:
-    """Return the planner of a case's requests. `of_agent` means that an agent runs the case in place of a model."""
+    """Return the requests of a case, planned one at a time.
+
+    `of_agent` means that an agent runs the case in place of a model.
+    """
     if case.conversation is not None:
         return ConversationTurns(max_rounds)
     if case.steps:
@@ -165,7 +168,7 @@ def assign_to_steps(rounds: Sequence[ExternalRound], steps: int) -> tuple[Extern
 
 
 def opening_messages(case: Case, images: tuple[Media, ...] = ()) -> tuple[Message, ...]:
-    """Return the messages before the first answer: the case's earlier messages and its request.
+    """Return the messages before the first answer: the earlier messages in the case, then its request.
 
     In a chain, the request is that of the first step. The images come first in the request, without their content.
     """

@@ -80,7 +80,7 @@ def lost_expectations(before: Suite | None, after: Suite) -> Iterator[str]:
 
 
 def note_on_suite(path: str, before: Suite | None, after: Suite, urgent: Collection[str]) -> str | None:
-    """Return a sentence on the changes to a suite; `None` if only its comments or layout changed.
+    """Return a sentence on the changes to a suite; `None` if only comments or layout changed.
 
     Cases in `urgent` are named first.
     """
@@ -151,7 +151,7 @@ def compared_cases(diff: BatchDiff) -> dict[CellKey, None]:
 
 
 def offered_tools(history: History, runs: RunTable, diff: BatchDiff, earlier: SameSuites | None = None) -> OfferedTools:
-    """Return a function that finds the tools which the cases of a batch were offered.
+    """Return a function that finds the tools offered to the cases of a batch.
 
     For the earlier batch, `earlier` maps its suites to the suites of the later batch.
     """

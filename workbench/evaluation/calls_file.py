@@ -51,9 +51,10 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
 
 
 def repeated_keys(text: str, first_line: int = 1) -> Iterator[str]:
-    """Yield a message for each key that occurs twice in an object of a valid JSON text, with both places.
+    """Yield a message with both places for each key that occurs twice in an object of a JSON text.
 
-    Parsers silently use the last value. `first_line` is the number of the text's first line.
+    The text is valid JSON, but parsers silently use the last value. `first_line` is the number of the text's first
+    line.
     """
     objects: list[dict[str, int] | None] = []
     before = ""

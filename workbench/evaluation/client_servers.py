@@ -541,7 +541,8 @@ def _kind_of_secret(text: str) -> str:
 def _holds_secret(parts: Sequence[str], *, telling: bool = False) -> bool:
     """Return whether the literal parts of a text may hold a secret.
 
-    `telling` means that the text's name suggests a secret. Then only the name of an authorization scheme is harmless.
+    `telling` means that the text's name suggests a secret. In this case, only the name of an authorization scheme is
+    harmless.
     """
     for part in parts:
         if isinstance(part, _Variable):
@@ -646,7 +647,7 @@ def servers_of_client(file: Path, folder: Path, wanted: Sequence[str] = ()) -> F
 def servers_on_machine(folder: Path, home: Path | None) -> Iterator[ConfiguredServer]:
     """Yield each server that clients on this machine use in a folder or everywhere, the nearest first.
 
-    Servers that cannot be read, or not be written into a suite, are skipped. `servers_of_client` reports why.
+    Servers that cannot be read, or that a suite cannot hold, are skipped. `servers_of_client` reports why.
     """
     seen: list[object] = []
     for client, file in _files(folder.absolute(), home):

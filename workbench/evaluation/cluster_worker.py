@@ -87,7 +87,7 @@ async def prepare(setup: bytes) -> tuple[str, ...]:
 async def exchange(token: str, seen: int, sent: bytes) -> bytes | None:
     """Handle messages from the program, and return this worker's numbered messages after `seen`.
 
-    The call waits until there are any. It returns `None` if this worker no longer works for the batch.
+    The call waits until there are messages. It returns `None` if this worker no longer works for the batch.
     """
     node = _NODES.get(token)
     if node is None or not node.requests.record_request():

@@ -42,7 +42,10 @@ MAX_EARLIER_RUNS = 200
 
 @dataclass(frozen=True)
 class CaseConfirmation:
-    """The decisions on cases that broke: those made without reruns, and the plan of reruns for the other cases."""
+    """The decisions on cases that broke.
+
+    Some cases are decided without reruns; the others are in the plan of reruns.
+    """
 
     against: AgainstBaseline
     decided: tuple[ConfirmedCase, ...]

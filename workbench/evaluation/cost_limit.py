@@ -61,7 +61,8 @@ class CostLimitError(Exception):
 class ExpectedCost:
     """The expected cost of one run in US dollars.
 
-    `request_usd` is set if the cost is only guessed from the length of the request. It is the cost of that request.
+    `request_usd` is set if the cost is only guessed from the length of the request. It is then the cost of the request
+    alone.
     """
 
     usd: float

@@ -140,7 +140,7 @@ def with_prefixes(
 ) -> tuple[list[Table], list[ToolDefinition]]:
     """Return servers and all their tools, with prefixes where tool names collide.
 
-    If two servers have a tool of the same name, all tools of both servers get their server's name as a prefix.
+    If two servers have a tool of the same name, each tool of both servers gets the name of its server as a prefix.
     """
     owners: dict[str, list[int]] = {}
     for at, tools in enumerate(listed):
@@ -269,7 +269,7 @@ def _case_without(group: str, tools: Sequence[ToolDefinition], names: _Names, ta
 def _groups(tools: Sequence[ToolDefinition]) -> dict[str, list[ToolDefinition]]:
     """Group tools by server, or those of a single server by the first words of their names.
 
-    First words are groups only if each has several tools and none is a verb.
+    First words form groups only if each word has several tools and no word is a verb.
     """
     by_server: dict[str, list[ToolDefinition]] = {}
     for tool in tools:

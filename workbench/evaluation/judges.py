@@ -29,9 +29,9 @@ def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
 
 
 def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) -> Iterator[str]:
-    """Yield why checks in valid suites cannot be judged, each reason once per suite.
+    """Yield the reasons why checks in valid suites cannot be judged, each once per suite.
 
-    Skipped cases are left out, and so are problems that loading the suite reports.
+    Skipped cases are left out. Problems that loading the suite reports are left out too.
     """
 
     messages: dict[str, None] = {}
@@ -51,7 +51,7 @@ def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) 
 
 
 def unknown_judge(judge: str | None, files: Iterable[SuiteFile], program: Program) -> Iterator[str]:
-    """Yield why the chosen judge cannot be reached from the suites."""
+    """Yield the reasons why the chosen judge cannot be reached from the suites."""
     problems: dict[str, None] = {}
     if judge is None:
         return

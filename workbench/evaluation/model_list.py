@@ -63,7 +63,10 @@ class KnownEndpoint:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether the endpoint can be used, because its key is found or its local server answered."""
+        """Whether the endpoint can be used.
+
+        It can if its key is found, or if it is a local server that answered.
+        """
         return self.models is not None or (not self.preset.is_local and self.key_is_found)
 
     @property
@@ -345,7 +348,7 @@ def _folders(paths: Iterable[Path]) -> dict[Path, None]:
 
 
 def named_models(paths: Sequence[Path], program: Program, search: Search) -> FoundModels:
-    """Return the models and judges that settings and suites at the paths name."""
+    """Find the models and judges that are named in the settings and suites at the paths."""
     found = FoundModels(files=list(map(load_suite, find_suites(paths, search))))
     for folder in _folders([*paths, *(file.path for file in found.files)]):
         try:

@@ -46,8 +46,7 @@ class OwnModel(Protocol):
     def open(self, planned: PlannedRun) -> Model:
         """Return the model for one run.
 
-        The call and all uses of the model are on the engine's thread. Raises ModelError if there is no model for the
-        run.
+        This method and the model are called on the engine's thread. Raises ModelError if there is no model for the run.
         """
         ...
 

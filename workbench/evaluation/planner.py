@@ -163,7 +163,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
 
 
 def agents_without_hosts(runs: Iterable[PlannedRun], variants: Variants) -> Iterator[str]:
-    """Yield a notice that agents do not run variants that are hosts, if both are planned."""
+    """Yield a notice if agents and host variants are planned, because agents do not run such variants."""
     agents: dict[str, None] = {}
     for run in runs:
         if run.asked_model.startswith(AGENT) and any(
@@ -213,7 +213,7 @@ def _limited(
 def _unknown_words(options: RunOptions, files: Sequence[SuiteFile]) -> Iterator[str]:
     """Yield a problem for each word in the options that matches nothing.
 
-    A word that matched nothing would let a renamed case drop out of a check unnoticed.
+    Without this check, a renamed case would silently drop out of a batch.
     """
     tags: set[str] = set()
     variants: set[str] = set()

@@ -394,7 +394,7 @@ _AT_A_TIME = 256
 class StoredRun:
     """A finished run of the history, with its present suite and case.
 
-    `has_other_requests` is true if the case now sends other requests than in this run.
+    `has_other_requests` means that the case now sends other requests than in this run.
     """
 
     row: RunRow
@@ -438,7 +438,7 @@ class StoredRunsToGrade(LazySequence[StoredRun]):
         return StoredRun(self._rows[self._places[index]], *self._today[self._codes[index]])
 
     def kind(self, today: _CurrentCase) -> int:
-        """Add a suite and a case that grade some runs. Returns their number."""
+        """Add a suite and a case by which some runs are graded. Returns the number of this pair."""
         self._today.append(today)
         return len(self._today) - 1
 

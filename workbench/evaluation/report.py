@@ -249,7 +249,10 @@ class Report:
 
     @property
     def cases(self) -> CaseResults:
-        """The result of each case with each model, in the order of the plan; also found by id."""
+        """The result of each case with each model, in the order of the plan.
+
+        A result can also be found by its case id.
+        """
         return CaseResults(self.quality.cases)
 
     @property
@@ -344,7 +347,10 @@ class Report:
 
     @property
     def nothing_graded(self) -> str | None:
-        """Why no run was graded or, in a deciding comparison, compared; `None` if any was."""
+        """Why no run was graded; `None` if any run was.
+
+        In a deciding comparison, also why no run was compared.
+        """
         if self.shard is not None and not self.results:
             return None
         if self.against is not None and self.against.fail_on is not None and self.against.is_empty:
@@ -353,7 +359,10 @@ class Report:
 
     @property
     def recorded_as(self) -> str | None:
-        """Where the batch is stored in the history, or how many runs are not; `None` if it is not stored."""
+        """Where the batch is stored in the history, or how many of its runs are not stored.
+
+        It is `None` if the batch is not stored at all.
+        """
         return recorded_as(self.batch, self.unrecorded)
 
     def document(self) -> ReportDocument:
@@ -577,7 +586,7 @@ class Report:
         return failure_numbers(self._graded_by(self.results))
 
     def _graded_by(self, results: Sequence[RunResult]) -> Iterator[tuple[RunResult, Case | None]]:
-        """Yield all runs with their cases. The case is `None` for a run that does not count."""
+        """Yield the results with their cases. The case is `None` for a run that does not count."""
         # `counted_runs` returns its argument if all runs count.
         all_forks = self._counting is self.results
         for run in results:
@@ -609,7 +618,10 @@ def shard_line(shard: ShardRef, runs: int) -> str:
 
 
 def recorded_as(batch: int | None, unrecorded: int) -> str | None:
-    """Return where a batch is stored in the history, or how many runs are not; `None` if it is not stored."""
+    """Return where a batch is stored in the history, or how many of its runs are not stored.
+
+    Returns `None` if the batch is not stored at all.
+    """
     if batch is None:
         return None
     if unrecorded:

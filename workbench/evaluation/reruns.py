@@ -21,8 +21,8 @@ from workbench.numerals import count_text
 class Rerun:
     """A case to rerun with one model, like the planned `run`.
 
-    `typical` is the lowest pass rate that the case would have if it is not broken. `may_write` allows the case to
-    execute tools again that are not read-only.
+    `typical` is the lowest pass rate that the case has if it is not broken. `may_write` allows the case to execute
+    tools again that are not read-only.
     """
 
     run: PlannedRun

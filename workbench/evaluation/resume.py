@@ -365,9 +365,9 @@ def _complete_suites(
 
 
 def _resume_refusals(options: RunOptions, resume: Resume, resumption: Resumption) -> Iterator[str]:
-    """Yield why a batch cannot be resumed with these options.
+    """Yield the reasons why a batch cannot be resumed with these options.
 
-    Only the user may allow the execution of all tools, so each resumption must request it again.
+    Only the user may allow the execution of all tools, so each resumption must ask for this again.
     """
     number = resumption.batch.number
     if resumption.execute_all and not options.execute_all:

@@ -86,7 +86,7 @@ class RunsBefore:
     def read(self, left_out: ReportProblem) -> Iterator[tuple[int, Case, RunResult]]:
         """Yield the place, case and packed result of each run.
 
-        The results have the form of new results. `left_out` is called for each damaged run. Raises HistoryError.
+        The results look like those of new runs. `left_out` is called for each damaged run. Raises HistoryError.
         """
         # Lazy import: the module loads pickle, and most plans resume no batch.
         from workbench.grading.packed import SharedParts

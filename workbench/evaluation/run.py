@@ -201,7 +201,10 @@ class Outcome:
 
     @property
     def recorded_as(self) -> str | None:
-        """Where the batch is stored in the history, or how many runs are not; `None` if it is not stored."""
+        """Where the batch is stored in the history, or how many of its runs are not stored.
+
+        It is `None` if the batch is not stored at all.
+        """
         return recorded_as(self.batch, self.unrecorded)
 
     def watch(self, plan: Plan) -> EarlyStopping | None:

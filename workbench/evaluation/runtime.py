@@ -735,7 +735,7 @@ def _no_control(_planned: PlannedRun, _grading: RunGrading) -> None:
 def _skip_listener(plan: Plan, queue_of: Callable[[PlannedRun], QueueKey]) -> EarlyStopper | RerunListener | None:
     """Return the listener that skips runs after an early stop; `None` if the plan runs every case.
 
-    Runs begin ahead of the decision, but not more than can be in progress at once.
+    Runs may begin before the decision, but never more of them than can be in progress at once.
     """
     if plan.reruns is not None:
         return plan.reruns.evidence()

@@ -71,9 +71,11 @@ class StoredResult(LazyResult):
 
 
 class Columns:
-    """The figures of finished runs in columns; each run takes some hundred bytes.
+    """The figures of finished runs in columns.
 
-    The rest of a run is in the history `file`. Safe to use from any thread.
+    Each run takes some hundred bytes.
+
+    Everything else about a run is in the history `file`. Safe to use from any thread.
     """
 
     def __init__(self, file: Path) -> None:
@@ -296,7 +298,10 @@ class LiveColumns(Columns):
         """The indices of runs that may not be written yet."""
 
     def add_finished(self, result: RunResult) -> None:
-        """Add a finished run, and drop the details of up to two runs that the history has by now."""
+        """Add a finished run.
+
+        The details of up to two runs that the history has by now are dropped from memory.
+        """
         index = len(self)
         self.add(result)
         self._here[index] = result
@@ -412,8 +417,7 @@ def missing_of(runs: Sequence[RunRow]) -> tuple[MissingRuns, ...]:
 def as_graded_by(result: RunResult, by: GraderName) -> RunResult:
     """Return a stored run as if another grader had decided its status.
 
-    Without an applicable grade of that grader, a graded run becomes "not graded". The options of grading stay
-    unchanged.
+    A graded run without an applicable grade of that grader becomes "not graded". The options of grading stay unchanged.
     """
     if not result.status.graded or result.grading.by == by:
         return result

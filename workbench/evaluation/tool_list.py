@@ -68,7 +68,10 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
 
 
 def linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
-    """Add findings about tools that are hard or impossible to use to the tools of a valid suite."""
+    """Check the tools of a valid suite.
+
+    Findings about tools that are hard or impossible to use are added to the tools.
+    """
     tools: list[ToolDefinition] = []
     of_servers: list[LintFinding] = []
     for source in suite.sources:

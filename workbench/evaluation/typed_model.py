@@ -214,7 +214,10 @@ class TypedModel:
 
 
 def usual_name(preset: Preset | None, model: str) -> str:
-    """Return a usual name for a model in a `workbench.toml`: the last part of its name at the endpoint."""
+    """Return a usual name for a model in a `workbench.toml`.
+
+    It is the last part of the model's name at the endpoint.
+    """
     last = model.rpartition("/")[2]
     name = re.sub(r"[^\w.-]", "-", last).strip("-")
     # The built-in model is called "offline".
@@ -332,7 +335,7 @@ def named_model(name: str, folder: Path, program: Program) -> ModelSpec | None:
 
 
 def owner_of(known: ModelSpec) -> Owner:
-    """Return whether the user's or the project's `workbench.toml` names a model."""
+    """Return whose `workbench.toml` names a model: the user's or the project's."""
     if known.origin == "project":
         return "project"
     return "user"

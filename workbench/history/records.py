@@ -229,7 +229,7 @@ class MergedShards:
 
     @property
     def of(self) -> int | None:
-        """The number of shards in the plan; `None` if the merged shards disagree about it."""
+        """The number of shards in the plan; `None` if the merged shards give different numbers."""
         numbers = {of for _, of in self.shards}
         if len(numbers) == 1:
             return numbers.pop()
@@ -246,7 +246,10 @@ class MergedShards:
 
 @dataclass(frozen=True)
 class NewShard:
-    """The plan of a shard: the outline of all runs with its suites, and the places of the shard's own runs."""
+    """The plan of a shard.
+
+    It has the outline of all runs with its suites, and the places of the shard's own runs.
+    """
 
     places: tuple[int, ...]
     outline: Outline
@@ -482,7 +485,7 @@ class RunRow:
 
     @property
     def missing(self) -> bool:
-        """Whether the run never finished. Resuming its batch makes it again."""
+        """Whether the run never finished. Resuming its batch runs it again."""
         return self.figures is None or self.figures.status == Status.STOPPED
 
 

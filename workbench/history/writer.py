@@ -373,9 +373,10 @@ class HistoryWriter:
 
         Call this method for all runs of one batch on one thread.
 
-        The future is done when the run is stored. It is also done when the history cannot be written for now, because
-        waiting is then of no use. A run that is not stored yet is lost if the program is killed. The future cannot be
-        cancelled."""
+        The future is done when the run is stored. It is also done when the history cannot be written at present,
+        because waiting would not help. A run that is not stored yet is lost if the program is killed. The future cannot
+        be cancelled.
+        """
         settled: Future[None] = Future()
         settled.set_running_or_notify_cancel()  # a running future refuses to be cancelled
         if self._failed_at is not None or self._closing_at is not None:
@@ -526,7 +527,10 @@ class HistoryWriter:
             self._beginning.pop(entry.handle).set_result(None)
 
     def _drop(self, entry: Entry, error: Exception) -> None:
-        """Drop an entry that can never be written. If the entry resumes a batch, its caller gets the error."""
+        """Drop an entry that can never be written.
+
+        If the entry resumes a batch, the caller of `resume` gets the error.
+        """
         if isinstance(entry, ResumeBatch):
             self._beginning.pop(entry.handle).set_exception(self._cannot_go_on(entry, error))
         else:

@@ -102,7 +102,10 @@ class BuiltInModels:
 
 
 def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
-    """Split a model's name into the path of the recordings and the recorded model after `#`, if any."""
+    """Split a model's name into the path of the recordings and the name of the recorded model.
+
+    The second name follows `#`, if there is one.
+    """
     from workbench.providers.model import ModelError  # the app's first screen needs the names alone
 
     path = name.removeprefix(REPLAY)

@@ -148,7 +148,7 @@ AgentFunction = Callable[[AgentRequest], Awaitable[AgentReply]] | Callable[[Agen
 class CallerLoop:
     """The caller's event loop, on which agents run.
 
-    Create the object on that loop. The agents run with the context variables of that moment.
+    Create the object on that loop. The agents run with the context variables of the object's creation.
     """
 
     # Agents use clients that belong to the caller's loop, while the engine has a loop on another thread.

@@ -34,8 +34,8 @@ from workbench.trajectory.media import Media
 class ModelRequest:
     """A request to a model: the conversation and the tools on offer.
 
-    `round` counts from 1. `calls_before` is the number of calls in earlier rounds. It keeps call ids unique within the
-    run.
+    `round` counts from 1. `calls_before` is the number of calls in earlier rounds, by which call ids stay unique within
+    the run.
     """
 
     round: int
@@ -243,7 +243,10 @@ class AcceptsMedia(Protocol):
 
 
 def accepts_media(model: Model, media: Media) -> bool:
-    """Return whether a model accepts an image or a sound. A model that does not reads a placeholder."""
+    """Return whether a model accepts an image or a sound.
+
+    Other models read a placeholder instead.
+    """
     return isinstance(model, AcceptsMedia) and model.accepts_media(media)
 
 

@@ -223,10 +223,12 @@ class _RecordingFolder:
             self._models[model] = {case_id: file for case_id, (_, file) in cases.items()}
 
     def newest(self, of_model: str | None, name: str) -> _NewestRecordings:
-        """Return the newest recordings of a model. `None` means the only model in the folder.
+        """Return the newest recordings of a model.
 
-        Raises RecordingError if the model has no recordings, or if it is `None` and the folder has several models.
-        Messages call the replayed model `name`.
+        `None` means the only model in the folder.
+
+        Raises RecordingError if the model has no recordings, or if `of_model` is `None` and the folder has several
+        models. Messages call the replayed model `name`.
         """
         if of_model is None and len(self._models) > 1:
             first = next(iter(self._models))

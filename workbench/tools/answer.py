@@ -73,9 +73,10 @@ class UnknownToolError(ToolsError):
 def answer_of(result: CallToolResult) -> ToolAnswer:
     """Convert the content of an MCP result to text for the model.
 
-    Blocks are joined by line breaks. An image or a sound becomes a placeholder, and is also in `media` if models accept
+    Blocks are joined by line breaks. An image or a sound becomes a placeholder. It is also in `media` if models accept
     its kind. A link to a resource becomes its name, address and description, and an embedded text stays text.
-    Structured content becomes compact JSON if there is no text."""
+    Structured content becomes compact JSON if there is no text.
+    """
     parts: list[str] = []
     media: list[Media] = []
     for block in result.content:

@@ -95,7 +95,7 @@ class TimeLimits:
         return self.polite_s + self.terminate_s + 1.5
 
     def of(self, server: Server) -> TimeLimits:
-        """Return these limits, replaced by those in the server's own settings."""
+        """Return these limits, where the server's own settings take precedence."""
         start_s = server.start_timeout_s or self.start_s
         call_s = server.call_timeout_s or self.call_s
         return replace(self, start_s=start_s, call_s=call_s, download_s=max(self.download_s, start_s))
@@ -171,7 +171,7 @@ class Connection(Protocol):
     def expired(self) -> bool:
         """Whether the server has forgotten the session.
 
-        The `Refusal` of a call says whether that call was refused.
+        The `Refusal` of a call says whether the call was refused.
         """
 
     @property

@@ -153,7 +153,7 @@ class StoredListings:
 
 
 def readable_name(suite_file: Path, server: Server) -> str:
-    """Return a readable beginning for the names of files about a server of a suite."""
+    """Return the beginning of a file name that shows people which server of a suite the file is about."""
     # File systems limit names to 255 bytes, and a character of some scripts takes four.
     return re.sub(r"[^\w.-]+", "-", f"{suite_file.stem}-{server.name}")[:50]
 

@@ -34,7 +34,7 @@ _EARLY_SHARE = 0.1
 
 @dataclass(frozen=True)
 class LoginSettings:
-    """The settings of a server for its login, with the values of their variables."""
+    """The settings of a server for its login. Variables in them are replaced by their values."""
 
     url: str
     auth: ServerAuth
@@ -95,7 +95,7 @@ class Logins:
 
 
 def has_login(folder: Path, url: str) -> bool:
-    """Return whether a person has logged in at an address without further settings."""
+    """Return whether a person has logged in to an address. Only logins without further settings count."""
     return (folder / LoginSettings(url, "oauth").file_name).exists()
 
 

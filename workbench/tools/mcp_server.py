@@ -107,7 +107,7 @@ class McpServer:
     def tools(self) -> tuple[ToolDefinition, ...]:
         """The tools that runs offer, with prefixed names.
 
-        They are those of the first listing, until the next `begin_batch`.
+        Until the next `begin_batch`, these are the tools of the first listing.
         """
         return self._tools
 
@@ -130,7 +130,7 @@ class McpServer:
     def instructions(self) -> str:
         """The server's instructions that runs send.
 
-        They are those of the first session, until the next `begin_batch`.
+        Until the next `begin_batch`, these are the instructions of the first session.
         """
         return self._instructions
 

@@ -200,7 +200,10 @@ class ModuleConnection:
 
 @dataclass(frozen=True)
 class _Serving:
-    """A running server: the loop and the task of its thread, and the stream to it, which belongs to that loop."""
+    """A running server.
+
+    `loop` and `task` belong to its thread. `to_server` is the stream to the server, which belongs to the same loop.
+    """
 
     loop: asyncio.AbstractEventLoop
     task: asyncio.Task[None]

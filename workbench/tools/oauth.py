@@ -217,8 +217,8 @@ async def _finish_renewal(renewal: Coroutine[Any, Any, str]) -> str:
 class LoginAuth(httpx2.Auth):
     """Sends a login's token with each request.
 
-    After a refusal, the request is sent once more with a new token. If that is refused too, `on_refusal` is called with
-    the reason.
+    After a refusal, the request is sent once more with a new token. If this request is refused too, `on_refusal` is
+    called with the reason.
     """
 
     def __init__(self, login: ServerLogin, on_refusal: Callable[[httpx2.Response, str], object]) -> None:

@@ -226,7 +226,7 @@ def _spec_below(folder: Path, name: str) -> ModuleSpec | None:
 
 
 def _installed(name: str) -> HashedModule:
-    """Return the installed module that Python would import by this name. Its parents are not imported."""
+    """Return the installed module that Python would import by this name, without importing its parents."""
     # `importlib.util.find_spec` would import the module's parents, and so run their code.
     places: Sequence[str] | None = None
     spec: ModuleSpec | None = None

@@ -41,7 +41,7 @@ def question_of(asked: ServerAsked) -> ServerQuestion:
 class ServerReply:
     """The reply to a request of a server.
 
-    `problem` says why the answer that applies cannot be sent, if it cannot.
+    `problem` is set if the answer that applies cannot be sent, and says why.
     """
 
     action: ReplyAction

@@ -70,7 +70,7 @@ class RedirectServer:
             writer.close()
 
     async def answer_to(self, address: str) -> RedirectAnswer:
-        """Wait for the answer to the login that an authorization address starts.
+        """Wait for the answer to a login that begins at the authorization address.
 
         Raises LoginError if the answer is an error.
         """

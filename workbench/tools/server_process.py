@@ -106,7 +106,7 @@ class ServerLog:
         self._append_lines()
 
     def write_note(self, text: str) -> None:
-        """Append a line that Workbench writes about the server.
+        """Append a line about the server from Workbench itself.
 
         It does not count among the server's last lines.
         """

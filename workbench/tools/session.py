@@ -339,9 +339,9 @@ class Session:
         raise error
 
     async def _lateness(self, over: set[asyncio.Future[Any]], launched: Callable[[], object]) -> str:
-        """Wait until a start has ended or exceeds its time limit.
+        """Wait until a start has ended or has exceeded its time limit.
 
-        Returns a message in the second case.
+        Returns a message only if the limit was exceeded.
         """
         limits = self._limits
         if self._launcher is not None:
@@ -415,7 +415,7 @@ class Session:
     async def _follow(self, pages: ToolPages, changed: asyncio.Event) -> None:
         """List the tools again whenever `changed` is set.
 
-        It is set when the server announces a change.
+        An announcement of the server sets `changed`.
         """
         from mcp import MCPError
 

@@ -34,7 +34,10 @@ _MAX_NAMED = 3
 
 
 def issues_notice(server: str, issues: Sequence[ListingIssue]) -> str:
-    """Return a notice about the issues in a server's list of tools, for the runs that use them."""
+    """Return a notice about the issues in a server's list of tools.
+
+    The notice is shown with the runs that use these tools.
+    """
     named = "; ".join(f"{issue} ({issue.outcome})" for issue in issues[:_MAX_NAMED])
     if len(issues) > _MAX_NAMED:
         named += f"; and {len(issues) - _MAX_NAMED} more"
@@ -211,7 +214,7 @@ class _SchemaFault(NamedTuple):
 def _fault_of(page: Mapping[str, Any], version: str, redact: Callable[[str], str]) -> _SchemaFault | None:
     """Return the first fault of a page; `None` if there is none.
 
-    The page is checked by the protocol's version, and then by the SDK's own model.
+    The page is checked by the rules of the protocol's version, and then by the SDK's own model.
     """
     from mcp_types import ListToolsResult, methods
     from pydantic import ValidationError

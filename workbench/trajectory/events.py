@@ -775,7 +775,10 @@ class Event:
 
 
 def checked_call(finished: CallFinished) -> CallFinished:
-    """Return the call, or a broken call if its arguments nest too deeply or hold values that JSON lacks."""
+    """Return the call.
+
+    It is marked as broken if its arguments nest too deeply or hold values that JSON lacks.
+    """
     problem = problem_of(finished.arguments)
     if problem is None:
         return finished

@@ -52,7 +52,7 @@ class Media:
 
 
 def size_text(size: int) -> str:
-    """Return a number of bytes: `412 bytes`, `23 kB`."""
+    """Return a number of bytes as text: `412 bytes`, `23 kB`."""
     if size < 1_000:
         return f"{size} bytes"
     return bytes_text(size)

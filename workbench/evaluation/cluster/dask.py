@@ -109,7 +109,7 @@ class Portion:
     """A message to a worker: execute these runs, `concurrency` at a time.
 
     `leases` are the worker's shares of the endpoints' limits; `lease_id` is their name in later messages. A portion
-    without leases uses those of an earlier portion with this id.
+    without leases uses the leases of an earlier portion with this id.
     """
 
     number: int

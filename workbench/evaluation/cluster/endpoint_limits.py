@@ -53,7 +53,9 @@ def representative_runs(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
 
 
 def approval_hashes(approval: Approval, samples: Iterable[PlannedRun]) -> dict[str, str]:
-    """Return the hashes of everything approved, each with the message for a worker that lacks it.
+    """Return the hashes of everything approved.
+
+    Each comes with a message for workers that lack this hash.
 
     The hashes cover suite paths, commands, addresses, modules, file contents, variable names and model settings. They
     never cover the values of variables.
@@ -308,7 +310,10 @@ class EndpointLimits:
         self._add_permits(waits_s)
 
     def lost(self, lease: Lease) -> None:
-        """Record that a worker with a share was lost. It may still be sending requests."""
+        """Record that a worker with a share was lost.
+
+        The worker may still be sending requests.
+        """
         rests_s = 0.0
         if self.endpoint:
             rests_s = LOST_LEASE_TIMEOUT_S

@@ -113,7 +113,10 @@ def _event(headers: dict[str, str], payload: bytes) -> SseEvent:
 
 
 def _content(text: str) -> str:
-    """Decode the model's own event in a chunk from base64. Broken JSON in the event stays unchanged."""
+    """Decode the model's own event in a chunk from base64.
+
+    An event that is not valid JSON stays unchanged.
+    """
     try:
         encoded = as_dict(json.loads(text)).get("bytes")
         if isinstance(encoded, str):

@@ -31,7 +31,7 @@ class CloudRefusal(NamedTuple):
 def refusal_of(spec: ModelSpec, status: int, headers: Mapping[str, str], body: str) -> CloudRefusal | None:
     """Return the meaning of a refusal by a model's cloud.
 
-    Returns `None` if the status has the same meaning everywhere. `headers` have names in lower case.
+    Returns `None` if the status has the same meaning at this cloud as elsewhere. `headers` have names in lower case.
     """
     code = headers.get("x-amzn-errortype", "").partition(":")[0]
     lowered = f"{code} {body}".lower()
@@ -136,7 +136,7 @@ def _renewal(spec: ModelSpec) -> str:
 
 
 def _credentials_of(spec: ModelSpec) -> str:
-    """Describe a model's credentials, without the programs that may fetch them."""
+    """Describe a model's credentials. The programs that may fetch them are left out."""
     if spec.api_key_env is not None:
         return f"the key in {spec.api_key_env}"
     return spec.credentials.partition(",")[0] or "the key"

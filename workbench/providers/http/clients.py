@@ -363,7 +363,7 @@ async def _known(key: str) -> str:
 
 
 async def _renewed(command: KeyCommand, refused: str, response: aiohttp.ClientResponse) -> str | None:
-    """Return a new key in place of a refused one; `None` if there is no other.
+    """Return a new key in place of a refused one; `None` if the command prints no other key.
 
     The response is closed only if there is a new key.
     """

@@ -184,8 +184,8 @@ class RequestInFlight:
 class RequestsInFlight:
     """The requests in flight to one model at an endpoint.
 
-    If requests wait at the endpoint, their times show how many the endpoint computes at a time. `lower` is called with
-    that number whenever it decreases. `clock` returns monotonic seconds.
+    If requests wait at the endpoint, their times show how many requests the endpoint computes at a time. `lower` is
+    called with that number whenever it decreases. `clock` returns monotonic seconds.
     """
 
     def __init__(self, lower: Callable[[int], object], clock: Callable[[], float] = time.monotonic) -> None:

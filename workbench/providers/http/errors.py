@@ -116,7 +116,10 @@ class Refusal:
         return f"refuses the request {why}: check base_url and the model's settings"
 
     def _is_about_media(self, spec: ModelSpec) -> bool:
-        """Return whether the endpoint refuses images or sounds in general, and not just their size or another part."""
+        """Return whether the endpoint refuses images or sounds in general.
+
+        It may also refuse only their size, or another part of the request.
+        """
         if self.status not in MEDIA_STATUSES or self.tool is not None:
             return False
         # The names of image models contain such words.

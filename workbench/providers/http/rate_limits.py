@@ -82,7 +82,7 @@ class RateLimiter:
         return min(self._concurrency, self._lowered)
 
     def lower_to(self, concurrency: int) -> None:
-        """Limit the requests in progress to a number that the settings cannot raise."""
+        """Lower the number of requests that may be in progress. The settings cannot raise it again."""
         self._lowered = concurrency
 
     def pause(self, seconds: float) -> None:
@@ -167,9 +167,9 @@ POLL_INTERVAL_S = 0.02
 class Lease:
     """A share of the limits of a model at an address.
 
-    It is a number of requests at a time and, with a rate limit, a number of permits. Each permit allows one request
-    every `permit_s` seconds. `waits_s` has the seconds until each permit is free, because another process may have just
-    used it.
+    The share is a number of requests at a time and, with a rate limit, a number of permits. Each permit allows one
+    request every `permit_s` seconds. `waits_s` has the seconds until each permit is free, because another process may
+    have just used it.
     """
 
     endpoint: str

@@ -78,7 +78,10 @@ _TYPED: tuple[Role, ...] = ("email", "url", "zone", "moment", "path", "person", 
 
 
 def _value_for(parameter: Parameter, one: Evidence) -> JsonValue:
-    """Convert a piece of evidence to a value that the parameter's schema accepts; None if it does not fit."""
+    """Convert a piece of evidence to a value that the parameter's schema accepts.
+
+    Returns `None` if the evidence does not fit.
+    """
     if one.kind not in ACCEPTED_EVIDENCE.get(parameter.role, ()):
         return None
     value: JsonValue = str(one.value)
@@ -376,7 +379,7 @@ class _ArgumentFiller:
     def _store(self, parameter: Parameter, value: JsonValue, others: list[_Found]) -> None:
         """Store a value of a parameter.
 
-        Values that are enumerated with it go into the same list, or are kept as alternatives.
+        Values in the same enumeration are added to the same list, or are kept as alternatives.
         """
         if parameter.role == "list":
             for other, _ in others:

@@ -136,7 +136,10 @@ class Parameter:
 
     @cached_property
     def item(self) -> Parameter:
-        """The parameter for a single value: for a list, that of its items; otherwise this parameter."""
+        """The parameter for a single value.
+
+        For a list, this is a parameter with the schema of the items; otherwise it is this parameter.
+        """
         if self.role != "list":
             return self
         return parameter_of(self.name, self.schema.get("items"), self.required, self.root)
@@ -337,9 +340,9 @@ class ToolIndex:
         return sorted(ranked, key=lambda one: -one.score)
 
     def _rarity(self, having: int) -> float:
-        """Return the inverse document frequency of a word in `having` tools, scaled to at most 1.
+        """Return the inverse document frequency of a word that `having` tools contain, scaled to at most 1.
 
-        It is 1 for a word of a single tool, and near 0 for a word that occurs in all of many tools.
+        It is 1 if a single tool contains the word, and near 0 if all of many tools do.
         """
         return math.log(1 + len(self.tools) / having) / math.log(1 + len(self.tools))
 

@@ -25,7 +25,7 @@ from workbench.trajectory.events import (
 def ids_of_blocks(messages: Iterable[Message], wire: str) -> Iterator[str]:
     """Yield the ids of calls that the provider ran in earlier answers.
 
-    The ids are in the blocks that are sent back.
+    The ids are read from the blocks that are sent back.
     """
     for message in messages:
         state = as_dict(message.provider_state)

@@ -185,7 +185,7 @@ class AnswerText:
         return (Deviation(THOUGHTS, DETAILS[THOUGHTS]),)
 
     def add(self, piece: str) -> Iterator[TextEvent]:
-        """Add a piece of the text, and yield the events that are now certain."""
+        """Add a piece of the text, and yield the events that are certain by now."""
         self._held += piece
         yield from self._steps(over=False)
 

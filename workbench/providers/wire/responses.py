@@ -229,7 +229,10 @@ class ResponsesReader:
         yield AnswerFinished(self._stop_reason(), self._usage.responses(), state, deviations)
 
     def _item(self, document: dict[str, Any], kind: object, *, new: bool = False) -> _Item:
-        """Return the item that an event is about, after creating one that no event announced."""
+        """Return the item that an event is about.
+
+        A new item is created if no event announced it.
+        """
         # Some servers omit `output_index`, and some reuse an index for an item of another kind.
         key = document.get("output_index")
         if not isinstance(key, int):

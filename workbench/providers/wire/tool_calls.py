@@ -32,7 +32,9 @@ _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def accepted_names(names: Iterable[str], longest: int | None = None) -> dict[str, str]:
-    """Map each name to a unique name that APIs accept. Names that are accepted already stay unchanged.
+    """Map each name to a unique name that APIs accept.
+
+    Names that APIs already accept stay unchanged.
 
     The same names in the same order give the same result.
     """
@@ -76,7 +78,7 @@ class ToolNames:
     def accepted_name(self, name: str) -> str:
         """Return the API's name of a tool.
 
-        The tool may have been offered only earlier, or be invented by the model.
+        The tool may be one that was offered only earlier, or one that the model invented.
         """
         return self._accepted.get(name) or accepted_name(name, MAX_TOOL_NAME_CHARS)
 

@@ -164,7 +164,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """A part of an answer's text; `phase` is the name of its kind in the Responses API."""
+    """A part of an answer's text.
+
+    `phase` is the name that the Responses API has for the kind of the text.
+    """
 
     text: str
     phase: str | None = None
