@@ -186,7 +186,8 @@ class ModelBook:
         except ConfigError as error:
             place = CloudPlace(spec.base_url, key_variable=spec.api_key_env, problem=f"cannot be reached: {error}")
         place = replace(place, written_url=spec.base_url, written_key=spec.api_key_env)
-        # A project's models are approved with their address; a user's own and those of the command line are not.
+        # The user approves a project's models together with their addresses. Nobody approves the models of the user's
+        # settings or of the command line.
         if cloud == "azure" and not place.problem and spec.origin in ("user", "command line"):
             environment = self._environment(folder)
             own = environment if self._own_variables is None else self._own_variables

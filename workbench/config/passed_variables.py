@@ -74,7 +74,7 @@ def has_credentials(name: str, value: str) -> bool:
             return True
     if any(True for _ in forms_in(value)):
         return True
-    # Folders may have random names, as caches in CI do.
+    # Folders may have random names, such as caches in CI.
     return not _PATH.fullmatch(value) and any(map(_RANDOM.fullmatch, _WORDS.findall(value)))
 
 

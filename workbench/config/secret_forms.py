@@ -61,7 +61,7 @@ def _heads(sign: str) -> tuple[str, ...]:
     return tuple(prefix.partition(sign)[0] for prefix in _PREFIXES if sign in prefix)
 
 
-# The beginnings of prefixes up to their first punctuation, and the prefixes without any.
+# `_HEADS` has the beginnings of prefixes up to their first punctuation; `_WHOLE` has the prefixes without punctuation.
 _HEADS = {"_": _heads("_"), "-": _heads("-")}
 _WHOLE = tuple(filter(str.isalnum, _PREFIXES))
 

@@ -72,8 +72,8 @@ from workbench.trajectory.system_prompt import prompt_of
 from workbench.trajectory.trajectory import Round, Trajectory
 
 
-# A model's latency covers only the successful attempt. Two waits count neither as latency nor towards the run's time
-# limit: for a turn at the endpoint, and before a retry.
+# A model's latency covers only the successful attempt. The wait for a turn at the endpoint and the wait before a retry
+# count neither as latency nor towards the run's time limit.
 async def ask(
     model: Model, request: ModelRequest, recorder: Recorder, retries: RetryPolicy, limit: TimeLimit
 ) -> Round | ExternalRun:
@@ -228,7 +228,7 @@ class AgentLoop:
         for payload in replayed_events(fork, own.model):
             recorder.emit(payload)
         rounds = recorder.trajectory.rounds
-        # A fork between the calls of a round leaves the round unfinished; `_replay_round` finishes it.
+        # If the fork is between the calls of a round, the round is unfinished. `_replay_round` finishes it.
         under_way = rounds[-1] if fork.at.answered is not None else None
         for done in rounds:
             self._replay_round(done, done is not under_way)

@@ -263,7 +263,7 @@ def _may_match(each: Breakpoint, point: HoldPoint) -> bool:
         return False
     if each.on == "error":
         result = call.result
-        # If the person stepping through the run gave the answer, it is not an error of the tool.
+        # An answer by the person who steps through the run is not an error of the tool.
         return result is not None and result.is_error and result.source not in ("edited", "skipped")
     return each.on != "not-read-only" or point.tool is None or point.tool.annotations.get("readOnlyHint") is not True
 

@@ -267,7 +267,7 @@ class Checkpoint:
 
         Returns how the run continues, and the call with a person's edits.
         """
-        # Most runs have no control, so this returns at once.
+        # Return at once, because most runs have no control.
         control = self._control
         if control is None:
             return "continue", call

@@ -145,7 +145,7 @@ def settings_of_batch(
         "models": models,
         "judges": judges_of(runs, specs),
     }
-    # A setting without effect gets no key. Batches of older versions also lack the key, and read the same.
+    # A setting without effect gets no key, because batches of older versions have no key either.
     if runs and runs[0].repeat_rule is not None:
         settings["repeat_rule"] = runs[0].repeat_rule
     if images := images_of_suites(run.file for run in runs):

@@ -333,7 +333,7 @@ def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | f
         wanted = f"a `number` from {setting_text(scale[0])} to {setting_text(scale[1])}"
     if finding is None or not isinstance(rationale, str):
         raise ValueError(f"a text `rationale` and {wanted} are required")
-    # Check the mark last: only an otherwise valid verdict is reported as lacking its mark.
+    # Check the mark last, so a missing mark is reported only for an otherwise valid verdict.
     if found.get("mark") != mark:
         raise ValueError("it lacks the mark of the question, so it may be a quotation from the value")
     words = " ".join(rationale.split())
@@ -704,7 +704,7 @@ class RunJudge:
             question.is_cost_counted = True
             self.use += use
         if isinstance(finding, Judgement) and finding.number is not None:
-            # The first check that asked may require another rating than this check.
+            # Checks share an answer, but each may require another rating.
             finding = _judgement(spec, key, finding.number, finding.rationale)
         self._say(key, finding)
 

@@ -65,7 +65,7 @@ class TimeLimit:
 
     def _look(self) -> None:
         """Expire if the deadline has passed; otherwise check again at the deadline."""
-        # The timer stays while the time is suspended, as most suspensions end long before the deadline.
+        # The timer keeps running while the time is suspended, because most suspensions end long before the deadline.
         self._timer = None
         if self._suspensions == 0:
             if self._loop.time() < self._deadline_s:

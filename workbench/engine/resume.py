@@ -197,7 +197,7 @@ def _earlier_instructions(
         if suite is None or row.figures is None:
             continue
         case = next((case for case in suite.cases if case.id == row.case_id), None)
-        # A case that selects tools may leave out a server, so the case proves nothing.
+        # A case that selects tools may leave out a server, so its record may lack that server's instructions.
         if case is None or case.offer is not None:
             continue
         try:

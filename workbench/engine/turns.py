@@ -62,7 +62,8 @@ class RoundTurns:
             if self.max_rounds == 1 and not self.checks_answer:
                 return "decided"
             return "rounds exhausted"
-        # No request would send the last round's call results, but the calls may change a state that the case checks.
+        # The results of the last round's calls go into no further request. The calls are still executed, because they
+        # may change a state that the case checks.
         return Turn(executes_calls=rounds + 1 < self.max_rounds or self.checks_state)
 
 

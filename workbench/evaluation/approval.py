@@ -356,7 +356,7 @@ class Trust:
             # never asked about them.
             is_new = before.nothing and bool(before.calls or before.answers)
             if not is_new and self._covers(request, before):
-                # An undo may return to servers that were granted earlier.
+                # After an undo, the request may need servers again that were granted earlier.
                 self._once.add((request.file.path, before))
                 return replace(request, needs=needs)
         return None

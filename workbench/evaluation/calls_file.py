@@ -356,7 +356,7 @@ def run_given(
     planned = PlannedRun(next_run_id(), file, case, agent, repeat)
     events: list[Event] = []
     for payload in payloads_given(run, planned):
-        # All time passes before the last event because the time of each call is unknown.
+        # The time of each call is unknown, so the last event gets the whole duration of the run.
         at_ms = 0.0
         if isinstance(payload, RunFinished):
             at_ms = run.latency_ms or 0.0

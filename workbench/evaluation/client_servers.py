@@ -84,7 +84,7 @@ def server_name(command: Sequence[str]) -> str:
         if not _STARTER.fullmatch(path[-1]):
             program = path
             break
-    # The last part of the path that identifies the server: any server may have an `index.js`.
+    # Search backwards for a part of the path that identifies the server, because any server may have an `index.js`.
     names = [re.sub(r"\.(py|js|mjs|ts|exe)$|(?<=.)@[\w.^~]+$", "", part) for part in program]
     name = names[-1]
     for each in reversed(names):

@@ -156,8 +156,7 @@ def confirmation_of(
     runs_of_batch = len(plan.runs)
     if plan.resumed is not None:
         runs_of_batch = plan.resumed.batch.planned
-    # Reruns may at most double the cost of the batch. Even a suite of two cases, however, gets the reruns that a
-    # verdict needs.
+    # Reruns may at most double the cost of the batch. Even a suite of two cases gets as many reruns as a verdict needs.
     most = max(runs_of_batch, fewest_reruns(len(changes)))
     reruns, planned_runs = Reruns(tuple(cases), len(changes), most, batch).planned()
     history = None

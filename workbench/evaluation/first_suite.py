@@ -184,7 +184,7 @@ def _gate(min_pass_rate: float, *, written: bool) -> Iterator[str]:
     if written:
         yield block
         return
-    # The gate is a comment because it is missed while nothing is graded.
+    # The gate is written as a comment, because it would fail while no case is graded.
     yield "# With this gate, the job in CI passes although some cases fail. Remove the marks once requests are written."
     for line in block.splitlines():
         yield f"# {line}"

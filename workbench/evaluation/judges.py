@@ -55,7 +55,7 @@ def unknown_judge(judge: str | None, files: Iterable[SuiteFile], program: Progra
     problems: dict[str, None] = {}
     if judge is None:
         return
-    # Each folder is tried because a project may have a model of the same name.
+    # Each folder is tried, because a project may have its own model with this name.
     for folder in {file.path.parent for file in files}:
         try:
             program.models.resolve(judge, folder, by_suite=False, judges=True)

@@ -297,7 +297,7 @@ def shard_of_plan(shard: Shard, runs: Sequence[PlannedRun], program: Program, sp
 
     Raises HistoryError if the history of costs cannot be read.
     """
-    # The secrets of the whole plan are learned: batches can be merged only if all shards redact alike.
+    # Every shard needs the secrets of the whole plan, because batches can be merged only if all shards redact alike.
     register_run_secrets(program, runs, specs)
     if shard.costs is None:
         places = places_in_turn(len(runs), shard.index, shard.of)

@@ -124,8 +124,8 @@ async def regrade(runs: Iterable[RunToGrade], judges: RegradingJudges) -> list[R
             results[place] = await _regrade(each, judges, functions)
             task = asyncio.current_task()
             if task is not None and task.cancelling():
-                # Grading turns a cancellation into a stopped run, so the cancellation is raised again for the other
-                # runs.
+                # Grading turns a cancellation into a stopped run. The cancellation is raised again, so no further run
+                # is graded.
                 raise asyncio.CancelledError
 
     try:

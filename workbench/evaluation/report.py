@@ -291,7 +291,7 @@ class Report:
         formula (`"trajectory.all_pass"`), `"score"`, `"latency_ms"`, `"tokens"`, `"cost_usd"`, `"valid_arguments"`, or
         a named check of answers (`"response.NAME"`). Raises KeyError for any other name.
         """
-        # Only one case may name a check, so all runs are searched.
+        # All runs are searched, because a named check may exist in only one case.
         named: dict[str, None] = {}
         for run in self.results:
             for metric in run.metrics:
@@ -316,7 +316,8 @@ class Report:
 
         For a shard, the exit code says only whether its runs could be executed.
         """
-        # The worst outcome decides: an interrupt, then missing data, then errors, then missed requirements.
+        # The worst outcome decides. From the worst, the order is: an interrupt, missing data, errors, missed
+        # requirements.
         confirmed = None
         if self.against is not None:
             confirmed = self.against.confirmed

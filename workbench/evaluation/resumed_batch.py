@@ -109,7 +109,7 @@ class RunsBefore:
                     left_out(f"{damage}: {row.suite.file} has no case {row.case_id!r}")
                     continue
                 figures = row.figures
-                # With its present id and name, the case joins its earlier and new runs.
+                # The run gets the case's present id and name, so a report lists it together with the case's new runs.
                 result = replace(
                     result,
                     case_id=case.id,

@@ -402,8 +402,8 @@ class Evaluation:
                 future.set_result(self._outcome.results[-1])
             elif isinstance(event, BatchDone):
                 for future in self.runs.values():
-                    # This affects only the runs that failed together with the batch. The futures of the other runs are
-                    # done.
+                    # The futures of finished runs are done and cannot be cancelled. This affects only the runs that
+                    # failed together with the batch.
                     future.cancel()
                 self._done.set()
         self._news.set()

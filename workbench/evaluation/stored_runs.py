@@ -306,7 +306,8 @@ class LiveColumns(Columns):
         self.add(result)
         self._here[index] = result
         self._unwritten.append(index)
-        # Two runs for each new run, so the number of unwritten runs falls again after a slow moment of the disk.
+        # Two runs are removed for each new run, so the number of unwritten runs falls again after a slow moment of the
+        # disk.
         for _ in range(min(2, len(self._unwritten))):
             first = self._unwritten.popleft()
             if self._handle.is_written(self._here[first].run_id):

@@ -102,7 +102,7 @@ class RunSender:
         self._send(EventMessage(event))
 
     def _send_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
-        # The news are read before the run is packed. Secrets learned during packing are sent with the next run.
+        # The new secrets are read before the run is packed. Secrets learned during packing are sent with the next run.
         known = self._secrets.replacements
         learned: tuple[SecretsMessage, ...] = ()
         if known is not self._known:

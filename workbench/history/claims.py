@@ -171,7 +171,8 @@ def _close_if_unused(key: tuple[int, int]) -> None:
 
 
 def _is_locked(descriptor: int, number: int) -> bool:
-    # A shared lock detects an exclusive one, and works with a read-only descriptor.
+    # A request for a shared lock fails if there is an exclusive lock. Unlike an exclusive one, it works with a
+    # read-only descriptor.
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, number)
     except (BlockingIOError, PermissionError):

@@ -182,7 +182,8 @@ _BLOCKS = "ALTER TABLE details ADD COLUMN block INTEGER;\nALTER TABLE details AD
 # Name and version of the agent that made a run; NULL for models and in runs of earlier versions.
 _AGENTS = "ALTER TABLE runs ADD COLUMN agent TEXT"
 
-# JSON of what the model that played the user took; NULL without one and in runs of earlier versions.
+# JSON with the tokens and the cost of the model that played the user. NULL without such a model, and in runs of earlier
+# versions.
 _PLAYERS = "ALTER TABLE runs ADD COLUMN player TEXT"
 
 # The row in `shared` with the facts of a block's runs; NULL in runs of earlier versions.
@@ -389,8 +390,8 @@ def _name(error: sqlite3.Error) -> str:
 
 def _connected(file: Path, how: str) -> sqlite3.Connection:
     if how == "mode=rwc":
-        # SQLite would create a file that everybody can read, so it is created here, for its owner only. SQLite gives
-        # the files next to it the same permissions.
+        # SQLite would create a file that everybody can read, so the file is created here with access only for its
+        # owner. SQLite gives the files next to it the same permissions.
         with suppress(FileExistsError):
             os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o600))
     timeout_s = BUSY_TIMEOUT_S

@@ -347,7 +347,7 @@ _REGRADED = (
     .replace("runs.user_outcome", "iif(regrades.run, regrades.user_outcome, runs.user_outcome)")
 )
 
-# A removed batch vanishes before its runs, because they are deleted in small steps.
+# A batch disappears before its runs do, because the runs are deleted in small steps.
 _OF_A_BATCH = "EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch)"
 """SQL that is true for runs whose batch was not removed."""
 
@@ -438,7 +438,7 @@ class History(StoredBatches):
         while len(rows) == PAGE:
             rows = self.runs_from(batch, rows[-1].place + 1, PAGE, grading)
             yield from rows
-            # A short page ends the plan, or ends the runs that are left of a batch that is being removed.
+            # A short page is the end of the plan, unless the batch is being removed.
             if len(rows) < PAGE and not self._stored("SELECT 1 FROM batches WHERE id = ?", (batch,)):
                 raise HistoryError(f"batch {batch} was removed from {self.file} while it was being read")
 

@@ -579,7 +579,7 @@ def _shared(content: bytes) -> SharedText:
 
 
 def _chunks(pieces: Iterable[str]) -> Iterator[str]:
-    # Each `del` drops a reference that would keep a large piece alive while the next piece is made.
+    # Each `del` frees a large piece before the next piece is made.
     held: list[str] = []
     size = 0
     for piece in pieces:

@@ -351,8 +351,8 @@ class HistoryWriter:
         `handle` has the number of the batch and the places of the further runs, which `redaction` redacts. Raises
         HistoryError if a program is running the batch, or if the history cannot be written.
         """
-        # Resuming waits for this write. Without the history, the missing runs would be paid for in vain, because they
-        # serve only the history. Otherwise a failed write only loses the record of a run.
+        # Resuming waits for this write, because the missing runs serve only the history. If the write failed later,
+        # they would be paid for in vain. In other cases, a failed write only loses the record of a run.
         if handle.claim is None and handle.number is not None:
             handle.claim = claim(self.file, handle.number)
         begun = self._beginning[handle] = Future()

@@ -151,7 +151,8 @@ def _counted(before: int, more: int, limit: Limit) -> int:
 
 def _values_in(value: JsonValue, most: int) -> int:
     """Count the values nested in a value, at any depth. Counting stops soon after `most`."""
-    # A stack instead of recursion: the nesting comes from the model and may be deeper than Python's call stack.
+    # A stack replaces recursion, because the model decides how deep the JSON is nested, and Python's call stack is
+    # limited.
     count, waiting = 0, [value]
     while waiting and count <= most:
         value = waiting.pop()

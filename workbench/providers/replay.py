@@ -214,7 +214,7 @@ class _RecordingFolder:
                 self._unreadable.append(error)
                 continue
             cases = found.setdefault(header.model, {})
-            # Times as ISO 8601 text sort as the times do.
+            # ISO 8601 texts sort in the order of their times.
             cases[header.case] = max(cases.get(header.case, ("", file)), (header.started_at, file))
         if not found:
             raise RecordingError(f"{folder} contains no recording (a file *.run.jsonl){self._trouble}")

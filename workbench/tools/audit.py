@@ -104,7 +104,7 @@ class AuditLog:
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode=0o600)
         try:
-            # One write in append mode: lines of several programs do not mix.
+            # Each line is one write in append mode, so lines of several programs do not mix.
             line = json_text(record).encode() + b"\n"
             if os.write(descriptor, line) < len(line):
                 raise OSError(f"only a part of a line of {len(line)} bytes was written")
@@ -112,7 +112,7 @@ class AuditLog:
             os.close(descriptor)
 
     def _arguments(self, call: ToolCall) -> dict[str, JsonValue]:
-        # Redacted before the cut: half of a secret would not be recognised.
+        # Secrets are redacted before the text is cut, because half of a secret would not be recognised.
         arguments = self._secrets.redacted(dict(call.arguments))
         text = json.dumps(arguments, ensure_ascii=False)
         if len(text) <= MAX_ARGUMENTS_CHARS:

@@ -224,7 +224,7 @@ class ClientRequests:
         for name in ("elicitation", "sampling", "roots"):
             if name not in self._server.answers:
                 declared[name] = None
-        # Without the capability `listChanged`: the folders of a connection never change.
+        # The capability `listChanged` is left out, because the folders of a connection never change.
         if "roots" in self._server.answers:
             declared["roots"] = RootsCapability()
         return capabilities.model_copy(update=declared)

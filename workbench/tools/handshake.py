@@ -83,7 +83,7 @@ class Handshake:
                 # A late refusal is an answer too: the server was slow, not silent.
                 self.unanswered = not asked.done()
                 if greeted.done() and greeted.exception() is None:
-                    # The client falls back to `initialize`, which the server has answered already.
+                    # The error makes the client fall back to `initialize`, which the server has answered already.
                     raise MCPError(REQUEST_TIMEOUT, f"{_QUESTION} was not answered")
                 result = await asked
                 self.unanswered = False

@@ -62,7 +62,7 @@ def login_settings(server: Server, environment: Mapping[str, str], secrets: Secr
         return None
     client_id = client_secret = None
     if server.client_id is not None:
-        # Not a secret: the address that the user opens contains it.
+        # The client id is not a secret, because the address that the user opens contains it.
         client_id = expand_variables(server.client_id, environment, Secrets())
     if server.client_secret is not None:
         client_secret = expand_variables(server.client_secret, environment, secrets)

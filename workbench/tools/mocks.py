@@ -154,7 +154,7 @@ class Mocks:
         function = self._functions.function(reference)
         # A suite's code may raise anything. As with any tool, the model gets a tool error.
         try:
-            # A copy, or the function could change the recorded arguments of the call.
+            # The function gets a copy, so it cannot change the recorded arguments of the call.
             value = function(copy.deepcopy(dict(arguments)))
         except (Exception, SystemExit) as error:  # noqa: BLE001
             return ToolAnswer(f"{type(error).__name__}: {error}", is_error=True)
@@ -217,7 +217,7 @@ async def _judged_holds(check: Check, value: JsonValue, context: CheckContext, j
 
     A judge is asked only if the other parts do not decide.
     """
-    # A check needs no judge if it fails with every judgement perfect, or holds with every judgement zero.
+    # No judge is needed if the check fails even with perfect judgements, or holds even if all judgements are zero.
 
     async def holds(say: Judge) -> bool:
         return await _all_hold({"": check}, {"": value}, replace(context, judge=say))

@@ -169,8 +169,8 @@ class ModuleConnection:
         task = asyncio.current_task()
         assert task is not None
         self._serving = _Serving(asyncio.get_running_loop(), task, to_server)
-        # A caller that gives up sets `_closing` and then cancels `_serving`. `_serving` is set before this check, so
-        # one of the two stops the server, whichever thread is faster.
+        # A caller that gives up sets `_closing` and then cancels `_serving`. Here `_serving` is set before `_closing`
+        # is checked. So one of the two threads always stops the server.
         if self._closing:
             return
         self._loop.call_soon_threadsafe(_resolve, ready)

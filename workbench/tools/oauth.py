@@ -50,10 +50,10 @@ _LOGIN_ENDED_ERRORS = ("invalid_grant", "invalid_client", "unauthorized_client")
 
 _PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
-# The SDK's provider is an `httpx2.Auth`. It sends, is refused, finds the authorization server, asks the person and
-# sends again, all under one lock until the answer begins. So parallel calls would wait for each other, and every call
-# could open a browser. Here the flow is driven by itself, with a refused request; a connection only sends the tokens,
-# and only their renewal is serialised.
+# The SDK's provider is an `httpx2.Auth` that does everything in one request: it sends, is refused, finds the
+# authorization server, opens the login and sends again. It holds a lock until the answer begins. So parallel calls
+# would wait for each other, and every call could open a browser. Here the login runs separately, with a refused
+# request. A connection only sends the tokens, and only their renewal holds a lock.
 
 
 _FAILURES = (OAuthFlowError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError)
@@ -420,7 +420,7 @@ class _Requests:
         metadata = extract_resource_metadata_from_www_auth(response)
         if metadata is not None:
             words.append(f'resource_metadata="{metadata}"')
-        # This also applies if the server has not asked for a login yet: the user has.
+        # The refusal is made here, because the user may ask for a login before the server does.
         return httpx2.Response(401, headers={"WWW-Authenticate": f"Bearer {', '.join(words)}"})
 
     async def _ping(self, client: httpx2.AsyncClient, method: str) -> httpx2.Response:
@@ -559,7 +559,7 @@ async def _client() -> httpx2.AsyncClient:
         mounts = {f"all://{host}": None for host in _LOCAL_HOSTS}
         return httpx2.AsyncClient(headers={"Accept-Encoding": "identity"}, timeout=None, mounts=mounts)
 
-    # In a thread: reading this machine's certificates is slow.
+    # This runs in a thread, because reading this machine's certificates is slow.
     return await asyncio.to_thread(made)
 
 

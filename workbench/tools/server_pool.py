@@ -115,7 +115,7 @@ class ServerPool:
         """The known secrets; starting a server adds those of its settings."""
 
     def functions(self, code: HashedCode | None) -> PythonFunctions:
-        # One object for each approved code: all runs of a batch load each module once.
+        # Each approved code gets one object, so the runs of a batch load a module only once.
         if code is not self._latest_functions[0]:  # hashing the code takes a sixth of opening a toolbox
             if code not in self._functions:
                 self._functions[code] = PythonFunctions(code)
@@ -233,7 +233,7 @@ class ServerPool:
     def _sent(self, instructions: Mapping[str, str]) -> tuple[ServerInstructions, ...]:
         sent = []
         for server, text in instructions.items():
-            # Redacted before the cut: half of a secret would not be recognised.
+            # Secrets are redacted before the text is cut, because half of a secret would not be recognised.
             if too_long(text) is not None:
                 text = self.secrets.redact(text)
             if text:

@@ -279,8 +279,8 @@ class Session:
         except (MCPError, RuntimeError, ValueError) as error:
             if refusal.expired:
                 raise self._forgotten() from None
-            # MCPError is an error reported by the server or the end of the connection, and both may have the same code;
-            # RuntimeError and ValueError mean that the answer violates the tool's output schema or the protocol.
+            # An MCPError is an error reported by the server or the end of the connection, and both may have the same
+            # code. RuntimeError and ValueError mean that the answer violates the tool's output schema or the protocol.
             problem = connection.why_unanswered(error)
             if self._client is client and not connection.closed:
                 if problem is not None:
@@ -526,7 +526,7 @@ class Session:
         on_progress(progress, total, shown)
 
     def _says(self, what: str) -> str:
-        # Redacted here, because later steps cut texts of this message: half of a secret would not be recognised.
+        # Secrets are redacted here, because later steps cut this message, and half of a secret would not be recognised.
         return self._secrets.redact(clean_text(f"server {self._server.name!r} {what} ({self._connection.where})"))
 
     def _failure(self, what: str) -> ServerError:
@@ -539,7 +539,7 @@ class Session:
         return ServerError(self._down or self._says("is not running"), self._output)
 
     def _cut(self, text: str) -> str:
-        # Redacted before the cut: half of a secret would not be recognised.
+        # Secrets are redacted before the text is cut, because half of a secret would not be recognised.
         if len(text) <= MAX_PROGRESS_CHARS:
             return text
         return self._secrets.redact(text)[:MAX_PROGRESS_CHARS]

@@ -96,7 +96,7 @@ class ToolPages:
                 # Some servers send an empty cursor with the last page, and refuse that cursor.
                 if cursor == "":
                     break
-                # The protocol's error code for a wrong cursor.
+                # The protocol reports a wrong cursor with this code.
                 if cursor is None or error.code != INVALID_PARAMS:
                     raise
                 refusal = _shown(error.message, self._redact)
@@ -220,7 +220,8 @@ def _fault_of(page: Mapping[str, Any], version: str, redact: Callable[[str], str
     from pydantic import ValidationError
 
     try:
-        # A version without this request is validated by the model alone, as the SDK does.
+        # For a version of the protocol without this request, only the model validates the answer. The SDK does the
+        # same.
         with suppress(KeyError):
             methods.validate_server_result(_LISTING, version, page)
         ListToolsResult.model_validate(page, by_name=False)
@@ -229,7 +230,7 @@ def _fault_of(page: Mapping[str, Any], version: str, redact: Callable[[str], str
         if first["type"] == "missing":
             return _SchemaFault(first["loc"], "is missing, and the protocol requires it")
         expected = _EXPECTED.get(first["type"]) or first["msg"].removeprefix("Input should be ")
-        # The path of a union's member ends with the member's name, which is not in the page.
+        # Pydantic's path may contain the name of a union's member, which is not a key of the page.
         path: list[str | int] = []
         value: Any = page
         for part in first["loc"]:
@@ -277,7 +278,7 @@ def _place(root: str, path: Sequence[str | int]) -> str:
 
 
 def _shown(value: object, redact: Callable[[str], str]) -> str:
-    # Redacted before the cut: half of a secret would not be recognised.
+    # Secrets are redacted before the text is cut, because half of a secret would not be recognised.
     text = redact(json.dumps(value, ensure_ascii=False, default=str))
     if len(text) <= MAX_SHOWN_CHARS:
         return text

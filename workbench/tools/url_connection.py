@@ -39,7 +39,8 @@ _HEADER_VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
 _OFFERS_LOGIN = re.compile(r"\bresource_metadata=")
 """The parameter of a refusal with which MCP servers say where to get tokens (RFC 9728)."""
 
-# Shorter than any server's limit: otherwise a request could use a connection that the server is just closing.
+# This must be shorter than any server's limit. Otherwise a request could use a connection that the server is just
+# closing.
 _KEEP_ALIVE_S = 2.0
 
 _NOT_FOUND = "Not Found"
@@ -139,7 +140,7 @@ class UrlConnection:
             headers[name] = self._header(name, value)
         self._lost = asyncio.get_running_loop().create_future()
         async with AsyncExitStack() as exits:
-            # In a thread: reading this machine's certificates is slow.
+            # This runs in a thread, because reading this machine's certificates is slow.
             auth = await self._authorization()
             client = await asyncio.to_thread(self._client, headers, auth)
             if self._server.transport == "sse":
@@ -209,7 +210,7 @@ class UrlConnection:
         settings = login_settings(self._server, self._environment, self._secrets)
         if settings is None:
             return None
-        # In a thread: the SDK's client provider is slow to import.
+        # This runs in a thread, because importing the SDK's client provider is slow.
         await asyncio.to_thread(importlib.import_module, "workbench.tools.oauth")
         from workbench.tools.oauth import LoginAuth, ServerLogin
 
@@ -236,7 +237,7 @@ class UrlConnection:
             mounts = {f"all://{host}": None}
         return httpx2.AsyncClient(
             auth=auth,
-            # Answers are held in memory as a whole, and the size of a compressed one is not known before.
+            # Answers are held in memory as a whole, and the full size of a compressed answer is not known in advance.
             headers={"Accept-Encoding": "identity", **headers},
             timeout=httpx2.Timeout(self._limits.start_s, read=None),
             limits=httpx2.Limits(max_connections=None, keepalive_expiry=_KEEP_ALIVE_S),
@@ -405,8 +406,8 @@ class _ObservedStream:
 
 async def _speaks_of_session(response: httpx2.Response) -> bool:
     """Return whether a server refused a message because it does not know the session."""
-    # The protocol's status for that is 404, but some servers use it for unknown methods. Others answer with 400 or 410.
-    # Servers with one session at a time say after a restart that nobody has initialized them.
+    # The protocol's status for an unknown session is 404, but some servers use 404 for unknown methods. Other servers
+    # answer with 400 or 410. Servers with one session at a time report after a restart that they are not initialized.
     if response.status_code not in (400, 404, 410):
         return False
     body = (await response.aread()).lower()

@@ -30,7 +30,7 @@ def main() -> None:
     alive, failed = int(sys.argv[1]), int(sys.argv[2])
     parent = os.getppid()
     workbench = _opened_process(parent)
-    # Another parent means that Workbench has ended, and the descriptor may be of another process.
+    # Another parent means that Workbench has ended. The descriptor may then belong to another process.
     if os.getppid() != parent:
         os._exit(1)
     words, environment = _command()
@@ -113,8 +113,8 @@ def _kill_marked(variable: bytes, known: dict[int, bytes], group: int) -> dict[i
     for name in names:
         if not name.isdecimal() or int(name) in known:
             continue
-        # The descriptor is opened first and gets the signal: if another process takes the number meanwhile, it is not
-        # killed.
+        # The descriptor is opened first, and the signal goes to the descriptor. So a process that gets the same number
+        # meanwhile is not killed.
         process = _opened_process(int(name))
         try:
             marked = variable in _content_of_proc(f"/proc/{name}/environ").split(b"\0")

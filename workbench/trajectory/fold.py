@@ -269,7 +269,7 @@ class TrajectoryFold:
                     round_.superseded = tuple(replace(answer, replayed=True) for answer in round_.superseded)
             case ServerAsked():
                 self._asked += (what,)
-                # A call of the suite has no record until it is answered.
+                # The suite's own calls are recorded only when they have been answered.
                 if (asking := self._calls.get(what.call_id)) is not None:
                     asking.asked += (what,)
             case OwnCallAnswered():
@@ -316,12 +316,12 @@ class TrajectoryFold:
             case RequestStarted():
                 inside_ms, self._retry_wait_ms = self._retry_wait_ms, 0.0
             case StepStarted() | RunFinished(reason="step failed"):
-                # A judge may have been asked whether the previous step failed.
+                # The time before the last event may belong to a judge that decided whether the previous step failed.
                 inside_ms = 0.0
             case ServerAsked(call_id=call_id) if call_id in self._calls:
                 return 0.0
             case UserSaid() | UserRefused() | UserEnded() | UserRequestStarted():
-                # The time that the user takes is not the agent's time.
+                # The time that the user needs is not the agent's time.
                 inside_ms = 0.0
             case ServerAsked() | OwnCallAnswered():
                 # The suite's own calls are not part of the agent's work.
@@ -329,7 +329,7 @@ class TrajectoryFold:
             case ResultReceived(source="provider"):
                 return 0.0  # it arrives within an answer
             case ResultReceived(latency_ms=latency_ms):
-                # Before the tool began, a judge may have been asked whether a mock applies.
+                # The time before the tool began may belong to a judge that decided whether a mock applies.
                 inside_ms = latency_ms
             case ResponseFinished(waited_ms=waited_ms):
                 return waited_ms

@@ -171,7 +171,7 @@ TEXT: Schema = {"type": "string"}
 """The schema of a value that is always text, such as the final answer."""
 
 _TYPE_ORDER = ("string", "number", "integer", "boolean", "array", "object", "null")
-# References may be recursive: below this depth, a schema counts as open.
+# References may be recursive, so a schema below this depth counts as open.
 _MAX_DEPTH = 12
 
 _MAX_SHOWN_VALUES = 6
@@ -338,8 +338,8 @@ def parts_of(schema: object, root: Schema, depth: int = _MAX_DEPTH) -> Iterable[
 
 def _all_of(schema: Schema, root: Schema) -> Iterable[object]:
     if isinstance(reference := schema.get("$ref"), str):
-        # `root` may be a part with the definitions of the whole schema (`with_definitions`). Then `#` would mean the
-        # part.
+        # `root` may be a part of a schema that was given the definitions of the whole (`with_definitions`). In such a
+        # part, `#` would wrongly mean the part.
         yield None if reference == "#" else target_of(reference, root)
     yield from chain.from_iterable(alternatives_of(schema, "allOf"))
 

@@ -114,7 +114,7 @@ def _json_fields(cls: Any, _kind: type) -> list[JsonField]:
     for field in fields(cls):
         absent = ""
         if field.metadata.get("sparse", False):
-            # An empty object differs from an absent one, unlike an empty list.
+            # Empty lists are left out, but an empty object is stored because it differs from an absent one.
             absent = "not value and value != {}"
         stored.append(JsonField(stored_name(field), hints[field.name], f"source.{field.name}", absent))
     return stored
@@ -336,7 +336,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             raise RecordingError(f"{path} cannot be read: it is a {kind}")
         with path.open("rb") as file:
             yield file
-    # ValueError: the path contains a null character.
+    # A ValueError means that the path contains a null character.
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise RecordingError(f"{path} cannot be read: {reason}") from error

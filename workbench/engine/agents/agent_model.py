@@ -533,8 +533,8 @@ class AgentModel:
             self._connection.notify("session/cancel", {"sessionId": self._session})
         self._connection.ignore_messages()
         try:
-            # The agent may be waiting for its messages to be read or for a permission, which nobody will do or grant
-            # any more.
+            # The agent may be waiting until its messages are read or a permission is granted. Neither will happen any
+            # more.
             while not self._queue.empty():
                 incoming = self._queue.get_nowait()
                 if isinstance(incoming, IncomingRequest):

@@ -54,7 +54,7 @@ def _tokens(told: Mapping[str, Any]) -> Usage | None:
     ]
     if not read + written:
         return None
-    # In ACP, input and output exclude cached and thought tokens. Some agents include them.
+    # In ACP, input and output exclude cached and thought tokens, but some agents include them.
     if total != read + written:
         read, written = read + cached + cached_anew, written + thought
     return Usage(read, written, cached, thought)

@@ -140,7 +140,7 @@ class WorkerGroup:
             if (where := next(literal_secrets(file, self._secrets), None)) is not None:
                 raise ClusterError(f"a secret would be sent to the cluster: {where}")
         self._packed = fast_pickle(self._setup)
-        # The scheduler and all its other clients can read messages.
+        # Messages can be read by the scheduler and by all its other clients.
         if self._secrets.finder.may_contain(_as_text(self._packed)):
             raise ClusterError(
                 "a secret in the options would be sent to the cluster: give its variable instead, as in --api-key-env"

@@ -249,7 +249,7 @@ class EndpointLimits:
         if per_minute is not None:
             uses = max(1, math.ceil(per_minute / MAX_PERMITS))
             self._all_permits = max(1, int(per_minute // uses))
-            # Below one request a minute, the only permit rests for longer than a minute.
+            # Below one request a minute, the only permit is unavailable for longer than a minute.
             self._permit_s = (60.0 + PERMIT_MARGIN_S) / uses
             if per_minute < 1:
                 self._permit_s = 60.0 / per_minute + PERMIT_MARGIN_S

@@ -101,7 +101,8 @@ def _event(headers: dict[str, str], payload: bytes) -> SseEvent:
         if headers.get(":event-type") == "chunk":
             return SseEvent("message", _content(text))
         return SseEvent(headers.get(":event-type", "message"), text)
-    # An exception in the middle of a stream reports what a status would: throttling, or a failure of the model.
+    # An exception in the middle of a stream has the same causes as an error status: throttling, or a failure of the
+    # model.
     kind = headers.get(":exception-type") or headers.get(":error-code", "")
     message = headers.get(":error-message", "")
     try:

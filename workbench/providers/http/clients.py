@@ -156,8 +156,8 @@ class Client:
         Raises the errors of `post`, and TimeoutError."""
         import yarl
 
-        # On a connection of its own: a server that fails at an unknown address may break the connection for the next
-        # request.
+        # The request uses a separate connection, because a server that fails at an unknown address may break the
+        # connection for the next request.
 
         async with (
             asyncio.timeout(SIDE_REQUEST_TIMEOUT_S),

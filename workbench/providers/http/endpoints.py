@@ -382,7 +382,7 @@ class EndpointModel:
         if client.signer is not None:
             url = client.signer.sample_request.url
             query = split_address(url)[1] | query
-        # The variables of the query stay readable, as those of headers do.
+        # Variables in the query are shown by name, like variables in headers.
         url = with_query(shown_url(url), query.items(), safe="${}")
         return HttpRequest("POST", url, client.headers_without_secrets(self.spec), json.loads(body))
 
@@ -503,7 +503,7 @@ class _RequestTurn:
         self._release = _nothing
 
     async def __aenter__(self) -> None:
-        # Some models, such as a judge, have not been started; starting here does not count as latency.
+        # Models such as a judge are started here, at their first request. The start does not count as latency.
         await self._model.start()
         await self._turn.__aenter__()
         try:

@@ -97,7 +97,7 @@ class Refusal:
                 return f"rejects the request as too large {why}: shorten the case or offer fewer tools"
             case 400 | 422 if self.tool is not None:
                 return f"does not accept the tool {self.tool} {why}: correct the schema of its parameters"
-            # The answer of web servers to a request without TLS at a port for TLS.
+            # Web servers answer this to a request without TLS at a port for TLS.
             case 400 if any(words in self.body.lower() for words in TLS_REQUIRED_TEXTS):
                 return f"expects TLS {why}: write https:// in base_url"
             case 400 | 422:
@@ -122,7 +122,7 @@ class Refusal:
         """
         if self.status not in MEDIA_STATUSES or self.tool is not None:
             return False
-        # The names of image models contain such words.
+        # The names of models that generate images contain such words.
         text = re.sub(rf"(?<!\w){re.escape(spec.model)}(?!\w)", "", self.body)
         return MEDIA_REFUSAL.search(text) is not None
 
@@ -194,7 +194,8 @@ async def speaks_tls(host: str, port: int) -> bool:
             _, connection = await asyncio.open_connection(host, port, ssl=context)
             connection.close()
     except ssl.SSLError as error:
-        # Any other reason is an alert, such as about the version of TLS, and an alert is TLS.
+        # Any other reason is an alert of TLS, such as an unsupported version. An alert proves that the server speaks
+        # TLS.
         return bool(error.reason) and error.reason not in _NOT_IN_TLS and "EOF" not in error.reason
     except (OSError, TimeoutError):
         return False

@@ -125,8 +125,8 @@ class RateLimiter:
         async with self._passing:
             while (wait_s := max(self._free_at_s, self._held_until_s) - self._clock()) > TIMER_RESOLUTION_S:
                 await self._sleep(wait_s)
-            # Counted from the planned time: a request that was early, by less than the timer's resolution, does not
-            # move the following requests.
+            # The next free moment is computed from the planned time, not from the present. So a request that was early
+            # by less than the timer's resolution does not move the following requests.
             self._free_at_s = max(self._free_at_s, self._clock()) + self._interval_s
 
     def _leave(self) -> None:
@@ -230,7 +230,7 @@ class LeasedLimiter(RateLimiter):
         self._interval_s = MIN_SPACING_S
         if self._permit_s is not None and permits:
             self._interval_s = self._permit_s / permits
-        # A wait computed for few permits is too long for many, so the planned time is moved forward.
+        # The planned time is moved forward, because a wait that was computed for few permits is too long for many.
         self._free_at_s = min(self._free_at_s, self._clock() + self._interval_s)
         self._admit()
 

@@ -297,8 +297,8 @@ def fill(
     earlier call, if the clause continues from it.
     """
     if result is not None and result.number is not None:
-        # The result's number is further evidence: at the mention of the result, or at the beginning of a clause without
-        # a required number.
+        # The result's number is used if the clause mentions the result. It is also used, as the first number, if the
+        # clause has fewer numbers than the tool requires.
         wanted = sum(one.role == "number" and one.required for one in tool.parameters)
         mention = clause.result_mention
         if mention or len(of_kind(clause.evidence, "number")) < wanted:
@@ -428,7 +428,7 @@ class _ArgumentFiller:
         stems = [word.stem for word in self.clause.words]
         for parameter in self._open("flag"):
             asked = [word for word in parameter.words if word not in _FLAG_FILLERS]
-            # Words that are the tool's own prove nothing about the flag.
+            # Words that describe the tool itself prove nothing about the flag.
             if asked and set(asked) <= set(stems) and not set(asked) <= self.known:
                 place = stems.index(asked[0])
                 self.values[parameter.name] = _NEGATION.isdisjoint(stems[max(0, place - 2) : place])
@@ -506,7 +506,7 @@ class _ArgumentFiller:
     def _numbers(self) -> None:
         wanted = self._open("number", required=True)
         numbers = of_kind(self.free, "number")
-        # "subtract 3 from 10" names the second operand first.
+        # In "subtract 3 from 10", the second operand comes first.
         if len(wanted) == len(numbers) == 2 and _TAKEN_FROM.search(self.clause.text):
             numbers.reverse()
         for parameter in wanted:

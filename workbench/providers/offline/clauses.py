@@ -147,8 +147,8 @@ def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
     for start, end, joint in _parts(whole):
         part = _cut(whole, start, end, after=joint == "then", joined=joint == "join")
         if _REFUSAL.match(part.text):
-            # It is also blanked in the whole text, because a later part may be cut there together with the parts before
-            # it.
+            # The forbidden part is also blanked in the whole text, because a later part may be cut together with the
+            # parts before it.
             outside = tuple(one for one in whole.evidence if not start <= one.start < end)
             whole = Clause(whole.text[:start] + " " * (end - start) + whole.text[end:], outside, index)
         elif not found or (len(found) < _MAX_CLAUSES and found[-1].fits_a_tool and _stands_alone(part, found[-1])):

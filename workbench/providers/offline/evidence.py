@@ -208,7 +208,8 @@ def _names(text: str) -> Iterator[Evidence]:
 
 
 def _name(text: str, run: list[re.Match[str]]) -> Iterator[Evidence]:
-    # The first word of a sentence is capitalised in any case: a stop word or a verb is dropped, another one is weak.
+    # The first word of a sentence is always capitalised, so it may be no name. It is dropped if it is a stop word or a
+    # verb; otherwise it is weak evidence.
     weak = False
     if run and _SENTENCE_START.search(text, max(0, run[0].start() - 8), run[0].start()):
         first = re.split("['’]", run[0][0], maxsplit=1)[0].lower()

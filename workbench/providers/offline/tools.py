@@ -366,7 +366,7 @@ class ToolIndex:
         weight = total * (0.5 + 0.5 * (known / whole if whole else 0.0))
         if question and tool.changes_something:
             weight *= _QUESTION_CHANGE_FACTOR
-        # Saturates: a long text must not reach a high score by many weak words.
+        # The score has a limit, because a long text must not get a high score through many weak words.
         return weight / (weight + _HALF_SCORE_WEIGHT)
 
 

@@ -156,7 +156,7 @@ def stems_of(text: str) -> dict[str, None]:
 
 @lru_cache(maxsize=16_384)
 def _stem_of_written(word: str) -> str:
-    # Of "don't" the negation counts, of "it's" and "lunch's" the beginning.
+    # "don't" counts as its negation; "it's" and "lunch's" count as the part before the apostrophe.
     if word.lower().endswith(("n't", "n’t")):
         return "not"
     return stem(re.split("['’]", word, maxsplit=1)[0])

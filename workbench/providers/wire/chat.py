@@ -346,8 +346,8 @@ def _begins_another(call: OpenCall, given_id: str | None, name: object, argument
     `may_repeat` means that `call` began in an earlier chunk. The fragment may then be a repetition.
     """
     # Some servers give every call the index 0. A new call then has a different id or name, or it has the same name and
-    # begins when the arguments of `call` are complete. Other servers send a whole call once more at the end: the same
-    # arguments for the same id are such a repetition.
+    # begins when the arguments of `call` are complete. Other servers repeat a whole call at the end, with the same
+    # arguments and the same id.
     if given_id is not None and call.given_id is not None and given_id != call.given_id:
         return True
     if not name or not call.started:

@@ -246,7 +246,7 @@ class MessagesReader:
         With `whole`, the state lists all parts even if none of them is special.
         """
         state: dict[str, Any] = {"wire": WIRE, "parts": parts}
-        # Code that waits for a call's result continues in the same container, so the next request must name it.
+        # The next request must name the container, because code that waits for a call's result continues there.
         if self._container:
             return {**state, "container": self._container}
         if whole:

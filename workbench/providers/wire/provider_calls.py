@@ -113,8 +113,7 @@ def result_text(content: JsonValue) -> str:
         try:
             text = json_text(_readable(content))
         except (ValueError, RecursionError) as error:
-            # The block holds the same content. The check of the block then fails the answer with an error that names
-            # the model.
+            # The block holds the same content, so the check of the block will raise an error that names the model.
             text = f"(JSON cannot express it: {error})"
     text = joined_surrogates(text)
     if len(text) <= MAX_PROVIDER_RESULT_CHARS:

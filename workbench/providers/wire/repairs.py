@@ -50,8 +50,8 @@ class RepairedArguments(NamedTuple):
 
 def repair(pieces: Sequence[str]) -> RepairedArguments | None:
     """Repair arguments whose pieces do not join to one JSON object; return `None` if their meaning is uncertain."""
-    # The order matters. `{}{"a": 1}` is an empty object before the arguments. Pieces that each repeat the previous
-    # piece also join to several objects, but to different ones.
+    # The order of these steps matters. In `{}{"a": 1}`, an empty object precedes the arguments. If each piece repeats
+    # the previous piece, the text also has several objects, but they differ.
     text = "".join(pieces)
     objects = _objects_in(text)
     if len(objects) > 1 and all(same_json(objects[0], other) for other in objects):

@@ -277,7 +277,7 @@ class ResponsesReader:
             yield from self._answers(item, self._answer.flush())
             item.document = {"role": "assistant", **_returned(document)}
         elif item.kind == "reasoning":
-            # A block without its content can go back only if the API stores the original.
+            # Without its content, a reasoning block can be returned only if the API stores the original.
             if document.get("encrypted_content") or document.get("content") or self._stored:
                 item.document = _returned(document)
             if not item.has_streamed_reasoning:

@@ -126,7 +126,7 @@ class UsageCount:
 
     def messages(self) -> Usage | None:
         """Return the usage, read from the keys of Messages."""
-        # The API's input tokens exclude tokens written to and read from the cache; `Usage` includes both.
+        # The API's number of input tokens excludes tokens written to and read from the cache. `Usage` includes both.
         cached = self._number("cache_read_input_tokens")
         total = self._number("input_tokens") + self._number("cache_creation_input_tokens") + cached
         reasoning = self._number("output_tokens_details", "thinking_tokens")
