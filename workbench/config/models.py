@@ -77,13 +77,14 @@ class ModelSpec:
     `name` is the user's name for it, `model` its name at the endpoint. `api_key_env` is the environment variable of its
     key, `None` if it needs no key. `params` go into every request under the API's own names. `read_timeout_s` is the
     time for which the endpoint may send nothing, in seconds. `legacy_auth` sends an Anthropic key as `x-api-key` with
-    the older API version, as some gateways require. `headers` and `query` go into every request, with their variables
-    as they are written; `images` and `audio` state whether the model accepts these in messages, with the default of
-    `accepts_images`; `key_command` is a program with its arguments that prints the key. `file` is the `workbench.toml`
-    with the model, if any.
+    the older API version, as some gateways require. `headers` and `query` go into every request; here they still have
+    variables in place of values. `images` and `audio` state whether the model accepts such content in messages; if
+    `images` is unset, `accepts_images` decides. `key_command` is the command that prints the key. `file` is the
+    `workbench.toml` with the model, if any.
 
     A model at a cloud has `cloud` settings. Its `base_url` and `api_key_env` are as written until `ModelBook` has found
-    its `place`; from then on they are those of the place."""
+    its `place`; from then on they are those of the place.
+    """
 
     name: str
     provider: Provider

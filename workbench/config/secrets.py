@@ -89,9 +89,10 @@ def is_secret_if_used(name: str, value: str) -> bool:
 def is_secret_of_file(name: str, value: str) -> bool:
     """Return whether an unused value in a `.env` is secret.
 
-    Exceptions are values that `is_secret_if_used` excludes, numbers, addresses, single words, and values under an
-    ordinary name such as MODEL or REGION. Under a name with "password", "token" or "secret" a single word is also
-    secret, unless the name contains it (`POSTGRES_PASSWORD=postgres`)."""
+    It is secret with these exceptions: values that `is_secret_if_used` excludes, numbers, addresses, single words, and
+    values under an ordinary name such as MODEL or REGION. Under a name with "password", "token" or "secret" a single
+    word is also secret, unless the name contains it (`POSTGRES_PASSWORD=postgres`).
+    """
     if len(value) < MIN_DECLARED_CHARS or _PLACEHOLDERS.fullmatch(value) or _is_path(value):
         return False
     if _KNOWN_BEGINNING.match(value):

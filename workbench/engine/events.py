@@ -58,8 +58,9 @@ class RunEvent:
 class StartUp:
     """The start-up of a server or a model begins or ends.
 
-    Runs that need it wait, and this time counts for no run. An event with `took_ms` and the same `number` reports the
-    end, after success or failure. With `downloads`, a further event between the two reports the end of the download.
+    Runs that need the server or the model wait, and this wait counts for no run. An event with `took_ms` and the same
+    `number` reports the end, after success or failure. With `downloads`, a further event between the two reports the
+    end of the download.
     """
 
     number: int

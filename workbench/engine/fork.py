@@ -253,7 +253,7 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
 def _why_nothing_follows(whole_rounds: list[Round], turns: Turns, *, under_way: bool) -> str | None:
     """Return why no request would follow these rounds; `None` if one may follow.
 
-    With `under_way`, the last round still has unanswered calls, so only these rounds are checked.
+    With `under_way`, a later round is unfinished, so only the requests of these rounds are checked.
     """
     last: Round | None = None
     # `turns` is consulted for every round, because the case may have changed since the run.

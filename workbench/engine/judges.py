@@ -210,9 +210,7 @@ def prompt_of(criteria: str, value: str, scale: Scale | None = None) -> str:
 
 
 def mark_of(criteria: str, value: str) -> str:
-    """Return the mark of a question:
-
-    16 hexadecimal digits that the value cannot contain.
+    """Return the mark of a question, which is 16 hexadecimal digits that the value cannot contain.
 
     The mark is part of a digest of the value, so the author of the value cannot write the mark into it.
     """

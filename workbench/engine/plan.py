@@ -384,7 +384,7 @@ class PlannedShard:
 def run_id_at(run_id: str, place: int) -> str:
     """Return an id for a run that is unique among all shards of a plan.
 
-    The place is appended, unless the id already follows from it.
+    The run's number in the plan is appended, unless the id already ends with it.
     """
     # Every program numbers its runs from 1, but merged shards must not share ids.
     if run_id == f"run-{place + 1}":

@@ -133,9 +133,10 @@ class Player:
         self._repeat = repeat
 
     async def reply(self, trajectory: Trajectory, turn: int) -> UserSaid | UserEnded:
-        """Return the message or the departure of a turn. Refused attempts are emitted first.
+        """Return the user's message in a turn, or the user's departure.
 
-        Raises UserError and ConditionError."""
+        The events of refused attempts are emitted first. Raises UserError and ConditionError.
+        """
         table = self._table
         if turn == 1 and table.opening is not None and not _in_turn(trajectory, turn):
             return UserSaid(turn, table.opening, "opening")

@@ -208,7 +208,7 @@ def _message(message: PriorMessage) -> Message:
 def answer_message(answer: Round) -> Message:
     """Return a finished answer as a message to send back to the model.
 
-    Its calls have a person's edits of their arguments.
+    If a person edited the arguments of a call, the message has the edited ones.
     """
     calls = tuple(record.sent for record in answer.calls_to_answer)
     return Message("assistant", answer.text, calls, provider_state=answer.provider_state)

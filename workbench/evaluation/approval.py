@@ -64,10 +64,10 @@ class TypedPart:
 class ApprovalRequest:
     """The needs of one suite that the user is asked to approve.
 
-    `needs` is the part of `all_needs` in question, or all of it. `asked` are the models that would be called now.
-    Unless `must_ask` is set, the suite can be used without trust. `can_run_on_mocks` means that mocks alone are enough
-    to run the suite. `from_history` means that some needs come from the history instead of the suite's file. `typed` is
-    set if the user typed some servers.
+    `all_needs` are all needs of the suite, and `needs` are those to approve now. `asked` are the models that would be
+    called now. Unless `must_ask` is set, the suite can be used without trust. `can_run_on_mocks` means that mocks alone
+    are enough to run the suite. `from_history` means that some needs come from the history instead of the suite's file.
+    `typed` is set if the user typed some servers.
     """
 
     file: SuiteFile
@@ -331,7 +331,7 @@ class Trust:
         return True
 
     def grant_typed(self, needs: Needs) -> tuple[str, ...]:
-        """Grant permanently the requests in which only servers typed by the user lack a grant.
+        """Grant permanently each request that lacks only a grant for servers that the user typed.
 
         Returns messages about grants that cannot be stored. A grant covers exactly the typed servers. It ends when a
         command, its folder, a variable or the imported code changes.

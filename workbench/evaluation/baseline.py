@@ -153,7 +153,7 @@ def compared_cases(diff: BatchDiff) -> dict[CellKey, None]:
 def offered_tools(history: History, runs: RunTable, diff: BatchDiff, earlier: SameSuites | None = None) -> OfferedTools:
     """Return a function that finds the tools offered to the cases of a batch.
 
-    For the earlier batch, `earlier` maps its suites to the suites of the later batch.
+    `earlier` maps the suites of the earlier batch to those of the later batch.
     """
     # All runs of a case were offered the same tools, so the first run is enough.
     wanted, first = compared_cases(diff), dict[CellKey, RunRow]()
@@ -201,7 +201,7 @@ _WORSE: tuple[ChangeKind, ...] = ("broke", "missing", "gone")
 
 @dataclass(frozen=True)
 class Baseline:
-    """The runs of an earlier batch with which a batch is compared.
+    """The runs of an earlier batch, for the comparison with a new batch.
 
     `suites` are the current suites by path, as the history would store them. `planned` are the cases that will run.
     """

@@ -103,7 +103,7 @@ class GivenRunDocument(RunDocument):
 
     @property
     def external_run(self) -> ExternalRun:
-        """The run that this document describes, with its start."""
+        """The run that this document describes, with its start time."""
         return replace(super().external_run, started_at=self.started_at)
 
 

@@ -735,8 +735,8 @@ def _of_project(
 ) -> tuple[Path | None, dict[str, object]]:
     """Return the folder of the Claude Code project around `folder`, and the project's servers.
 
-    If this project lacks some of the `wanted` servers, another project is returned if it alone has all of these
-    servers.
+    If this project lacks some of the `wanted` servers and one other project has all of them, the other project is
+    returned.
     """
     tables: dict[Path, Mapping[str, object]] = {}
     for path, settings in _table(_table(document).get("projects")).items():

@@ -157,8 +157,7 @@ def _prepared(setup: WorkerSetup) -> tuple[str, ...]:
 class RequestWatch:
     """Records whether the program still sends requests to this worker.
 
-    A silence above the limit is final: by then, other workers have the leases, and a process that was frozen must not
-    act on old messages. `clock` returns seconds.
+    A silence above the limit is final, because other workers have the leases by then. `clock` returns seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

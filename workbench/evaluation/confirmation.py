@@ -119,8 +119,8 @@ def confirmation_of(
 ) -> CaseConfirmation | None:
     """Return the cases that broke and how to confirm them; `None` if no confirmation is needed.
 
-    A confirmation is not needed if it was not requested, or if the test over all cases has already decided. `results`
-    are the results of the batch run by `plan` and recorded as `batch`. Without a plan, nothing can be rerun.
+    No confirmation is needed if none was requested, or if the test over all cases has already decided. `results` are
+    the results of the batch run by `plan` and recorded as `batch`. Without a plan, nothing can be rerun.
     """
     changes = against.deciding("broke")
     if against.confirm == "none" or against.is_worse or not changes:

@@ -178,7 +178,7 @@ class PlannedRuns(LazyRuns):
 class Plan:
     """The runs to execute, in order, and their common settings.
 
-    `Needs` (in `approval`) reads what the runs need on this machine.
+    `approval.Needs` finds the programs, code and models that the runs need on this machine.
     """
 
     runs: tuple[PlannedRun, ...]

@@ -407,9 +407,9 @@ class StoredRun:
 class RegradingPlan:
     """The stored runs of a batch that can be regraded, in `runs`.
 
-    `missing` holds runs of cases that the present suites lack. `problems` says why suites cannot be used. Runs that
-    never finished are not included in either. `texts` holds the texts of cases that were edited after the run but send
-    the same requests.
+    `missing` holds runs of cases that the present suites lack. `problems` says why suites cannot be used. Neither list
+    includes runs that never finished. `texts` holds the texts of cases that were edited after the run but send the same
+    requests.
     """
 
     batch: BatchRow
@@ -474,9 +474,9 @@ def plan_regrading(
 ) -> RegradingPlan:
     """Find the present suites and cases that grade the runs of a batch.
 
-    Each suite is read at its old path. `suite` replaces the suite with the same path, otherwise the only suite of the
-    batch, otherwise the suite with the same file name. `by` is the deciding grader instead of the cases' own, and
-    `load` reads a suite. The secrets of the suites are registered.
+    Each suite is read at its old path. `suite` replaces one suite of the batch: the suite with the same path, or else
+    the only suite, or else the suite with the same file name. `by` is the deciding grader instead of the cases' own,
+    and `load` reads a suite. The secrets of the suites are registered.
 
     Raises HistoryError, also while the batch is still running, because its later runs would be graded by other rules.
     """
@@ -612,8 +612,8 @@ class _OldSuites:
     def with_variant(self, row: RunRow, file: SuiteFile) -> SuiteFile | None:
         """Return the present suite with the variant of a run; `None` if there is no such variant.
 
-        The present variant of that name is preferred. Otherwise the earlier variant is used, which may come from
-        another file.
+        If the present suite has no variant of that name, the earlier variant is added, which may come from another
+        file.
         """
         assert file.suite is not None
         name = variant_name_of(row.model)

@@ -350,7 +350,7 @@ class Report:
     def nothing_graded(self) -> str | None:
         """Why no run was graded; `None` if any run was.
 
-        In a deciding comparison, also why no run was compared.
+        If a comparison decides the outcome, also why no run was compared.
         """
         if self.shard is not None and not self.results:
             return None

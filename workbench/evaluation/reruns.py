@@ -19,7 +19,7 @@ from workbench.numerals import count_text
 
 @dataclass(frozen=True)
 class Rerun:
-    """A case to rerun with one model, like the planned `run`.
+    """A case to rerun with the model and the settings of the planned `run`.
 
     `typical` is the lowest pass rate that the case has if it is not broken. `may_write` allows the case to execute
     tools again that are not read-only.
@@ -34,7 +34,7 @@ class Rerun:
 class Reruns:
     """The cases to rerun, with at most `max_runs` runs in total.
 
-    `batch` is the stored batch in which they failed, if any.
+    `batch` is the stored batch in which the cases failed, if any.
     """
 
     cases: tuple[Rerun, ...]

@@ -300,7 +300,7 @@ class LiveColumns(Columns):
     def add_finished(self, result: RunResult) -> None:
         """Add a finished run.
 
-        The details of up to two runs that the history has by now are dropped from memory.
+        Then the details of up to two runs are dropped from memory, because the history has them by now.
         """
         index = len(self)
         self.add(result)
@@ -437,9 +437,10 @@ def as_graded_by(result: RunResult, by: GraderName) -> RunResult:
 
 
 def combined_report(earlier: Report, later: Report, against: AgainstBaseline, same: Mapping[str, str]) -> Report:
-    """Join two reports: the later batch, and the earlier batch under models that carry the batch's name.
+    """Join the reports on two batches.
 
-    `same` maps the paths of suites in the earlier batch to paths in the later batch.
+    The models of the earlier batch get the batch's name as an addition. `same` maps the paths of suites in the earlier
+    batch to paths in the later batch.
     """
     name = called(against.batch)
     before = []

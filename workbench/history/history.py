@@ -418,7 +418,7 @@ class History(StoredBatches):
             return list(ids)
 
     def suite_paths(self) -> list[str]:
-        """Return the paths of all suites in their projects."""
+        """Return the paths of all suites, relative to their projects."""
         rows = self._rows("a suite", {"path": columns.path}, values_in("suites", "path"), ())
         return [path for (path,) in rows]
 

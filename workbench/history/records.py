@@ -172,9 +172,10 @@ def _float_of(value: JsonValue) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class ShardRef:
-    """One shard of a plan: shard `index`, from 1, of `of` shards.
+    """Shard number `index`, from 1, of a plan with `of` shards.
 
-    `planned` is the number of runs in the whole plan. `plan_id` distinguishes batches of the same plan."""
+    `planned` is the number of runs in the whole plan. `plan_id` distinguishes batches of the same plan.
+    """
 
     index: int
     of: int

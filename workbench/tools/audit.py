@@ -72,7 +72,8 @@ class AuditLog:
     def begin(self, caller: Caller, call: ToolCall, server: str, allowed: Allowed) -> AuditedExecution:
         """Log that a tool is about to be executed, and return the logged execution.
 
-        Raises AuditError if that cannot be written."""
+        Raises AuditError if the log cannot be written.
+        """
         about: dict[str, JsonValue] = {
             "event": "started",
             "execution": self._new_id(),

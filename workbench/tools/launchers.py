@@ -50,9 +50,9 @@ def launcher_of(command: Sequence[str]) -> str | None:
 
 
 def rolls_back(command: Sequence[str]) -> bool:
-    """Return whether a command is npm's.
+    """Return whether a command rolls back a download when it is terminated.
 
-    npm rolls back a download when it is terminated, but not when it is killed.
+    Only npm does. It does not roll back when it is killed.
     """
     return (launcher_of(command) or "").partition(" ")[0] in ("npx", "npm")
 

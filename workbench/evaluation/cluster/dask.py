@@ -416,8 +416,8 @@ END_TIMEOUT_S = 1.5
 class LocalWorkers:
     """Starts and restarts the workers of a scheduler on this machine.
 
-    dask's nannies restart a worker that dies, but give up if the start fails. Then another nanny is started. Use this
-    class on an event loop whose thread blocks the signals that are meant for the program.
+    A dask nanny restarts a worker that dies, but gives up if the start fails. In this case, another nanny is started.
+    The thread of the event loop must block the signals that are meant for the program.
     """
 
     def __init__(self, scheduler: str, workers: int, config: Mapping[str, object], **options: Any) -> None:

@@ -222,8 +222,8 @@ stops, and all but its longest requests end."""
 class EndpointLimits:
     """The limits of one model at one address, for all workers together.
 
-    At most `concurrency` requests are in flight at a time, and `per_minute` are sent in any minute. Shares of both
-    limits are lent to workers and returned by them. `clock` returns monotonic seconds.
+    At most `concurrency` requests are in flight at a time, and `per_minute` are sent in any minute. Workers borrow
+    shares of both limits. `clock` returns monotonic seconds.
     """
 
     def __init__(
@@ -386,7 +386,7 @@ class EndpointQueue:
         return tuple(leases)
 
     def pop_portion(self, workers: int) -> list[PlannedRun]:
-        """Remove and return the runs of the next portion, which all belong to one group."""
+        """Remove and return the runs of the next portion, which all belong to one `RunGroup`."""
         run_queue = self._next()
         group, losses = group_of(run_queue[0]), self.losses[run_queue[0].run_id]
         most = MAX_PORTION_BY_LOSSES[losses]
@@ -407,7 +407,7 @@ class EndpointQueue:
         return runs
 
     def lost(self, run: PlannedRun) -> bool:
-        """Queue a run again whose worker was lost. Returns whether the run may be tried again."""
+        """Queue a run again after its worker was lost. Returns whether the run may be tried again."""
         self.losses[run.run_id] += 1
         left = len(MAX_PORTION_BY_LOSSES) - self.losses[run.run_id]
         if left == 1:

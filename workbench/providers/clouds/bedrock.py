@@ -26,8 +26,9 @@ _PATHS = {"messages": "/v1/messages", "chat": "/chat/completions", "responses": 
 async def connect(spec: ModelSpec, key: KeySource | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
     """Return a client of the SDK for a model at Bedrock.
 
-    `key` returns the bearer key; it is `None` for signed requests. `given` are the variables of their credentials.
-    Raises ModelError."""
+    `key` returns the bearer key; it is `None` for signed requests. `given` are the variables with the credentials for
+    signing. Raises ModelError.
+    """
     if key is not None:
         bearer = Bearer(key)
         await bearer.renew()

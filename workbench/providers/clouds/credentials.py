@@ -136,7 +136,7 @@ class CredentialStore:
         fetch: Callable[[], _Value],
         secrets_in: Callable[[_Value], Mapping[str, str]],
     ) -> RenewableCredentials[_Value]:
-        """Return the credentials of a source. `values` distinguishes credentials of the same source."""
+        """Return the credentials of a source. A source has different credentials for different `values`."""
         key = (source, *values)
         if key not in self._known:
             self._known[key] = RenewableCredentials(fetch, secrets_in, self.secrets)

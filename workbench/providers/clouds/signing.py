@@ -69,7 +69,8 @@ class Sdk:
 class Bearer:
     """A key or a token that an SDK reads by a call.
 
-    The call never fetches a key; only `renew` does. An SDK would replace the errors of fetching by its own.
+    Only `renew` fetches a key. The call does not, because an SDK would replace the errors of fetching by its own
+    errors.
     """
 
     def __init__(self, key: KeySource) -> None:

@@ -107,10 +107,10 @@ class ReportedSlots:
         return self.total is not None
 
     async def find(self, spec: ModelSpec, client: Client, allowed: int) -> None:
-        """Ask the endpoint for its slots once, unless it is hosted elsewhere.
+        """Ask the endpoint once for its number of slots.
 
-        The user is told if the settings allow more requests than the endpoint has slots. A failure of the endpoint
-        raises no error.
+        Well-known hosted endpoints are not asked. The user gets a notice if the settings allow more requests than the
+        endpoint has slots. A failure of the endpoint raises no error.
         """
         if self._is_found and not self._finding.locked():
             return

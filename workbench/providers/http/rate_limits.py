@@ -182,7 +182,7 @@ class Lease:
 class LeasedLimiter(RateLimiter):
     """A rate limiter whose limits are the leases of this process, not the settings.
 
-    It lets requests pass only while `good` returns true. A process that was frozen may have lost its leases.
+    It lets requests pass only while `good` returns true, because a process that was frozen may have lost its leases.
     """
 
     def __init__(

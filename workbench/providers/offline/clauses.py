@@ -60,8 +60,8 @@ _NO_INDEX = ToolIndex(())
 class Clause:
     """A part of a request, with the values found in it.
 
-    Places are counted from the start of its text. `after` means that it follows the result of the part before it
-    ("then"). `joined` means that it is added to that part ("and").
+    Places are counted from the start of its text. `after` means that the part needs the previous part to be done first
+    ("then"). `joined` means that it extends the previous part ("and").
     """
 
     text: str

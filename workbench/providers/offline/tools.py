@@ -349,7 +349,7 @@ class ToolIndex:
     def _alike(self, asked: str) -> dict[str, float]:
         """Return the tools' words that equal a word, are its synonyms or are spelt alike.
 
-        Each has its degree of likeness.
+        Each word has a degree of likeness.
         """
         alike = dict.fromkeys(RELATED.get(asked, set()).intersection(self._worth), _SYNONYM_FACTOR)
         if asked in self._worth:

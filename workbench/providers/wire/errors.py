@@ -145,11 +145,9 @@ def _words_of_text(text: str) -> str | None:
 
 
 def _place(loc: object) -> str:
-    """Convert the place of a mistake to text:
+    """Convert the place of a mistake, as FastAPI reports it, to text.
 
-    `["body", "tools", 0]` becomes `body.tools.0`.
-
-    FastAPI reports places as such lists.
+    For example, `["body", "tools", 0]` becomes `body.tools.0`.
     """
     if isinstance(loc, list):
         return ".".join(map(str, loc))

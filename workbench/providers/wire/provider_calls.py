@@ -46,9 +46,10 @@ class ProviderCall:
 
 
 class ProviderCalls:
-    """The calls that a provider runs in one answer, turned into events of the run.
+    """Turns the calls that a provider runs in one answer into events of the run.
 
-    `known` are the ids of such calls in earlier answers; their results may still arrive."""
+    `known` are the ids of such calls in earlier answers; their results may still arrive.
+    """
 
     def __init__(self, round_number: int, calls: CallAssembly, offer: ToolOffer, known: Iterable[str] = ()) -> None:
         self._round = round_number

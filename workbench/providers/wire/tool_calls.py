@@ -246,8 +246,8 @@ def sent_params(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the parameters that are sent, and a sentence for each parameter that is left out.
 
-    `lacking` are parameters of other APIs that this API lacks, with their replacements or empty texts. `renamed` are
-    parameters with a different name in this API. All others are sent as written.
+    `lacking` maps parameters that this API lacks to their replacements; the text is empty if there is no replacement.
+    `renamed` maps parameters to their names in this API. All others are sent as written.
     """
     sent: dict[str, Any] = {}
     notices: list[str] = []
