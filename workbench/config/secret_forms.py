@@ -57,13 +57,17 @@ _FORMS = (
 _PREFIXES = tuple(chain.from_iterable(form.prefixes for form in _FORMS))
 
 
-def _heads(sign: str) -> tuple[str, ...]:
-    return tuple(prefix.partition(sign)[0] for prefix in _PREFIXES if sign in prefix)
+def _head_before(sign: str) -> re.Pattern[str]:
+    """Return a pattern for a sign after the beginning of a prefix up to that sign."""
+    # A pattern that begins with a single character, and then looks at the character before it, is the fastest test.
+    heads = dict.fromkeys(prefix.partition(sign)[0] for prefix in _PREFIXES if sign in prefix)
+    before = "".join(head[-1] for head in heads)
+    return late_pattern(f"{sign}(?<=[{before}]{sign})(?:{'|'.join(f'(?<={head}{sign})' for head in heads)})")
 
 
-# `_HEADS` has the beginnings of prefixes up to their first punctuation; `_WHOLE` has the prefixes without punctuation.
-_HEADS = {"_": _heads("_"), "-": _heads("-")}
+_HEADS = tuple(map(_head_before, "_-"))
 _WHOLE = tuple(filter(str.isalnum, _PREFIXES))
+"""The prefixes without punctuation."""
 
 # Few texts need these five patterns, and compiling them takes half a percent of a short command. So they are compiled
 # on first use.
@@ -128,7 +132,7 @@ def forms_in(text: str, begin: int = 0) -> Iterator[FormPlace]:
             yield FormPlace(match.start(), match.end(), "$PRIVATE_KEY", _ESCAPES.sub("", match[0]))
     if "@" in text and ("://" in text or ":\\" in text):
         yield from _passwords(re.compile(_ADDRESS_FORM).finditer(text, begin))
-    if "%40" in text:
+    if "%" in text and "%40" in text:
         yield from _passwords(re.compile(_ENCODED_ADDRESS).finditer(text, begin))
 
 
@@ -164,12 +168,8 @@ def _plain(text: str) -> str:
 
 
 def _may_hold_token(text: str) -> bool:
-    # Splitting at a single character is the fastest test of many prefixes.
-    for sign, heads in _HEADS.items():
-        if sign in text:
-            for part in text.split(sign):
-                if part.endswith(heads):
-                    return True
+    if any(pattern.search(text) for pattern in _HEADS):
+        return True
     return any(each[0] in text and each[-1] in text and each in text for each in _WHOLE)
 
 

@@ -25,6 +25,7 @@ from workbench.history.records import FinishedRun
 from workbench.startup import late_pattern
 from workbench.suite.expected_calls import ANY_TOOL, same_tool
 from workbench.suite.model import Case
+from workbench.suite.settings import Grading
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
@@ -165,6 +166,7 @@ class SuiteParts:
         self._finder = secrets.finder
         self._tools: dict[tuple[str, str, str | None], tuple[ToolDefinition, ToolDefinition]] = {}
         self._cases: dict[int, tuple[Case, Case]] = {}
+        self._options: dict[Grading, Grading] = {}
 
     def tool(self, tool: ToolDefinition) -> ToolDefinition:
         self._forget_if_more_is_secret()
@@ -182,12 +184,19 @@ class SuiteParts:
             known = self._cases[id(case)] = (case, self.secrets.redacted(case))
         return known[1]
 
+    def grading(self, options: Grading) -> Grading:
+        self._forget_if_more_is_secret()
+        if options not in self._options:
+            self._options[options] = self.secrets.redacted(options)
+        return self._options[options]
+
     def _forget_if_more_is_secret(self) -> None:
         # A new finder means that another secret became known.
         if self._finder is not self.secrets.finder:
             self._finder = self.secrets.finder
             self._tools.clear()
             self._cases.clear()
+            self._options.clear()
 
 
 def redacted_run(
@@ -231,7 +240,7 @@ class RunRedaction:
         shared_are_clean = (
             self._parts.case(case) is case
             and all(self._parts.tool(tool) is tool for tool in tools)
-            and self._parts.secrets.redacted(run.result.grading) is run.result.grading
+            and self._parts.grading(run.result.grading) == run.result.grading
         )
         if shared_are_clean and not finder.may_contain(_texts_in_pieces(run.events)):
             return finder.json_may_contain

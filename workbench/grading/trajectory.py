@@ -397,8 +397,10 @@ def _made_ready(expected: ExpectedCall) -> _Wanted:
     for name, check in (expected.args or {}).items():
         checks.append(_Asked(name, check.canonical(), check.compares_texts, describe(check)))
     uses_outside_service = any(asked.check.uses_outside_service for asked in checks)
-    # Functions and then judges come last and are called only when everything else holds (A8).
-    in_turn = sorted(checks, key=lambda asked: (has_kind(asked.check, Judged), has_kind(asked.check, PythonCheck)))
+    in_turn = checks
+    if uses_outside_service:
+        # Functions and then judges come last and are called only when everything else holds (A8).
+        in_turn = sorted(checks, key=lambda asked: (has_kind(asked.check, Judged), has_kind(asked.check, PythonCheck)))
     return _Wanted(canonical_text(expected.tool), tuple(checks), tuple(in_turn), uses_outside_service)
 
 

@@ -14,6 +14,7 @@ from pydantic_core import from_json
 
 from workbench.dataclasses import compact_json, dataclass, parsed_json, reader_of
 from workbench.grading.grade import RunResult
+from workbench.grading.packed import LazyResult
 from workbench.grading.result_json import outcome_of, outcome_pieces
 from workbench.grading.run_facts import RunFacts, facts_from_text, facts_text
 from workbench.grading.run_summary import RunSummary, summary_of
@@ -387,6 +388,8 @@ class RunPacker:
         Raises TypeError, ValueError or RecursionError for a value that cannot be stored."""
         if run.result.status == Status.STOPPED and run.result.error is None and not run.events:
             return False
+        if isinstance(run.result, LazyResult):  # its fields take several times as long to read
+            run = replace(run, result=run.result.whole)
         search = self._redaction.search(run)
         if search is not None:
             try:
