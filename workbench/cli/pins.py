@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from workbench.cli.downloads import announce_download
 from workbench.cli.redaction import printing_to, warn
 from workbench.config.program import Program
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
-from workbench.show.views.tools import SuiteTools
 from workbench.show.visible import visible
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import ToolsError
 from workbench.tools.listings import instructions_difference, pin_difference, pin_file, read_pins, write_pins
 from workbench.tools.server_pool import ServerPool
+
+if TYPE_CHECKING:
+    from workbench.show.views.tools import SuiteTools
 
 
 class FrozenError(Exception):

@@ -30,7 +30,6 @@ from workbench.history.database import ReportProblem
 from workbench.history.history import History
 from workbench.history.records import BatchRow, DamagedError, HistoryError, Regrade, RunRow, SuiteRef
 from workbench.history.writer import BatchHandle
-from workbench.show.csv_rows import record_of_row, record_of_run, texts_of_record
 from workbench.show.views.baseline import AgainstBaseline
 from workbench.show.views.batch_list import called
 from workbench.show.views.runs_report import MissingRuns
@@ -233,6 +232,9 @@ class StoredRows:
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the record of each run, without secrets."""
+        # On use: it imports the models of all JSON reports.
+        from workbench.show.csv_rows import record_of_row, record_of_run, texts_of_record
+
         lines: dict[SuiteRef, Mapping[str, int]] = {}
         finder = self.secrets.finder
         for row, facts in self._rows_with_facts():
