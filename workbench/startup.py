@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import AnyStr
 
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+_OBJECTS_BETWEEN_COLLECTIONS = 500_000
 
 
 def end_at_interrupt() -> None:

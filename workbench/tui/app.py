@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 from workbench.config.program import SERVED_VARIABLE, Program
 from workbench.dataclasses import dataclass
 from workbench.engine.events import BatchListener
+from workbench.engine.garbage import OBJECTS_BETWEEN_COLLECTIONS
 from workbench.evaluation.options import AppStart, AppView
 from workbench.startup import QuickDataclasses
 from workbench.tui.terminal.environment import frames_per_second, terminal_environment, why_unusable
@@ -83,6 +84,8 @@ def open_app(
 
     # Imported modules live until the process ends. The garbage collector can skip their objects.
     gc.freeze()
+    # Commands collect so rarely that a collection would take a tenth of a second, for which the screen would stop.
+    gc.set_threshold(min(gc.get_threshold()[0], OBJECTS_BETWEEN_COLLECTIONS))
     gc.enable()
 
     # A comparison shows latencies, and the delay would distort them.
