@@ -317,14 +317,14 @@ async def test_runs_of_a_lost_worker_are_given_to_others_and_one_that_kills_each
         "        with mark.open('a') as file: file.write('x')\n        os.kill(os.getpid(), 9)\n    return True\n"
     )
     told = iter([True])
-    arrived = SharedParts.arrived
+    received = SharedParts.received
 
-    def arrives(in_common: SharedParts, *parcel: Any) -> RunResult:
+    def receive(in_common: SharedParts, *transferred: Any) -> RunResult:
         if next(told, False):
             raise ValueError("a result that cannot be read")
-        return arrived(in_common, *parcel)
+        return received(in_common, *transferred)
 
-    monkeypatch.setattr(SharedParts, "arrived", arrives)
+    monkeypatch.setattr(SharedParts, "received", receive)
     (tmp_path / "weather.toml").write_text(WEATHER + WRONG + CHECKED, encoding="utf-8")
     (tmp_path / "checks.py").write_text(kills.replace("MOST", "1"), encoding="utf-8")
     heard: list[str] = []

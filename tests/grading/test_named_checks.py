@@ -73,7 +73,7 @@ def test_values_are_kept_in_recordings_in_packed_results_and_between_processes()
     packed = in_common.packed(run)
     assert packed == run
     assert packed.metrics == found.metrics
-    assert in_common.arrived(packed.parcel, result(Status.PASSED, 1.0)).metrics == found.metrics  # type: ignore[attr-defined]
+    assert in_common.received(packed.for_transfer, result(Status.PASSED, 1.0)).metrics == found.metrics  # type: ignore[attr-defined]
 
 
 def test_a_function_may_see_the_whole_run() -> None:

@@ -121,11 +121,11 @@ class RunSender:
     def _made(self, done: RunDone, row: PackedRun | None, events: tuple[Event, ...], known: int) -> ResultMessage:
         result: TransferredResult | RunResult = self._in_common.packed(done.result)
         if isinstance(result, PackedResult):
-            result = result.parcel
+            result = result.for_transfer
         return ResultMessage(
             done.result.run_id,
             result,
-            self._in_common.news(),
+            self._in_common.new_parts(),
             *(done.began_ms, done.ended_ms),
             row,
             known,

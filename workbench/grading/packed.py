@@ -131,7 +131,7 @@ class PackedResult(LazyResult):
         return _made(changed, _Facts(*_facts_of(changed)), self._data, self._in_common)
 
     @property
-    def parcel(self) -> TransferredResult:
+    def for_transfer(self) -> TransferredResult:
         """Return the result in a form for another process that knows the planned run."""
         judging = self.judging if self.judging is not NO_JUDGE_USAGE else None
         of_grading = self.metrics, self.valid_arguments
@@ -197,7 +197,7 @@ class SharedParts:
     """
 
     def __init__(self, key: str | None = None) -> None:
-        # The key is random, so parcels of an earlier process are never read with the parts of a later process.
+        # The key is random, so results from an earlier process are never read with the parts of a later process.
         self.key = key or token_hex(8)
         self.sample = b""
         self.tools: list[ToolDefinition] = []
@@ -221,7 +221,7 @@ class SharedParts:
         facts = _Facts(*_facts_of(result))
         return _made(result, facts, packing.compress(content) + packing.flush(), self)
 
-    def news(self) -> SharedPartsUpdate | None:
+    def new_parts(self) -> SharedPartsUpdate | None:
         """Return the shared parts that were added since the last call, or `None` if there are none."""
         if not self.sample or self._sent == len(self.tools) + 1:
             return None
@@ -229,13 +229,13 @@ class SharedParts:
         self._sent = len(self.tools) + 1
         return SharedPartsUpdate(self.key, sample, tools)
 
-    def take(self, news: SharedPartsUpdate) -> None:
-        self.sample = self.sample or news.sample
-        self.tools += news.tools
+    def add_parts(self, update: SharedPartsUpdate) -> None:
+        self.sample = self.sample or update.sample
+        self.tools += update.tools
 
-    def arrived(self, parcel: TransferredResult, planned: RunResult) -> RunResult:
+    def received(self, transferred: TransferredResult, planned: RunResult) -> RunResult:
         """Return a result that another process packed. `planned` is an empty result of the same run."""
-        status, error, cost_usd, judging, metrics, valid_arguments, facts, data = parcel
+        status, error, cost_usd, judging, metrics, valid_arguments, facts, data = transferred
         result = replace(
             planned,
             status=status,

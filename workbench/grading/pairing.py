@@ -299,7 +299,7 @@ def maximum_matching(
     for call in calls:
         if len(pairing.call_of) == len(members):
             break
-        pairing.take(call)
+        pairing.add(call)
     return pairing.call_of
 
 
@@ -345,7 +345,7 @@ class IncrementalMatching:
         # Kinds of calls without a free member. Another search for such a kind would fail too.
         self._closed: set[Hashable] = set()
 
-    def take(self, call: int) -> None:
+    def add(self, call: int) -> None:
         """Add a call to the pairing if that increases the number of pairs."""
         if not any(self._reachable.get(bucket) for bucket in self._among.buckets(call)):
             return
@@ -387,7 +387,7 @@ class IncrementalMatching:
             if kind in kinds:
                 continue
             kinds.add(kind)
-            # `take` has already found that no free member takes the first call.
+            # `add` has already found that no free member takes the first call.
             for member in self._fitting(seeker, self._reachable, taken=seeker == call):
                 if member in offered:
                     continue

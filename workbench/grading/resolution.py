@@ -477,9 +477,9 @@ class _Resolution:
             for call in calls[bisect_left(calls, start) :]:
                 before = demanded, filled
                 if demanded < len(slots.required):
-                    required.take(call)
+                    required.add(call)
                     demanded = len(required.call_of)
-                every.take(call)
+                every.add(call)
                 filled = len(every.call_of)
                 if (demanded, filled) != before:
                     yield best[start] + demanded * self._base + filled - demanded, start, call
@@ -606,7 +606,7 @@ class _Resolution:
         slots = _Slots(made, self._wanted, self._fitting, False, made)
         pairing = slots.pairing(slots.all)
         for call in calls:
-            pairing.take(call)
+            pairing.add(call)
         return len(pairing.call_of) == len(slots.all)
 
 
@@ -693,12 +693,12 @@ class _Slots:
         """Fill required slots with calls, then optional slots. Return the calls of each expected call."""
         required = self.pairing(self.required)
         for call in for_required:
-            required.take(call)
+            required.add(call)
         every = self.pairing(self.all, required.call_of)
         used = set(required.call_of.values())
         for call in for_optional:
             if call not in used:
-                every.take(call)
+                every.add(call)
         found: dict[int, list[int]] = {}
         for slot, call in every.call_of.items():
             found.setdefault(self._owners[slot], []).append(call)

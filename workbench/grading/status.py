@@ -172,7 +172,7 @@ class Status(StrEnum):
 
     @property
     def column(self) -> str:
-        """The name of the history's column, and of the key in JSON, with the count of the status."""
+        """The name that the count of this status has as a column of the history and as a key in JSON."""
         return self._value_.replace(" ", "_")
 
     # A status equals its name as text, so the name is also its `repr`.

@@ -100,7 +100,7 @@ def near_check(key: str) -> str | None:
 
 
 def check_of_alias(word: str) -> str | None:
-    """Return the check that other programs call `word`; `None` if there is none."""
+    """Return the check that other programs call `word`, or `None` if there is none."""
     alias = word.replace("_", "").replace("-", "").lower()
     for name, kind in CHECK_CLASSES.items():
         if alias in kind.aliases:

@@ -146,7 +146,7 @@ def is_list_of_tables(value: object) -> TypeGuard[list[Table]]:
 
 
 def elements_of(value: object) -> list[Table]:
-    """Return the tables of a value under headers: the tables of a list, or the value itself."""
+    """Return the tables that a value under headers consists of: the tables of a list, or the value itself."""
     if is_list_of_tables(value):
         return value
     if isinstance(value, dict):

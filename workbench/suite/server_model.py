@@ -63,7 +63,7 @@ class Server(Frozen):
 
     @property
     def serializes_calls(self) -> bool:
-        """Whether calls run one at a time, so that a request of the server belongs to a known call."""
+        """Whether calls run one at a time, so that it is clear to which call a request of the server belongs."""
         return "elicitation" in self.answers or "sampling" in self.answers
 
 
@@ -100,7 +100,7 @@ class Answer(Frozen):
 
     @property
     def when(self) -> Checks:
-        """The checks that decide whether the answer applies, by the name of the text that they check."""
+        """The check of the request's text, under the key `message`, or an empty dictionary if there is no check."""
         if self.message is None:
             return {}
         return {"message": self.message}

@@ -39,7 +39,7 @@ def _command_rules(command: object, place: Place, hint: str, key: str = "command
 
 
 def subject_rules(raw: dict[str, object], subject: dict[str, object]) -> Iterator[Finding]:
-    """Check the subject of a suite. Report `models` beside the subject, because the subject replaces them."""
+    """Find problems in the subject of a suite. `models` beside it are a problem, because the subject replaces them."""
     place: Place = ("subject",)
     # `acp` with `agent` describes one agent: its command and its setup.
     kinds: tuple[str, ...] = ("command", "python", "agent" if "agent" in subject and "acp" not in subject else "acp")

@@ -323,8 +323,7 @@ _judged_in_conditions: CachedByIdentity[Suite | Case, tuple[Judged, ...]] = Cach
 def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[Judged]:
     """Yield the judged checks that a run of a case may need.
 
-    These are the case's checks. Unless `mocks` is false, they include the checks in the conditions of the mocks and
-    answers of the case and the suite.
+    These are the checks of the case and, unless `mocks` is false, the checks in the conditions of mocks and answers.
     """
     yield from _judged_of(case)
     if case.conversation is not None and case.conversation.review == "failed":

@@ -126,7 +126,7 @@ class SuiteFile:
         return self.suite.cases[self.number_of(index, case_id)]
 
     def number_of(self, index: int, case_id: str) -> int:
-        """Return the suite's index of the case that `case_of` returns."""
+        """Return the index, in the suite, of the case that `case_of` returns."""
         if not self.templates:
             return index
         number = self._numbers.get(case_id)
@@ -471,7 +471,7 @@ _CASE = late_pattern(r"cases\[(\d+)\]")
 
 @dataclass(frozen=True)
 class _Reused:
-    """The cases that two texts have in common: the old index of each case of the new text."""
+    """For each case of an edited text: the index of the equal case in the text before, or `None` if it changed."""
 
     cases: tuple[int | None, ...]
 

@@ -74,9 +74,8 @@ class SuiteText:
     def block(self, index: int) -> str:
         r"""Return the text of a case with `\n` as line ends.
 
-        If cases are not in blocks, return the block that the case would have.
-
-        Raises IndexError if there is no such case.
+        If the cases are not separate `[[cases]]` blocks, the case is written as a block. Raises IndexError if there is
+        no such case.
         """
         self._must_have(index)
         if self.in_blocks:

@@ -27,7 +27,10 @@ class KnownNames:
     prefixes: tuple[str, ...] = ()
 
     def has(self, name: str, *, loosely: bool = False) -> bool:
-        """Return whether a tool of this name exists or may exist. `loosely` compares by `comparable_name`."""
+        """Return whether a tool of this name exists or may exist.
+
+        If `loosely`, names are compared as `comparable_name`s.
+        """
         if name in self.names or any(name.startswith(prefix) for prefix in self.prefixes):
             return True
         return loosely and comparable_name(name) in map(comparable_name, self.names)

@@ -582,7 +582,7 @@ class ClusterBatch(Batch):
     def _handle_result(self, worker: _Worker, made: ResultMessage) -> None:
         if made.shared_parts is not None:
             worker.shared_parts = worker.shared_parts or SharedParts(made.shared_parts.key)
-            worker.shared_parts.take(made.shared_parts)
+            worker.shared_parts.add_parts(made.shared_parts)
         for out in worker.assigned.values():
             if made.run_id in out.runs:
                 break
@@ -593,7 +593,9 @@ class ClusterBatch(Batch):
         result, row, events = made.result, made.row, made.events
         if not isinstance(result, RunResult):
             assert worker.shared_parts is not None
-            result = worker.shared_parts.arrived(result, result_of(planned, Status.SKIPPED, Trajectory(planned.run_id)))
+            result = worker.shared_parts.received(
+                result, result_of(planned, Status.SKIPPED, Trajectory(planned.run_id))
+            )
         if row is not None and self._may_hold_secret(result, row):
             # This program knows more secrets than the worker did. Therefore, the run is redacted here, without the
             # worker's row.
