@@ -354,7 +354,7 @@ class _Gate:
 
     @property
     def interval(self) -> Interval | None:
-        """The 95% interval of the rate over cases. `None` after an early decision, because it would be invalid."""
+        """The 95% interval of the rate over cases, or `None` after an early decision, which makes it invalid."""
         if self.evidence.verdict is not None:
             return None
         return bounded_interval(self.shares, self.units_of_shares if self.has_clusters else None)

@@ -136,7 +136,10 @@ def gate_holds(reached: float | None, threshold: float, *, strictly: bool, at_mo
 
 
 def statistic(name: Statistic, values: Sequence[float]) -> float | None:
-    """Return a statistic by name. `None` without values, and for the spread or variance of a single value."""
+    """Return a statistic by name.
+
+    Return `None` without values, and for the spread or variance of a single value.
+    """
     return _STATISTICS[name](values) if values else None
 
 

@@ -229,8 +229,9 @@ class ToolName:
 class LintFinding:
     """A finding of the linter.
 
-    `tools` are the tools concerned; empty means all tools. `where` is the place of a parameter, such as `to[].name`;
-    empty means the tool itself. An error means that this program or a provider refuses requests with the tool."""
+    `tools` are the tools concerned, or empty for all tools. `where` is the place of a parameter, such as `to[].name`,
+    or empty for the tool itself. An error means that this program or a provider refuses requests with the tool.
+    """
 
     rule: LintRule
     severity: Severity

@@ -121,7 +121,7 @@ _NOT_GIVEN = CheckVerdict(0.0, False, "not given")
 
 
 def plain_verdict(holds: bool, note: str) -> CheckVerdict:
-    """Return a verdict without partial credit; `note` is the reason if the check does not hold."""
+    """Return a verdict without partial credit. If the check does not hold, `note` is the reason."""
     return HOLDS if holds else CheckVerdict(0.0, False, note)
 
 
@@ -273,7 +273,7 @@ class CheckBase(BaseModel):
 
     @property
     def bare_value(self) -> JsonValue:
-        """The expected value if the suite writes it alone, without the name of a check; otherwise `None`."""
+        """The expected value if the suite writes it alone, without the name of a check, or else `None`."""
         return None
 
     @property
@@ -300,8 +300,7 @@ class CheckBase(BaseModel):
         """The key by which `arcade_compatible` merges checks into one critic: kind, weight and options.
 
         A case has one critic for each key and argument name. The expected value, `optional` and `required` are not part
-        of the key.
-        """
+        of the key."""
         return (self.kind, *self.model_dump(exclude={self.kind, "plain", "optional", "required", "because"}).items())
 
     def bound_to(self, value: JsonValue) -> CheckBase:
@@ -613,7 +612,7 @@ def check_names_in(table: Mapping[str, Any]) -> list[str]:
 
 
 def _as_table(value: Any) -> Any:
-    """Convert a written value into the table of one check; a bare value becomes `equals`.
+    """Convert a written value into the table of one check. A bare value becomes `equals`.
 
     In a check's table, exactly one key names a check, and all other keys are its options."""
     if isinstance(value, CheckBase | WrittenCheck):
@@ -677,8 +676,7 @@ Checks = dict[str, Check]
 def read_check(written: object) -> CheckBase:
     """Parse a check as a suite writes it.
 
-    Raises ValueError. For a wrong option, this is pydantic's ValidationError.
-    """
+    Raises ValueError. For a wrong option, this is pydantic's ValidationError."""
     table = _as_table(written)
     if isinstance(table, CheckBase):
         return table

@@ -23,7 +23,7 @@ _EXAMPLES = "Europe/Berlin, or 2026-06-09T10:00 Europe/Berlin"
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The time of a run, with an offset from UTC; `zone` is the name of its time zone in the IANA database."""
+    """The time of a run, with an offset from UTC. `zone` is the name of its time zone in the IANA database."""
 
     at: datetime
     zone: str

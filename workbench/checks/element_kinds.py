@@ -330,7 +330,7 @@ def _path_from(row: int, columns: Iterable[int], owners: Mapping[int, int], fits
 
 
 class EachElement(_OfElements):
-    """A list whose elements all meet the check; an empty list meets it."""
+    """A list whose elements all meet the check. An empty list meets it, too."""
 
     kind = "each_element"
     written = "each_element = check"

@@ -102,7 +102,7 @@ def _expected(reads: str, given: Mapping[str, Any]) -> object:
 
 
 def as_written(value: object) -> object:
-    """Return an expected value as a suite writes it; null becomes a check at any depth because TOML has no null."""
+    """Return an expected value as a suite writes it. TOML has no null, so a null at any depth becomes a check."""
     if value is None:
         return {"equals_null": True}
     if isinstance(value, Mapping):

@@ -126,7 +126,7 @@ class _TooLongError(Exception):
 
 
 class _Part(NamedTuple):
-    """A part of a pattern: its possible first and last positions; `empty` is true if it also fits the empty text."""
+    """A part of a pattern: its possible first and last positions. `empty` is true if it also fits the empty text."""
 
     first: tuple[int, ...]
     last: tuple[int, ...]
@@ -337,7 +337,7 @@ class CheckError(Exception):
 
 
 class SearchError(CheckError):
-    """A text could not be searched; the message names the pattern and the text's length."""
+    """A text could not be searched. The message names the pattern and the text's length."""
 
 
 def search_pattern(pattern: str, text: str, spent: SpentTime | None = None) -> bool:

@@ -363,7 +363,7 @@ class Violation(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The path as text: `to[0].name`; empty for the arguments as a whole."""
+        """The path as text: `to[0].name`, or an empty text for the arguments as a whole."""
         return _place("", self.path).removeprefix(".")
 
 

@@ -261,7 +261,7 @@ class HasFields(CheckBase):
 
 
 def _leaves(check: HasFields, above: str = "") -> Iterator[tuple[str, CheckBase]]:
-    """Yield the fields with their checks; fields of plain tables have dotted names."""
+    """Yield the fields with their checks. Fields of plain tables have dotted names."""
     for name, part in check.has_fields.items():
         path = above + _shown(name)
         if isinstance(part, HasFields) and part.plain and part.has_fields:

@@ -216,9 +216,10 @@ class DateTime(_TextCheck):
 
 
 def _moments(expected: str, context: CheckContext) -> Sequence[datetime]:
-    """Return the time that a text spells; two times if it is ambiguous because clocks are put back.
+    """Return the time that a text spells, or two times if it occurs twice because clocks are put back.
 
-    Raises ValueError for a text that cannot be read, and CheckError if the time of the run is missing."""
+    Raises ValueError for a text that cannot be read, and CheckError if the time of the run is missing.
+    """
     relative = relative_time(expected)
     if relative is None:
         return (read_timestamp(expected),)

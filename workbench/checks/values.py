@@ -70,7 +70,7 @@ def json_text(value: JsonValue) -> str:
 
 
 def cut(text: str, cells: int = SHOWN_CELLS) -> str:
-    """Return a text cut to a number of terminal cells; a cut text ends with an ellipsis."""
+    """Return a text cut to a number of terminal cells. A cut text ends with an ellipsis."""
     if text.isascii():
         if len(text) <= cells:
             return text
@@ -97,8 +97,8 @@ def _cells(character: str) -> int:
 def json_equal(left: JsonValue, right: JsonValue) -> bool:
     """Return whether two JSON values are equal at every depth.
 
-    Numbers are compared by value (5 = 5.0), integers exactly; a boolean is never a number. The order of an object's
-    keys does not matter, the order of a list does.
+    Numbers are compared by value (5 = 5.0), and integers exactly. A boolean is never a number. The order of a list
+    matters, but the order of an object's keys does not.
     """
     if isinstance(left, str):
         return left == right
@@ -148,9 +148,10 @@ def keyword_text(text: str) -> str:
 
 
 def without_case(value: JsonValue) -> JsonValue:
-    """Return a value with its texts in NFC and lower case, at any depth; the keys of objects stay.
+    """Return a value with its texts in NFC and lower case, at any depth. The keys of objects stay.
 
-    Raises RecursionError for a value that is nested too deeply."""
+    Raises RecursionError for a value that is nested too deeply.
+    """
     if isinstance(value, str):
         return keyword_text(value)
     if isinstance(value, list):
@@ -330,7 +331,7 @@ def _offset(name: str | None, seconds: int | None) -> tzinfo | None:
 
 @lru_cache(maxsize=1024)
 def read_timestamp(text: str) -> datetime:
-    """Return the time that a text spells in any form known to python-dateutil; ambiguous dates are month first.
+    """Return the time that a text spells in any form known to python-dateutil. Ambiguous dates are month first.
 
     The time is naive if the text has no offset. Raises ValueError for a text that cannot be read, and OverflowError for
     a number that is absurdly large.

@@ -598,7 +598,7 @@ class RunResult:
 
     @property
     def executions(self) -> int:
-        """The number of calls that a server executed; the others were mocked."""
+        """The number of calls that a server executed. The other calls were mocked."""
         return sum(call.server is not None for call in self.trajectory.calls)
 
     @property

@@ -184,7 +184,7 @@ class LazyCaseResults(LazySequence[CaseResult]):
 
     @property
     def passes(self) -> Iterator[tuple[int, int]]:
-        """The numbers of passing and of graded runs of each repeated case. Empty if no case has repeats."""
+        """The numbers of passing and of graded runs of each repeated case, or nothing if no case has repeats."""
         if len(self._ends) < len(self._runs):
             for case in self:
                 yield case.good, len(case.graded)

@@ -217,7 +217,7 @@ FORKABLE_FINISH_REASONS = ("answered", "decided", "steps done", "rounds exhauste
 
 @dataclass(frozen=True)
 class FaultOptions:
-    """The faults to inject. `tools` limits them to some tools; if empty, all tools are tried.
+    """The faults to inject. `tools` limits them to some tools. If it is empty, all tools are tried.
 
     `lasts` is the number of calls that each fault affects.
     """

@@ -40,8 +40,8 @@ def mutants_of(
 ) -> tuple[Mutant, ...]:
     """Return the mutants of tools, one or more for each of the given kinds.
 
-    `only` names the tools to mutate; if empty, all tools are mutated. A mutant that removes a part of a definition
-    exists only for tools that have the part.
+    `only` names the tools to mutate. If it is empty, all tools are mutated. A mutant that removes a part of a
+    definition exists only for tools that have the part.
     """
     wanted = set(kinds)
     meant = set(only or names_of_tools(tools))

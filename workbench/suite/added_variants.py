@@ -14,7 +14,7 @@ from workbench.suite.suite_file import SuiteFile, parse_suite
 
 
 class AddedVariantError(ValueError):
-    """Variants cannot be added to a suite; the message names their file."""
+    """Variants cannot be added to a suite. The message names the file of the variants."""
 
 
 def variants_in(file: Path) -> tuple[Mapping[str, object], ...]:

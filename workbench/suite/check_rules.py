@@ -113,9 +113,10 @@ TEXT_CHECKS: Final = tuple(name for name, kind in CHECK_CLASSES.items() if "stri
 
 
 def unknown_text_check(words: Collection[str], place: Place, message: str) -> Iterator[Finding]:
-    """Find a check of a text whose name is unknown; `words` may hold the misspelt name.
+    """Find a check of a text whose name is unknown. `words` may hold the misspelt name.
 
-    The hint names the most similar check that a text can meet."""
+    The hint names the most similar check that a text can meet.
+    """
     hints = []
     for word in words:
         kind = near_check(word) or check_of_alias(word)

@@ -130,7 +130,7 @@ class Gate(Frozen):
 
 
 class StatisticsTable(Frozen):
-    """Limits by statistic; `None` means no limit."""
+    """Limits by statistic. `None` means that the statistic has no limit."""
 
     mean: float | None = None
     median: float | None = None

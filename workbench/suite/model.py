@@ -468,9 +468,10 @@ class Case(Frozen):
         return self.id.removesuffix(f"/{self.row['id']}")
 
     def expected_calls(self) -> tuple[ExpectedCall, ...]:
-        """Return the expected calls: the ordered list, then the unordered list; for a chain, the calls of its steps.
+        """Return the expected calls: first the ordered list, then the unordered list.
 
-        Groups are flattened. The same case returns the same objects."""
+        For a chain, these are the calls of its steps. Groups are flattened. The same case returns the same objects.
+        """
         return _expected_calls(self)
 
     def placed_expected_calls(self) -> Iterator[tuple[Place, ExpectedCall]]:

@@ -53,7 +53,7 @@ class Search:
 
     @property
     def progress_message(self) -> str | None:
-        """The progress in words. `None` before and after the search."""
+        """The progress in words, or `None` before and after the search."""
         folder = self.folder
         if folder is None:
             return None

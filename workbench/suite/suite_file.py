@@ -83,14 +83,14 @@ class SuiteFile:
 
     @cached_property
     def positions(self) -> Positions:
-        """The lines of all tables and keys in the text. Empty for a text that is not TOML."""
+        """The lines of all tables and keys in the text. They are empty for a text that is not TOML."""
         if self.suite is None and _parsed(self.text) is None:
             return Positions({}, {}, (), 1)
         return scan(self.text)
 
     @cached_property
     def case_places(self) -> tuple[tuple[int, int], ...]:
-        """Start and end of each case's block in the text, in characters. Empty if there are no blocks."""
+        """Start and end of each case's block in the text, in characters, or nothing if there are no blocks."""
         places = places_of_blocks(self.text, self.header)
         if self.suite is None or len(places) != max(self.templates, default=len(self.suite.cases) - 1) + 1:
             return ()
@@ -98,7 +98,7 @@ class SuiteFile:
 
     @cached_property
     def parts(self) -> SuiteText | None:
-        """The text split into cases and the text between them, for editing. `None` for a text that is not TOML."""
+        """The text split into cases and the text between them, for editing, or `None` if the text is not TOML."""
         try:
             return SuiteText.of(self.text)
         except SpliceError:

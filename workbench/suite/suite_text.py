@@ -316,7 +316,7 @@ def _read(text: str, what: str) -> Table:
 
 
 def places_of_blocks(text: str, header: Table | None) -> tuple[tuple[int, int], ...]:
-    """Return start and end of each case's block in a text, in characters. Empty if the cases have no blocks.
+    """Return start and end of each case's block in a text, in characters, or nothing if there are no blocks.
 
     The blank lines below a case belong to its block. `header` is the content of the text outside the cases. Without it,
     the text is parsed.
@@ -355,7 +355,7 @@ def _taken_apart(text: str, document: Table) -> SuiteText:
 def _blocks(text: str) -> tuple[list[str], list[str]] | None:
     """Return the text between the blocks of cases, and the blocks.
 
-    `None` if the tables of a case are not adjacent, or if the lines of the text are not known.
+    Return `None` if the tables of a case are not adjacent, or if the lines of the text are not known.
     """
     between, blocks = [text[: text.startswith(BYTE_ORDER_MARK)]], list[str]()
     gap = ""

@@ -480,7 +480,10 @@ def _own_calls(suite: Suite) -> Iterator[OwnCall]:
 
 
 def server_need(server: Server, folder: Path) -> Command | Module | Address | None:
-    """Return the trust that a server needs, for a suite in `folder`. `None` if it is neither started nor contacted."""
+    """Return the trust that a server needs, or `None` if it is neither started nor contacted.
+
+    `folder` is the suite's folder.
+    """
     if server.command:
         place = ""
         if server.cwd is not None:

@@ -58,10 +58,7 @@ class AgainstBaseline:
 
     @property
     def is_worse(self) -> bool:
-        """Whether all cases together have significantly fewer good runs.
-
-        False without a confirmation of regressions.
-        """
+        """Whether all cases together have significantly fewer good runs. It is always false if `confirm` is "none"."""
         return self.confirm != "none" and any(test.is_worse for test in self.diff.tests.values())
 
     def deciding(self, kind: ChangeKind) -> tuple[CaseChange, ...]:

@@ -248,7 +248,7 @@ def _issue_key(issue: Issue) -> tuple[object, ...]:
 
 
 class _Steps:
-    """The grades of a chain's steps, looked up by call. Empty for other cases."""
+    """The grades of a chain's steps, looked up by call. Other cases have none."""
 
     def __init__(self, run: RunItems, result: RunResult) -> None:
         self._run = run

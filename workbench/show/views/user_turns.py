@@ -26,7 +26,10 @@ GAVE_UP = "the user gave up"
 
 
 def gave_up_text(gave_up: int, runs: int) -> str:
-    """Return in how many of a case's runs the user gave up: `the user gave up in 1 of 3 runs`. Empty for none."""
+    """Return in how many runs of a case the user gave up: `the user gave up in 1 of 3 runs`.
+
+    The text is empty if the user gave up in none.
+    """
     if not gave_up or runs == 1:
         return GAVE_UP * gave_up
     return f"{GAVE_UP} in {counted_of(gave_up, runs, 'run')}"
