@@ -8,6 +8,7 @@ import gc
 import itertools
 import os
 import re
+import shlex
 import signal
 import sys
 import warnings
@@ -20,10 +21,13 @@ from pathlib import Path
 import pytest
 from _pytest.assertion import rewrite
 from _pytest.runner import runtestprotocol
+from execnet import XSpec
 from hypothesis import HealthCheck, settings
 from hypothesis.internal import charmap
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
+
+from tests.cli.forking import WORKER, forked_command
 
 settings.register_profile(
     "thorough", derandomize="CI" in os.environ, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -71,6 +75,12 @@ def pytest_configure(config: pytest.Config) -> None:
         os.waitpid(process, 0)  # what cannot be compiled, the workers say
 
 
+def pytest_xdist_setupnodes(specs: list[XSpec]) -> None:
+    """Fork the workers from a process that has imported the program: to import it was a third of their collection."""
+    for spec in specs:
+        spec.python = shlex.join(forked_command(WORKER))
+
+
 def _compile(files: Iterable[Path], config: pytest.Config) -> None:
     """Write the bytecode of each file, with the asserts of tests rewritten as pytest does when it imports one."""
     state = config.stash[rewrite.assertstate_key]
@@ -83,6 +93,17 @@ def _compile(files: Iterable[Path], config: pytest.Config) -> None:
             folder.mkdir(exist_ok=True)
             digest, code = rewrite._rewrite_test(file, config)
             rewrite._write_pyc(state, code, digest, folder / f"{file.stem}{rewrite.PYC_TAIL}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> list[object] | None:
+    """Pass over what is no test, and over slow tests where all of them would be deselected."""
+    if not name.startswith(("test", "Test")):
+        return []
+    is_slow = collector.config.option.markexpr == "not slow" and any(
+        mark.name == "slow" for mark in getattr(obj, "pytestmark", ())
+    )
+    return [] if is_slow else None
 
 
 def _make_characters() -> None:

@@ -1,4 +1,4 @@
-"""`workbench`, forked, for whoever starts it by a command: `python -I -S forked.py ADDRESS WORD...`, see
+"""A program, forked, for whoever starts it by a command: `python -I -S forked.py ADDRESS FUNCTION WORD...`, see
 `tests.cli.forking.forked_command`. The program has this one's standard streams, folder and environment; its exit code
 is this one's."""
 
@@ -9,13 +9,13 @@ import sys
 
 NUMBER_BYTES = 12
 
-address, *words = sys.argv[1:]
+address, run, *words = sys.argv[1:]
 with socket.socket(socket.AF_UNIX) as connection:
     connection.connect(f"\0{address}")
     connection.recv(1)
     answers, its = socket.socketpair()
     request = {"words": words, "folder": os.getcwd(), "environment": dict(os.environ), "first": "", "needs": []}  # noqa: PTH109
-    request["run"] = "workbench.cli.main:main"
+    request["run"] = run
     sent = json.dumps(request).encode() + b"\n"
     socket.send_fds(connection, [sent], [its.fileno(), 0, 1, 2])
     its.close()

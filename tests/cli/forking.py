@@ -5,7 +5,8 @@ the same, with the words, environment, folder and standard streams it is given. 
 taking apart what was imported, which would cost more than the program itself. That the program also starts from nothing
 and is taken apart at its end is tested wherever it is started as a command (`tests.cli.program.COMMAND`).
 
-All workers of one test run share one such process. It ends when the last of them has gone.
+The workers of a test run are forked too (`tests/conftest.py`): each imported all of it for itself, which was a third of
+what it did before its first test. All share one such process, which ends when the last of them has gone.
 """
 
 from __future__ import annotations
@@ -40,10 +41,12 @@ from pydantic import BaseModel
 from workbench.dataclasses import _Init
 
 ROOT = Path(__file__).parents[2]
-APP = "workbench.tui"
-"""Imported where a program needs it."""
+WORKBENCH = "workbench.cli.main:main"
+WORKER = "tests.cli.forking:run_code"
+"""What a worker of pytest-xdist runs."""
 IMPORTED_WHEN_NEEDED = (
     "anyio._backends._asyncio",
+    "hypothesis.strategies",
     "httpcore2",
     "jsonschema",
     "mcp.client.sse",
@@ -61,7 +64,7 @@ class ForkedProgram:
 
     `streams` are its standard input, output and errors, or a single terminal that it leads. It begins with `first`,
     Python that may change the program, and goes on with `run`, a function by the names of its module and its own.
-    `needs` are further modules that are imported before the fork, of `workbench` with all that is in them.
+    `needs` are further modules that are imported before the fork.
     """
 
     def __init__(
@@ -72,7 +75,7 @@ class ForkedProgram:
         environment: Mapping[str, str],
         *,
         first: str = "",
-        run: str = "workbench.cli.main:main",
+        run: str = WORKBENCH,
         needs: Sequence[str] = (),
     ) -> None:
         request = {
@@ -136,15 +139,16 @@ class ForkedProgram:
         self.send_signal(signal.SIGKILL)
 
 
-def forked_command() -> list[str]:
-    """Returns the beginning of a command that does what `python -m workbench` does, but in a process that is forked,
-    and dies of no signal that it is sent."""
+def forked_command(run: str = WORKBENCH) -> list[str]:
+    """Returns the beginning of a command that does what `python -m workbench` does, or runs another function, but in a
+    process that is forked, and dies of no signal that it is sent."""
     _forker()
-    return [sys.executable, "-I", "-S", str(Path(__file__).with_name("forked.py")), _address()]
+    return [sys.executable, "-I", "-S", str(Path(__file__).with_name("forked.py")), _address(), run]
 
 
 def _address() -> str:
-    return f"workbench tests {os.environ.get('PYTEST_XDIST_TESTRUNUID', f'process {os.getpid()}')}"
+    """Return the name of the process that forks: the same for a test run and its workers, which inherit it."""
+    return f"workbench tests {os.environ.setdefault('FORKED_FOR_TESTS_OF', str(os.getpid()))}"
 
 
 @functools.cache
@@ -238,7 +242,8 @@ class _Forker:
 
 def _become(request: dict[str, Any], streams: Sequence[int]) -> None:
     """Do what `python -m workbench` does, in this process, with the streams as its standard streams."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
+    if request["run"] != WORKER:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
     if len(streams) == 1:
         os.setsid()
         fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)
@@ -285,11 +290,17 @@ def code_of(run: Callable[[], int]) -> int:
         return 1
 
 
-def _import_all(package: str, but: tuple[str, ...] = ()) -> None:
+def run_code() -> int:
+    """Do what `python -c CODE` does, the last of the words."""
+    exec(sys.argv[-1], {"__name__": "__main__"})
+    return 0
+
+
+def _import_all(package: str) -> None:
     imported = import_module(package)
-    if package.startswith("workbench"):
+    if package == "workbench":
         for module in pkgutil.walk_packages(imported.__path__, f"{package}."):
-            if not module.name.startswith(but):
+            if module.name != "workbench.__main__":
                 import_module(module.name)
     _make_what_is_made_late()
     gc.collect()
@@ -333,7 +344,7 @@ def main() -> None:
     """Import what programs need, then fork one for every request of those who connect."""
     for name in IMPORTED_WHEN_NEEDED:
         import_module(name)
-    _import_all("workbench", ("workbench.__main__", APP))
+    _import_all("workbench")
     _run_a_suite()
     gc.collect()
     gc.freeze()

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pyte
 
-from tests.cli.forking import APP, ForkedProgram
+from tests.cli.forking import ForkedProgram
 
 WORKBENCH = (sys.executable, "-m", "workbench")
 
@@ -74,7 +74,7 @@ class Terminal:
         self.process: ForkedProgram | subprocess.Popen[bytes]
         if program is WORKBENCH and not starts and "PYTHONPATH" not in (environment or {}):
             begin = f"exec(compile({first.read_text()!r}, {str(first)!r}, 'exec'))" if first else ""
-            self.process = ForkedProgram(arguments, [slave], folder or Path.cwd(), terminal, first=begin, needs=[APP])
+            self.process = ForkedProgram(arguments, [slave], folder or Path.cwd(), terminal, first=begin)
         else:
             self.process = subprocess.Popen(
                 [*program, *arguments],

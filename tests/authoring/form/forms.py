@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 from workbench.authoring.form.row import FormRow, FormSource
 from workbench.authoring.form.rows import form_rows
 from workbench.authoring.known_tools import tools_of_suite
 from workbench.show.spans import plain
+from workbench.suite.problems import Problem
 from workbench.suite.suite_file import parse_suite
 from workbench.suite.suite_text import SuiteText
 from workbench.tools.listings import StoredListings
+from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.form.page import lay_out
 
 EVERYTHING = """
@@ -309,12 +312,16 @@ changes = []
 
 def source_of(text: str = EVERYTHING, index: int | None = 0, *, every_key: bool = True) -> FormSource:
     """The form of a case of a suite's text; without an index, of the suite's settings."""
-    parts, path = SuiteText.of(text), Path("home.toml")
-    problems = parse_suite(text, path).problems
-    tools = tools_of_suite(parts.header, path, StoredListings(Path("nowhere")))
+    parts, problems, tools = _read(text)
     table = parts.header if index is None else parts.cases[index]
     at = () if index is None else ("cases", index)
     return FormSource(table, at, parts.header, problems, tools, every_key=every_key)
+
+
+@functools.cache
+def _read(text: str) -> tuple[SuiteText, tuple[Problem, ...], tuple[ToolDefinition, ...]]:
+    parts, path = SuiteText.of(text), Path("home.toml")
+    return parts, parse_suite(text, path).problems, tools_of_suite(parts.header, path, StoredListings(Path("nowhere")))
 
 
 def row_named(source: FormSource, *place: str | int) -> FormRow:
