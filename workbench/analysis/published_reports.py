@@ -270,7 +270,7 @@ def _status(run: RunResult) -> Status:
 def _by_own_rules(grading: Grading) -> Grading:
     # In the published system, a run passes from the fail threshold on. Warnings need a threshold below it.
     warn_threshold = min(grading.warn_threshold, grading.fail_threshold)
-    # The system lacks Workbench's default rule for repeats, so the system's default replaces it.
+    # The system has no rule `every`, which is Workbench's default. Its own default, `last`, takes this place.
     rule = "last" if grading.repeat_rule == "every" else grading.repeat_rule
     return replace(grading, repeat_rule=rule, warn_threshold=warn_threshold)
 

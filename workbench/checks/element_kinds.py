@@ -52,8 +52,7 @@ class _OfElements(CheckBase):
 
     @property
     @abstractmethod
-    def parts(self) -> tuple[CheckBase, ...]:
-        """The checks of the elements."""
+    def parts(self) -> tuple[CheckBase, ...]: ...
 
     @property
     def compares_texts(self) -> bool:  # type: ignore[override]
@@ -125,8 +124,7 @@ class _Elements(_OfElements):
             return CheckVerdict(0.0, False, MAX_COMPARED_PAIRS.reached(), measured=False)
 
     @abstractmethod
-    def _verdict(self, value: list[JsonValue], comparison: _Comparison) -> CheckVerdict:
-        """Return the verdict on a list."""
+    def _verdict(self, value: list[JsonValue], comparison: _Comparison) -> CheckVerdict: ...
 
     @classmethod
     def has_shape(cls, expected: object) -> bool:

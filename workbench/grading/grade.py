@@ -675,7 +675,6 @@ class RunResult:
         return replace(self, trajectory=replace(self.trajectory, rounds=()))
 
     def with_status(self, status: Status) -> RunResult:
-        """Return the run with another status."""
         return replace(self, status=status)
 
 

@@ -261,7 +261,6 @@ def with_blanks_joined(line: Line) -> Line:
 
 
 def without_empty(spans: Iterable[Span]) -> Line:
-    """Return a line without its empty spans."""
     return tuple(span for span in spans if span.text)
 
 

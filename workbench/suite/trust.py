@@ -341,7 +341,7 @@ _MAX_SHOWN_CALLS = 10
 
 
 def _grouped_by_endpoint(models: Sequence[ModelNeed], more: str) -> str:
-    """Return models in one line, grouped by endpoint and key. Both are shown because trust covers them."""
+    """Return models on one line, grouped by endpoint and key. Both are shown because the user trusts both."""
     at: dict[str, list[str]] = {}
     for model in models:
         at.setdefault(model.endpoint, []).append(shlex.quote(model.model))
@@ -682,7 +682,7 @@ class TrustStore:
         try:
             return _trusted_in(json.loads(content.decode("utf-8")))
         except RecursionError as error:
-            raise ValueError("nested too deeply") from error
+            raise ValueError("the trust store is nested too deeply") from error
 
     def _load_or_set_aside(self) -> dict[str, _Entry]:
         """Read the store, or rename it if it is damaged.

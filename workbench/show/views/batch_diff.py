@@ -94,8 +94,6 @@ def changes_blocks(
 def changes_table(
     changes: Sequence[CaseChange], suites: Mapping[str, SuiteRef], *, with_model: bool
 ) -> Table[CaseChange]:
-    """Return a table with a row for each change."""
-
     def title(change: CaseChange) -> Title:
         return Title(suites[change.suite].name, change.case_name)
 

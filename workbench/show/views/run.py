@@ -47,7 +47,6 @@ class MovedRuns:
         self._moves = MovesFold()
 
     def add(self, run: RunRow, before: RunResult, after: RunResult) -> None:
-        """Add a run with its results before and after the regrade."""
         move = Move(before, after)
         self._moves.add(move)
         if move.moved:

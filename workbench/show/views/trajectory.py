@@ -385,7 +385,6 @@ def fork_text(fork: Forked, origin: str = "") -> str:
 
 
 def pause_text(pause: AnswerPaused) -> str:
-    """Return a line on a pause of an answer."""
     which = ""
     if pause.times > 1:
         which = f" (pause {pause.times})"
@@ -393,7 +392,6 @@ def pause_text(pause: AnswerPaused) -> str:
 
 
 def deviation_text(deviation: Deviation) -> str:
-    """Return a line on a deviation of an endpoint from its API."""
     return f"repaired: {one_line(deviation.detail)}"
 
 
