@@ -99,7 +99,7 @@ def test_a_variable_that_is_not_set_ends_the_run_before_anything_is_sent(program
         program.write("workbench.toml", MODEL.format(provider="openai", url=f"{server.url}/v1"))
         done = Program(program.folder, {"UPSTREAM": "x" * 20}).run("run", "weather.toml", "--model", "gw", "--trust")
     assert done.returncode == 3
-    assert "gw needs GATEWAY for its requests, and it is not set" in done.stdout
+    assert "gw needs the variable GATEWAY, which is not set" in done.stdout
     assert server.requests == []
 
 

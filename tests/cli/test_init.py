@@ -165,10 +165,10 @@ def test_what_cannot_be_done_is_said_and_nothing_written(program: Program) -> No
     program.write("a.json", '{"mcpServers": {"shop": {"command": "no-such-program-anywhere"}}}')
     for words, code, said in (
         (["--from-config", "a.json", "--trust"], 3, "nothing was written"),
-        (["--from-config", "none.json"], 2, "none.json: cannot be read"),
+        (["--from-config", "none.json"], 2, "none.json cannot be read"),
         (["--from-config", "a.json", "--server", "sop"], 2, "there is no server 'sop'"),
         (["--command", "'x"], 2, "this is not a command"),
-        (["--url", "ftp://x"], 2, "begins with http"),
+        (["--url", "ftp://x"], 2, "must begin with http"),
         (["--module", "gone.py:mcp"], 2, "there is no file"),
         (["--example", "slak"], 2, "there is no sample 'slak'"),
         (["--tool", "a"], 2, "--tool and --by need a server"),

@@ -188,11 +188,11 @@ def test_a_dotenv_that_cannot_be_read_is_an_error_of_the_runs_that_need_it(progr
     (program.folder / ".env").write_bytes(b"\0")
     done = program.run("run", "suite.toml", "--model", f"openai:m@{server.url}/v1")
     assert done.returncode == 3
-    assert ".env: is not text with NAME=value lines" in done.stdout
+    assert ".env is not text with NAME=value lines" in done.stdout
     offline = program.run("run", "suite.toml", "--model", "offline")
     assert offline.returncode == 0, offline.stdout + offline.stderr
     assert "▲" in offline.stdout
-    assert ".env: is not text with NAME=value lines" in offline.stdout
+    assert ".env is not text with NAME=value lines" in offline.stdout
 
 
 # Trust

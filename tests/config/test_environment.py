@@ -64,16 +64,14 @@ def test_a_line_of_a_dotenv_that_is_none_is_named_and_not_shown(tmp_path: Path, 
     secrets = Secrets()
     with pytest.raises(ConfigError) as raised:
         Environment({}, secrets).of(tmp_path)
-    assert raised.value.problems == (
-        f"{tmp_path / '.env'}:{line}: is not NAME=value: correct it, including its quotes",
-    )
+    assert raised.value.problems == (f"{tmp_path / '.env'}:{line} is not NAME=value: correct it, including its quotes",)
     assert secrets.redact("good-4711") == "$B_KEY"
 
 
 @pytest.mark.parametrize("content", [b"A=\xff\xfe", b"A=1\0B=2"])
 def test_a_dotenv_that_is_no_text_is_an_error_that_names_it(tmp_path: Path, content: bytes) -> None:
     (tmp_path / ".env").write_bytes(content)
-    with pytest.raises(ConfigError, match=r"\.env: is not text with NAME=value lines"):
+    with pytest.raises(ConfigError, match=r"\.env is not text with NAME=value lines"):
         environment().of(tmp_path)
 
 

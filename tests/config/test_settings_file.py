@@ -109,7 +109,7 @@ def test_a_setting_that_cannot_be_used(tmp_path: Path, line: str, said: str) -> 
         ("[modles.m]", "1: modles is not a setting: did you mean 'models'?"),
         ('[model.oops]\n[models.m]\nprovider = "openai"\nmodel = "x"', "1: model is not a setting: did you mean"),
         ('format = 1\nname = "A suite"', "1: format makes this a suite"),
-        ("\n[models.m", "2: is not valid TOML: "),
+        ("\n[models.m", "2 is not valid TOML: "),
     ],
 )
 def test_a_file_that_cannot_be_used(tmp_path: Path, text: str, said: str) -> None:
@@ -118,7 +118,7 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, text: str, said: str) -> Non
 
 def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:
     file = tmp_path / "workbench.toml"
-    for content, said in ((b"\n\xff", ":2: is not UTF-8: the byte 0xff"), ("".encode("utf-16"), ":1: is UTF-16, not ")):
+    for content, said in ((b"\n\xff", ":2 is not UTF-8: the byte 0xff"), ("".encode("utf-16"), ":1 is UTF-16, not ")):
         file.write_bytes(content)
         with pytest.raises(ConfigError, match=said):
             read_settings(file, "user")

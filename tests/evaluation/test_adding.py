@@ -118,7 +118,7 @@ def test_a_broken_file_is_left_as_it_is(tmp_path: Path, program: Program, settin
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path, program: Program) -> None:
     folder = folder_of_suites(tmp_path)
     (tmp_path / "state").write_text("in the way")
-    with pytest.raises(ConfigError, match=r"config.*workbench\.toml: cannot be"):
+    with pytest.raises(ConfigError, match=r"config.*workbench\.toml cannot be"):
         add_model(TypedModel(model="m", name="m").spec(), folder, program, "user")
 
 

@@ -104,7 +104,7 @@ def test_codex(tmp_path: Path) -> None:
     assert found.variables["PAT"] == "ghp_x"
     assert found.variables["WEB_TOKEN"] is None
     assert found.notes == ("off is left out: it is disabled in the configuration",)
-    with pytest.raises(ClientConfigError, match=r"bad\.toml: is not TOML: Invalid value"):
+    with pytest.raises(ClientConfigError, match=r"bad\.toml is not TOML: Invalid value"):
         read(tmp_path, "model = ", "bad.toml")
 
 
@@ -280,7 +280,7 @@ def test_the_folder_of_the_workspace_is_named_from_the_suite(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{\n"mcpServers": {\n"a": }}', "client.json:3: is not JSON"),
+        ('{\n"mcpServers": {\n"a": }}', "client.json:3 is not JSON"),
         ("[]", "is not a configuration of an MCP client"),
         ('{"mcpServers": []}', "mcpServers must be an object"),
         ('{"mcpServers": {}}', "mcpServers is empty"),

@@ -68,7 +68,7 @@ async def test_what_is_no_model_api_is_told_and_not_listed(tmp_path: Path, listi
 def test_a_file_of_variables_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / ".env").write_bytes(b"\0")
     known, problems = known_endpoints(program_with(tmp_path, OPENAI_API_KEY=KEY), [tmp_path], PRESETS)
-    assert ".env: is not text with NAME=value lines" in problems[0]
+    assert ".env is not text with NAME=value lines" in problems[0]
     assert [endpoint.preset.name for endpoint in known if endpoint.is_reachable] == ["openai"]
 
 

@@ -272,7 +272,7 @@ class ModelBook:
         try:
             status = file.stat()
         except OSError as error:
-            raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+            raise ConfigError(f"{file} cannot be read: {error.strerror}") from error
         stamp = (status.st_mtime_ns, status.st_size)
         known = self._files.get(file)
         if known is None or known[0] != stamp:

@@ -77,14 +77,14 @@ class Environment:
                 return known[1]
             variables, broken = _variables_in(file.read_bytes().decode("utf-8-sig"))
         except OSError as error:
-            raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+            raise ConfigError(f"{file} cannot be read: {error.strerror}") from error
         except ValueError as error:
-            raise ConfigError(f"{file}: is not text with NAME=value lines: write it again, in UTF-8") from error
+            raise ConfigError(f"{file} is not text with NAME=value lines: write it again, in UTF-8") from error
         for name, value in variables.items():
             self._secrets.add_from_file(name, value)
         # The message does not quote the line, which may be a key.
         if broken:
-            problems = [f"{file}:{line}: is not NAME=value: correct it, including its quotes" for line in broken]
+            problems = [f"{file}:{line} is not NAME=value: correct it, including its quotes" for line in broken]
             raise ConfigError(*problems)
         self._files[file] = (stamp, variables)
         return variables

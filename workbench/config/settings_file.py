@@ -214,7 +214,7 @@ def read_settings(file: Path, origin: Origin) -> FileSettings:
     try:
         content = file.read_bytes()
     except OSError as error:
-        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+        raise ConfigError(f"{file} cannot be read: {error.strerror}") from error
     return settings_in(content, file, origin)
 
 
@@ -228,7 +228,7 @@ def settings_in(content: bytes, file: Path, origin: Origin) -> FileSettings:
         settings = _Settings.model_validate(tomllib.loads(text))
     except UnicodeDecodeError as error:
         line, why = why_not_utf_8(content, error)
-        raise ConfigError(f"{file}:{line}: {why}: {SAVE_AS_UTF_8}") from error
+        raise ConfigError(f"{file}:{line} {why}: {SAVE_AS_UTF_8}") from error
     except ValidationError as error:
         raise ConfigError(*(_problem(file, text, found) for found in error.errors())) from None
     except tomllib.TOMLDecodeError as error:
@@ -237,9 +237,9 @@ def settings_in(content: bytes, file: Path, origin: Origin) -> FileSettings:
         line = text.count("\n") + 1
         if number := re.match(r"line (\d+)", place):
             line = int(number[1])
-        raise ConfigError(f"{file}:{line}: is not valid TOML: {message}") from error
+        raise ConfigError(f"{file}:{line} is not valid TOML: {message}") from error
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{file}: is not valid TOML: {error}") from error
+        raise ConfigError(f"{file} is not valid TOML: {error}") from error
     specs = {name: _spec(name, model, file, origin) for name, model in settings.models.items()}
     return FileSettings(specs, settings.judge)
 

@@ -180,7 +180,7 @@ def read_calls(path: Path) -> GivenCalls:
         return calls_of(_parsed(content.decode("utf-8-sig"), path.suffix.lower() in (".jsonl", ".ndjson")))
     except UnicodeDecodeError as error:
         line, why = why_not_utf_8(content, error)
-        raise RecordingError(f"{path}:{line}: {why}: {SAVE_AS_UTF_8}") from error
+        raise RecordingError(f"{path}:{line} {why}: {SAVE_AS_UTF_8}") from error
     except RunDocumentError as error:
         raise RecordingError(f"{path}: {error}") from error
 

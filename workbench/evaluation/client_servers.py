@@ -683,19 +683,19 @@ def _document(file: Path) -> object:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise ClientConfigError(f"{file}: is not UTF-8: save it as UTF-8 text") from None
+        raise ClientConfigError(f"{file} is not UTF-8: save it as UTF-8 text") from None
     except OSError as error:
-        raise ClientConfigError(f"{file}: cannot be read: {error.strerror}") from None
+        raise ClientConfigError(f"{file} cannot be read: {error.strerror}") from None
     try:
         if file.suffix == ".toml":
             return tomllib.loads(text)
         return json.loads(_plain_json(text))
     except json.JSONDecodeError as error:
-        raise ClientConfigError(f"{file}:{error.lineno}: is not JSON: {error.msg.lower()}") from None
+        raise ClientConfigError(f"{file}:{error.lineno} is not JSON: {error.msg.lower()}") from None
     except tomllib.TOMLDecodeError as error:
-        raise ClientConfigError(f"{file}: is not TOML: {error}") from None
+        raise ClientConfigError(f"{file} is not TOML: {error}") from None
     except RecursionError:
-        raise ClientConfigError(f"{file}: is nested too deeply") from None
+        raise ClientConfigError(f"{file} is nested too deeply: use fewer levels") from None
 
 
 def _servers_in(
@@ -725,7 +725,7 @@ def _servers_in(
     if of_project and project is not None:
         return f"projects.{project}.mcpServers", of_project, project
     raise ClientConfigError(
-        f"{file}: is not a configuration of an MCP client: it has no mcpServers (Claude, Cursor), servers (VS Code) or "
+        f"{file} is not a configuration of an MCP client: it has no mcpServers (Claude, Cursor), servers (VS Code) or "
         "mcp_servers (Codex)"
     )
 

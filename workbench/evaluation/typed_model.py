@@ -354,7 +354,7 @@ def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
     try:
         before, content = state_of(file), file.read_bytes()
     except OSError as error:
-        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+        raise ConfigError(f"{file} cannot be read: {error.strerror}") from error
     # A file with errors is refused before anything in it is changed.
     settings_in(content, file, known.origin)
     text = content.decode("utf-8")
@@ -416,7 +416,7 @@ def add_model(spec: ModelSpec, folder: Path, program: Program, owner: Owner) -> 
             content = file.read_bytes()
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigError(f"{file}: cannot be read or created: {error.strerror}") from error
+        raise ConfigError(f"{file} cannot be read or created: {error.strerror}") from error
     settings_in(content, file, spec.origin)
     text = with_model(content.decode("utf-8"), spec)
     if text is None:

@@ -80,10 +80,10 @@ def metrics(value: Any) -> tuple[tuple[str, float], ...]:
     """Return metrics as pairs of a name and a value from 0 to 1, read from JSON."""
     found = parsed_json(text(value))
     if not isinstance(found, dict):
-        raise ValueError("must be values of metrics")
+        raise ValueError("must be an object with metrics from 0 to 1")
     for metric in found.values():
         if type(metric) not in (int, float) or not 0 <= metric <= 1:
-            raise ValueError("must be values of metrics")
+            raise ValueError("must be an object with metrics from 0 to 1")
     return tuple(found.items())
 
 

@@ -276,7 +276,7 @@ async def test_google_without_credentials_or_with_expired_ones_says_what_to_run(
     refusal = document({"error": "invalid_grant", "error_description": "Token has been expired or revoked."}, 400)
     with Server(Google(1, refusal)) as server:
         nothing = cloud_spec(server, tmp_path, VERTEX, {})
-        with pytest.raises(ModelError, match=f"no Google credentials are found: {login}"):
+        with pytest.raises(ModelError, match=f"no Google credentials were found: {login}"):
             await ask(nothing, {})
         environment = service_account(tmp_path, server, private_key)
         expired = cloud_spec(server, tmp_path, VERTEX, environment)
@@ -327,7 +327,7 @@ async def test_without_an_identity_entra_says_what_to_run_and_nothing_else_is_pr
     monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "EnvironmentCredential")
     with (
         serve() as server,
-        pytest.raises(ModelError, match="Entra ID gives no token: run 'az login', or set AZURE_TEN"),
+        pytest.raises(ModelError, match="Entra ID gave no token: run 'az login', or set AZURE_TEN"),
     ):
         await ask(cloud_spec(server, tmp_path, AZURE, {}), {})
     assert capfd.readouterr() == ("", "")

@@ -62,7 +62,7 @@ async def test_a_server_that_dies_is_asked_again_and_its_suite_is_opened_unsaved
         await app.press("down")
         await app.until(lambda: isinstance(app.app.screen, ServerScreen) and "uvx typed" in app.screen)
         await taken(app, "ftp://x")
-        await app.until(lambda: "begins with http://" in app.screen)
+        await app.until(lambda: "must begin with http://" in app.screen)
         env, cwd = app.app.screen.query_one("#env", Input), app.app.screen.query_one("#cwd", Input)
         env.value, cwd.value = "TOKEN=planted-0451-secret, LEVEL=debug", "yard"
         await taken(app, f"{sys.executable} ../garden.py")

@@ -102,7 +102,7 @@ def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialSto
                 token = found.get_token(scope)
         except ClientAuthenticationError as error:
             remedy = "run 'az login', or set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET"
-            raise ModelError(f"Entra ID gives no token: {remedy} ({error.message})") from error
+            raise ModelError(f"Entra ID gave no token: {remedy} ({error.message})") from error
         except (AzureError, ValueError) as error:
             raise ModelError(
                 f"Entra ID cannot be asked for a token: {error}", retryable=isinstance(error, AzureError)

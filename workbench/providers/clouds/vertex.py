@@ -104,9 +104,9 @@ def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialSto
                 found, project = google.auth.default(scopes=_SCOPES)
             found.refresh(Request())
         except TransportError as error:
-            raise ModelError(f"Google's service of tokens cannot be reached: {error}", retryable=True) from error
+            raise ModelError(f"Google's token service cannot be reached: {error}", retryable=True) from error
         except DefaultCredentialsError as error:
-            raise ModelError(f"no Google credentials are found: {_LOGIN} ({error})") from error
+            raise ModelError(f"no Google credentials were found: {_LOGIN} ({error})") from error
         except GoogleAuthError as error:
             raise ModelError(
                 f"the Google credentials are expired or revoked: {_LOGIN} ({error})", retryable=error.retryable

@@ -708,7 +708,7 @@ class Endpoints:
         value = environment.get(variable, "").strip()
         if not value:
             raise ModelError(
-                f"{spec.name} needs {variable} for its requests, and it is not set: set it in the environment or in a "
+                f"{spec.name} needs the variable {variable}, which is not set: set it in the environment or in a "
                 "file .env next to the suites"
             )
         self._secrets.add(variable, value)
