@@ -213,8 +213,9 @@ class CachedByIdentity(Generic[_Subject, _Answer]):
         answer = self._answer(subject)
         if len(self._known) >= MAX_CACHED:
             self._known.clear()
-        # The callback drops the answer before another object can get the same id.
-        self._known[identity] = (weakref.ref(subject, lambda _: self._known.pop(identity, None)), answer)
+        # The callback drops the answer before another object can get the same id. It gets the reference as a further
+        # argument, the default of `pop`.
+        self._known[identity] = (weakref.ref(subject, partial(self._known.pop, identity)), answer)
         return answer
 
 
