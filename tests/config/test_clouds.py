@@ -181,7 +181,7 @@ def test_address_and_credentials_are_known_before_anything_is_asked(
         (
             'provider = "bedrock"\nbase_url = "https://bedrock-mantle.us-east-1.api.aws/anthropic"',
             {},
-            'has base_url of another endpoint: write endpoint = "mantle"',
+            'has the base_url of another endpoint: write endpoint = "mantle"',
         ),
         (
             'provider = "bedrock"\nregion = "us-east-1"\nbase_url = "https://bedrock-runtime.us-west-2.amazonaws.com"',

@@ -345,7 +345,7 @@ def _azure_path(settings: CloudSettings) -> str:
 def _bedrock(settings: CloudSettings, url: str, key: str | None, given: Mapping[str, str]) -> CloudPlace:
     if url and (found := _BEDROCK_HOST.fullmatch(urlsplit(url).hostname or "")):
         if found["endpoint"] != settings.endpoint:
-            raise _LocationError(f'has base_url of another endpoint: write endpoint = "{found["endpoint"]}"')
+            raise _LocationError(f'has the base_url of another endpoint: write endpoint = "{found["endpoint"]}"')
         if settings.region not in (None, found["region"]):
             raise _LocationError(f"has region {settings.region}, and base_url is in {found['region']}: omit one")
     if key is None and settings.profile is None and settings.credentials is None:

@@ -63,7 +63,7 @@ class Environment:
         # A folder named `.env` is usually a virtual environment.
         if not file.is_file():
             return {}
-        # Lazy import: most folders have no such file.
+        # This import is lazy, because most folders have no such file.
         from workbench.config.read_only import is_read_only
 
         # A read-only process runs nothing, so it reads no keys.
@@ -96,7 +96,7 @@ def _variables_in(text: str) -> tuple[Mapping[str, str], list[int]]:
     Raises ValueError for bytes that are not text."""
     if "\0" in text:
         raise ValueError("binary")
-    # Lazy import: most folders have no such file.
+    # This import is lazy, because most folders have no such file.
     from dotenv.parser import parse_stream
 
     variables, broken = {}, []

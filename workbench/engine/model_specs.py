@@ -146,7 +146,7 @@ class ModelSpecs:
 
         Raises ConfigError if they cannot be read.
         """
-        # A copy, because a module imported into this process may change the environment.
+        # The environment is copied, because a module imported into this process may change it.
         return self._environments.get(suite, self._unless_sealed(lambda: dict(self._environment.of(suite.parent))))
 
     def of(self, run: PlannedRun) -> ModelSpec | None:

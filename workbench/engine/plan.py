@@ -405,7 +405,7 @@ def places_by_cost(costs: Sequence[float], index: int, of: int) -> tuple[int, ..
 
     The runs are assigned from the most to the least expensive, each to the shard with the least cost so far. This is
     the greedy "longest processing time" rule of R. L. Graham, 1969. Equal costs give equal shards."""
-    # A heap with the cost so far of each shard.
+    # The heap has the cost so far of each shard.
     load = [(0.0, shard) for shard in range(of)]
     mine: list[int] = []
     for place in sorted(range(len(costs)), key=lambda place: (-costs[place], place)):

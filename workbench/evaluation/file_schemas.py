@@ -22,7 +22,7 @@ _CHECK = {"$ref": "#/definitions/Check"}
 def file_schema(kind: FileKind) -> _Json:
     """Return the JSON Schema of suites, of `workbench.toml`, or of files of calls."""
     if kind == "calls":
-        # Lazy import: only grading of calls needs it.
+        # This import is lazy, because only the grading of calls needs it.
         from workbench.evaluation.calls_file import CallsDocument
 
         made = CallsDocument.model_json_schema(by_alias=True)

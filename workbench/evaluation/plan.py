@@ -58,7 +58,7 @@ def broken_suites_of(files: Iterable[SuiteFile]) -> tuple[BrokenSuite, ...]:
     files = tuple(files)
     if not files:
         return ()
-    # Lazy import: few plans have a broken suite.
+    # This import is lazy, because few plans have a broken suite.
     from workbench.show.views.runs_report import BrokenSuite
 
     broken = []

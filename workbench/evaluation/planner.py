@@ -53,7 +53,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
     Nothing is started or imported. `search` is passed to the search for suites. Raises PlanError.
     """
     if options.resume is not None:
-        # Lazy import: a run that resumes nothing needs no history.
+        # This import is lazy, because a run that resumes nothing needs no history.
         from workbench.evaluation.resume import plan_resumption
 
         return plan_resumption(options, program, search)
@@ -75,7 +75,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
     if not files:
         raise PlanError(*problems, Notice("nothing was run: correct these suites first"))
     if broken:
-        # Lazy import: few plans have a broken suite.
+        # This import is lazy, because few plans have a broken suite.
         from workbench.show.views.verdict import broken_text
 
         others = f"{counted(len(files), 'other suite')} can be run, but the exit code will be {USAGE}"
@@ -126,7 +126,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         problems += notices_of(options.shard, shard)
     until = None
     if options.until is not None:
-        # Lazy import: the app plans before its first screen, without early stopping.
+        # This import is lazy, because the app plans before its first screen, without early stopping.
         from workbench.evaluation.early_stop import StopError, in_random_order, stopping_rule, undecidable_gates
 
         try:
@@ -195,7 +195,7 @@ def _limited(
         return None, []
     if options.cluster is not None:
         return None, [Notice(NOT_IN_A_CLUSTER)]
-    # Lazy import: few batches have a limit.
+    # This import is lazy, because few batches have a limit.
     from workbench.evaluation.cost_limit import CostLimitError, cost_limit
 
     if options.shard is not None:
@@ -242,7 +242,7 @@ def _some(known: Iterable[str]) -> str:
 def _chosen_cases(options: RunOptions, files: Iterable[SuiteFile]) -> tuple[list[str], list[str]]:
     if not options.cases:
         return [], []
-    # Lazy import: most plans run all cases.
+    # This import is lazy, because most plans run all cases.
     from workbench.suite.case_selectors import matching_ids, near_ids
 
     cases = [case for suite in suites_of(files).values() for case in suite.cases]

@@ -285,7 +285,7 @@ def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
         except RecordingError as error:
             problems.append(Notice(str(error)))
     if options.calls and now is not None:
-        # Lazy import: its models take time to build.
+        # This import is lazy, because building its models takes time.
         from workbench.evaluation.calls_file import read_calls, runs_given
 
         for path in options.calls:

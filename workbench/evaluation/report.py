@@ -52,7 +52,7 @@ from workbench.suite.rules import MEASURES, NAMED_MEASURE
 from workbench.suite.suite_file import LineOf, unknown_line
 from workbench.version import __version__
 
-# Lazy imports: few reports are compared or become JSON.
+# These imports are lazy, because few reports are compared or become JSON.
 if TYPE_CHECKING:
     from workbench.analysis.early_stop import EarlyStopping
     from workbench.analysis.early_stop_state import GateEarlyStop, PairEarlyStop

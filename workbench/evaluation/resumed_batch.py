@@ -88,7 +88,7 @@ class RunsBefore:
 
         The results look like those of new runs. `left_out` is called for each damaged run. Raises HistoryError.
         """
-        # Lazy import: the module loads pickle, and most plans resume no batch.
+        # This import is lazy, because the module loads pickle, and most plans resume no batch.
         from workbench.grading.packed import SharedParts
 
         in_common = SharedParts()

@@ -90,7 +90,7 @@ class Results(LazySequence[RunResult]):
             self._kept.append(result)
             return
         if self._in_common is None:
-            # Lazy import: most batches are smaller.
+            # This import is lazy, because most batches are smaller.
             from workbench.grading.packed import SharedParts
 
             self._in_common = SharedParts()
@@ -211,7 +211,7 @@ class Outcome:
         """Return the early-stopping state of the plan's batch; `None` if the batch runs every case."""
         if plan.until is None:
             return None
-        # Lazy import: few plans stop early.
+        # This import is lazy, because few plans stop early.
         from workbench.evaluation.early_stop import watch_of
 
         watch, places = watch_of(plan), plan.places

@@ -194,7 +194,7 @@ class RuntimeModels:
 
     @cached_property
     def _endpoints(self) -> Endpoints:
-        # Lazy import: built-in models need no HTTP.
+        # This import is lazy, because built-in models need no HTTP.
         from workbench.providers.http.endpoints import Endpoints
 
         self._connected = True
@@ -460,7 +460,7 @@ class Runtime:
         """
         if plan.cost_limit is None:
             return None
-        # Lazy import: few batches have a limit.
+        # This import is lazy, because few batches have a limit.
         from workbench.evaluation.cost_limit import CostGuard
 
         ask = None
@@ -491,7 +491,7 @@ class Runtime:
     def _worker_group(self, plan: Plan, approval: Approval, *, events: bool) -> WorkerGroup | None:
         if plan.cluster is None:
             return None
-        # Lazy import: few batches have a cluster.
+        # This import is lazy, because few batches have a cluster.
         from workbench.evaluation.cluster.batch import WorkerGroup
 
         return WorkerGroup(plan, approval, self._retries, history=self._history is not None, events=events)
@@ -708,7 +708,7 @@ class Runtime:
 
     @cached_property
     def _steppers(self) -> Steppers:
-        # Lazy import: runs can be held only where a user can answer.
+        # This import is lazy, because runs can be held only where a user can answer.
         from workbench.engine.stepper import Steppers
 
         return Steppers(self._listener)
@@ -741,7 +741,7 @@ def _skip_listener(plan: Plan, queue_of: Callable[[PlannedRun], QueueKey]) -> Ea
         return plan.reruns.evidence()
     if plan.until is None:
         return None
-    # Lazy import: few plans stop early.
+    # This import is lazy, because few plans stop early.
     from workbench.evaluation.early_stop import EarlyStopper, watch_of
 
     watch = watch_of(plan)

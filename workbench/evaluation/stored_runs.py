@@ -232,7 +232,7 @@ class StoredRows:
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the record of each run, without secrets."""
-        # On use: it imports the models of all JSON reports.
+        # This import is lazy, because it loads the models of all JSON reports.
         from workbench.show.csv_rows import record_of_row, record_of_run, texts_of_record
 
         lines: dict[SuiteRef, Mapping[str, int]] = {}

@@ -209,7 +209,7 @@ def grading_from(text: str | None) -> Grading:
 
 @cache
 def _gradings() -> TypeAdapter[Grading]:
-    # A lazy import: most runs have the default options, which need no pydantic.
+    # This import is lazy, because most runs have the default options, which need no pydantic.
     from pydantic import TypeAdapter
 
     return TypeAdapter(Grading)

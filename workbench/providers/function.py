@@ -173,7 +173,7 @@ class CallerLoop:
             finally:
                 self._running.discard(task)
 
-        # A copy for each run: a context can be entered only once at a time.
+        # Each run gets a copy, because a context can be entered only once at a time.
         context = self._context.copy()
         return await asyncio.wrap_future(context.run(asyncio.run_coroutine_threadsafe, tracked(), self._loop))
 

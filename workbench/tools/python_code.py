@@ -276,7 +276,7 @@ def _neighbours(source: bytes, package: str) -> Iterator[str]:
     The imported names are included, because they may be modules too. `package` is the package of the file, "" for the
     suite's folder.
     """
-    # Lazy import: most suites have no code.
+    # This import is lazy, because most suites have no code.
     import ast
 
     # A syntax error is reported when the file is imported.

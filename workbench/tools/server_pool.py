@@ -437,7 +437,7 @@ class ServerPool:
         return self._begin(suite_file, definition, grant, quiet=not first)
 
     def _begin(self, suite_file: Path, definition: Server, grant: Grant, *, quiet: bool = False) -> StartingServer:
-        # Lazy import: most suites have no server.
+        # This import is lazy, because most suites have no server.
         from workbench.tools.mcp_server import McpServer
 
         async def relisted() -> None:

@@ -762,7 +762,7 @@ class CommandConnection:
         transport = self._transport
         if transport is None or transport.overlong:
             return False
-        # Some servers close their output and do not end.
+        # A server that closes its output without ending has ended the connection, too.
         return transport.own_exit_code is not None or first_line(error) == _CLOSED
 
     def why_lost(self, error: BaseException | None) -> str:

@@ -190,7 +190,7 @@ class TrajectoryFold:
         if isinstance(what, RunStarted) != (event.sequence == 0):
             raise TrajectoryError("a run must begin with RunStarted, and must not repeat it")
         if self._next_sequence and event.run_id != self._run_id:
-            raise TrajectoryError(f"an event of run {event.run_id} among the events of run {self._run_id}")
+            raise TrajectoryError(f"an event of run {event.run_id} cannot be added to run {self._run_id}")
         self._outside_ms += self._time_outside_loop_ms(event)
         match what:
             case RunStarted():

@@ -345,7 +345,7 @@ class Trajectory:
             notices = self.start.notices
         if self.finish_reason == "truncated":
             notices += (CUT_OFF,)
-        # An answer that does not fit the request ends the run with an error, so no notice is needed.
+        # A request with a `problem` ends the run with an error, so it needs no notice.
         for asked in self.asked_by_servers:
             if asked.problem is None and asked.notice is not None and asked.notice not in notices:
                 notices += (asked.notice,)

@@ -150,7 +150,7 @@ def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialSto
             access_key, secret_key, token = (given.get(name) for name in source.variables)
             return AwsKeys(access_key or "", secret_key or "", token or None)
         try:
-            # A new session each time, because the files of profiles may have changed.
+            # Each time, a new session is made, because the files of profiles may have changed.
             found = Session(profile=source.profile).get_credentials()
             frozen = found.get_frozen_credentials() if found is not None else None
         except (BotoCoreError, ClientError) as error:

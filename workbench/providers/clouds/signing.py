@@ -167,7 +167,7 @@ class Signer:
             raise ModelError(f"cannot send requests to {self._name}: {error}") from error
         request = response.request
         if _origin(str(request.url)) != _origin(self._base_url):
-            raise ModelError(f"no request to {self._name} is sent: its address would differ from {self._base_url}")
+            raise ModelError(f"a request to {self._name} was not sent: its address would differ from {self._base_url}")
         headers = {name: value for name, value in request.headers.items() if name not in _OF_CONNECTION}
         return SignedRequest(str(request.url), headers)
 

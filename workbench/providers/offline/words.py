@@ -32,7 +32,7 @@ def word_set(words: str) -> frozenset[str]:
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
     """Reduce a word to its stem in lower case, without common endings: `policies` → `policy`, `tagged` → `tag`."""
-    # A light stemmer: it only has to map the forms of a word to one text, which need not be a word.
+    # This stemmer is simple, because it only has to map the forms of a word to one text, which need not be a word.
     word = word.lower()
     if len(word) > _MAX_STEMMED_CHARS:
         return word
@@ -150,7 +150,7 @@ def words_of(text: str) -> Iterator[Word]:
 
 def stems_of(text: str) -> dict[str, None]:
     """Return the distinct stems of a text in order, without numbers and meaningless words."""
-    # A dict, because it keeps the order and holds each stem once.
+    # A dict keeps the order and holds each stem once.
     return dict.fromkeys(filter(_has_meaning, map(_stem_of_written, _WORD.findall(text))))
 
 
