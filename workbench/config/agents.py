@@ -102,7 +102,6 @@ KNOWN_AGENTS: dict[str, KnownAgent] = {agent.name: agent for agent in _KNOWN}
 
 
 def is_installed(agent: KnownAgent) -> bool:
-    """Return whether the program of an agent is on the path."""
     return shutil.which(agent.command[0]) is not None
 
 

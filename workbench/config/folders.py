@@ -176,7 +176,6 @@ def project_paths(files: Iterable[Path], home: Path | None) -> dict[Path, str]:
 
 
 def folder_of(path: Path) -> Path:
-    """Return a folder itself, or the folder of a file."""
     if path.is_dir():
         return path
     return path.parent

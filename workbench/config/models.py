@@ -176,7 +176,6 @@ class ModelSpec:
 
     @property
     def key_header(self) -> str:
-        """The name of the header that carries the key."""
         return key_header(self.provider, legacy_auth=self.legacy_auth)
 
     @property
@@ -387,7 +386,6 @@ class Preset:
         return f"{self.provider}:{model}@{self.base_url}"
 
     def spec(self, model: str = "") -> ModelSpec:
-        """Return the specification of a model of this endpoint."""
         return ModelSpec(self.title, self.provider, model, self.base_url, self.api_key_env, origin="command line")
 
 

@@ -75,7 +75,6 @@ def native_run(value: object) -> object:
 
 
 def is_messages(value: object) -> bool:
-    """Return whether a value is a list of messages of the SDK."""
     if not isinstance(value, list) or not value:
         return False
     return all(map(_is_message, value))

@@ -49,8 +49,6 @@ class BatchStarted:
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """An event of a run."""
-
     event: Event
 
 

@@ -448,7 +448,6 @@ class JudgementCache:
         rationale: str,
         scale: Scale | None = None,
     ) -> None:
-        """Add a judgement to the cache and its file."""
         key = self.key(judge, criteria, value, scale)
         shown = self._secrets.redact(rationale)
         # A rating's line lacks `holds`, so versions without scales skip it.

@@ -215,7 +215,6 @@ def plan_fork(
     by: GraderName | None = None,
     next_run_id: Callable[[], str] = next_run_id,
 ) -> PlannedRun:
-    """Plan a run that forks another run."""
     # The forked run may come from a recording, whose run ids another program assigned.
     run_id = next_run_id()
     while run_id == fork.origin.run_id:

@@ -158,7 +158,6 @@ class Recordings:
         """The highest number of each stem in the folder; read once, because a folder may hold thousands of files."""
 
     def listener(self, runs: Iterable[PlannedRun]) -> BatchListener:
-        """Return a batch listener that records these runs."""
         planned = {run.run_id: run for run in runs}
         self._lines.parse_suites(planned.values())
 

@@ -76,8 +76,6 @@ def _caller(suite_file: Path) -> Caller:
 
 
 class SuiteServer(NamedTuple):
-    """A server, with the suite file that defines it."""
-
     suite_file: Path
     server: Server
 
@@ -94,8 +92,6 @@ class ServerControl:
         self._program = program
 
     def status(self, servers: Sequence[SuiteServer]) -> Future[tuple[ServerStatus, ...]]:
-        """Return the current status of these servers."""
-
         async def look() -> tuple[ServerStatus, ...]:
             return tuple(self._pool.status(*server) for server in servers)
 

@@ -184,7 +184,6 @@ def opening_messages(case: Case, images: tuple[Media, ...] = ()) -> tuple[Messag
 
 
 def conversation_after(messages: tuple[Message, ...], rounds: Iterable[Round]) -> tuple[Message, ...]:
-    """Extend a conversation by these rounds."""
     conversation = list(messages)
     for done in rounds:
         conversation += messages_before(done.user_message, done.added)

@@ -123,7 +123,6 @@ class Draft:
         return shortened(one_line(self.user), _NAME_WIDTH)
 
     def table(self, name: str | None = None, tags: Iterable[str] = ()) -> Table:
-        """Return the case as a table of a suite."""
         case: Table = {"name": name or self.name, "user": self.user, "tags": [TAG, *tags]}
         if self.unchecked is not None:
             case["skip"] = f"draft, not checked: {self.unchecked}"

@@ -106,7 +106,6 @@ class CostLimit:
         return max(alike or self.expected.values(), key=lambda each: each.usd)
 
     def notice(self, runs: Sequence[PlannedRun]) -> str:
-        """Return a sentence on the expected cost of the runs."""
         guessed, total = 0, 0.0
         for expected in map(self.expected_of, runs):
             guessed += expected.is_guess

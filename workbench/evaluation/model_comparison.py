@@ -76,7 +76,6 @@ class ModelComparison:
 
     @classmethod
     def of_batch(cls, complete: CompleteBatch, *, only_differences: bool) -> ModelComparison:
-        """Compare the runs of a complete batch."""
         batch = complete.batch
         outcome = Outcome(batch=batch.number, started_at=batch.started_at)
         watched = pairs_of_batch(batch.settings, dict(enumerate(complete.figures)))
@@ -124,7 +123,6 @@ class ModelComparison:
         )
 
     def markdown(self) -> str:
-        """Return the report as Markdown."""
         recorded_as = self.outcome.recorded_as
         end: list[Block] = []
         if recorded_as is not None:

@@ -271,14 +271,12 @@ class Plan:
 
     @property
     def suite_names(self) -> dict[str, str]:
-        """The names of the batch's suites by path."""
         if self.resumed is not None:
             return self.resumed.batch.suite_names
         return {path: suite.name for path, suite in suites_of(self.files).items()}
 
     @property
     def gates(self) -> dict[str, Gate]:
-        """The gates of the suites by path."""
         return gates_of(self.files)
 
     @property
@@ -297,7 +295,6 @@ class Plan:
             self.resumed.handle.release()
 
     def only(self, suites: Iterable[Path]) -> Plan:
-        """Return the plan with only the runs of these suites."""
         paths = set(suites)
         files = tuple(file for file in self.files if file.path in paths)
         runs = tuple(run for run in self.runs if run.file.path in paths)
@@ -310,7 +307,6 @@ def gates_of(files: Iterable[SuiteFile]) -> dict[str, Gate]:
 
 
 def cases_of(runs: Iterable[PlannedRun]) -> Collection[tuple[SuiteFile, Case]]:
-    """Return the cases of runs with their suites, each once."""
     return {(run.file.path, run.case.id): (run.file, run.case) for run in runs}.values()
 
 

@@ -449,7 +449,6 @@ class StoredRunsToGrade(LazySequence[StoredRun]):
 
     @property
     def graded_by(self) -> list[tuple[SuiteFile, Case]]:
-        """The suites and cases that grade the runs."""
         return [(file, case) for file, case, _ in self._today]
 
 

@@ -127,7 +127,6 @@ class RunsBefore:
 def runs_before(
     resumption: Resumption, cases: Mapping[SuiteRef, Mapping[str, Case]] = MappingProxyType({})
 ) -> RunsBefore:
-    """Return the finished runs of a batch to be resumed."""
     batch = resumption.batch
     missing = frozenset(resumption.handle.places.values())
     return RunsBefore(resumption.history, batch.number, batch.planned - batch.missing, missing, cases)

@@ -187,7 +187,6 @@ class Outcome:
 
     @property
     def figures(self) -> Sequence[RunSummary]:
-        """The figures of all runs, in the order of `results`."""
         return MappedSequence(range(len(self.results)), self._figures_at)
 
     def _figures_at(self, index: int) -> RunSummary:

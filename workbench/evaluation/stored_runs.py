@@ -91,7 +91,6 @@ class Columns:
         self._recent: deque[tuple[int, RunResult]] = deque(maxlen=4)
 
     def add(self, result: RunResult) -> None:
-        """Add the figures of a run."""
         self._together.append(tuple([getattr(result, name) for name in _TOGETHER]))
         for codes, name in zip(self._alone, _ALONE, strict=True):
             codes.append(getattr(result, name))
@@ -121,7 +120,6 @@ class Columns:
         return len(self._run_numbers)
 
     def result(self, index: int) -> RunResult:
-        """Return the result of a run by index."""
         # `__init__` of a frozen data class requires every field, but a stored result has only these two.
         made: StoredResult = object.__new__(StoredResult)
         object.__setattr__(made, "_runs", self)
@@ -130,7 +128,6 @@ class Columns:
 
     @property
     def results(self) -> Sequence[RunResult]:
-        """The results of all runs."""
         return MappedSequence(range(len(self)), self.result)
 
     def whole(self, index: int) -> RunResult:
@@ -231,7 +228,6 @@ class StoredRows:
     damaged: ReportProblem
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield the record of each run, without secrets."""
         # This import is lazy, because it loads the models of all JSON reports.
         from workbench.show.csv_rows import record_of_row, record_of_run, texts_of_record
 

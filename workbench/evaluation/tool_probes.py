@@ -104,7 +104,6 @@ class ToolProbes:
 
 
 def planned_probes(model: str) -> Sequence[PlannedRun]:
-    """Return the runs of the probes for a model."""
     return plan_runs([load_suite(Path(__file__).with_suffix(".toml"))], models=[model])
 
 

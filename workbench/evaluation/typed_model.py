@@ -107,7 +107,6 @@ class TypedModel:
 
     @classmethod
     def of_preset(cls, preset: Preset, model: str = "") -> TypedModel:
-        """Return a model at a known endpoint."""
         return cls(preset.provider, preset.base_url, model, preset.api_key_env or "", usual_name(preset, model))
 
     @classmethod

@@ -131,7 +131,6 @@ def moment_ms(value: Any) -> float:
 
 
 def json_object(value: Any) -> dict[str, Any]:
-    """Return the object in a JSON text."""
     found = parsed_json(text(value))
     if type(found) is not dict:
         raise ValueError("must be an object")
@@ -212,7 +211,6 @@ PART: Mapping[str, Reader] = {
 
 
 def finished_status(value: Any) -> Status:
-    """Return the status of a finished run."""
     try:
         return Status(text(value))
     except ValueError:

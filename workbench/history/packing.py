@@ -300,7 +300,6 @@ class PackedRun:
         return self.tools, self.sample, self.block, self.facts
 
     def unpacked_events(self) -> tuple[Event, ...]:
-        """Return the events as the history would return them."""
         tools = None
         if self.tools:
             tools = unpacked(self.tools.packed)
@@ -402,7 +401,6 @@ class RunPacker:
         return True
 
     def add_packed(self, run: PackedRun) -> None:
-        """Add a run that another packer has packed."""
         self._close_block()
         self._packed.append(run)
 
@@ -533,7 +531,6 @@ def figure_values(figures: RunSummary) -> Mapping[str, object]:
 
 
 def case_texts_json(texts: CaseTexts) -> str:
-    """Return texts of cases as JSON, read by `case_texts_of`."""
     return compact_json({"texts": {suite: dict(cases) for suite, cases in texts.items()}} if texts else {})
 
 

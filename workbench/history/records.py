@@ -614,7 +614,6 @@ class Outline:
 
     @classmethod
     def of(cls, runs: Iterable[OutlinedRun], suites: Iterable[tuple[str, str]]) -> Outline:
-        """Make the outline of the runs of a plan."""
         shapes: dict[Shape, int] = {}
         blocks: list[tuple[int, int, list[tuple[str, str]]]] = []
         of_cases = groupby(runs, key=lambda run: (run.suite, run.case_id, run.case_name))
@@ -659,7 +658,6 @@ class Outline:
 
     @property
     def planned(self) -> int:
-        """The number of runs in the plan."""
         return sum(self.parts.values())
 
     @property

@@ -180,7 +180,6 @@ def reopen_batch(connection: sqlite3.Connection, number: int) -> str:
 
 
 def is_batch(connection: sqlite3.Connection, number: int, started_at: str) -> bool:
-    """Return whether the history has a batch with this number that began at `started_at`."""
     found = connection.execute("SELECT 1 FROM batches WHERE id = ? AND started_at = ?", (number, started_at)).fetchone()
     return found is not None
 

@@ -92,7 +92,6 @@ class RunTable(LazySequence[RunRow]):
         return _Figures(self, self._finished)
 
     def finished_indices(self) -> Iterator[int]:
-        """Yield the indices of the finished runs."""
         return self._kinds.where(lambda kind: kind[-1] is not None)
 
     @property

@@ -57,12 +57,10 @@ class BatchHandle:
     """One byte per place in the plan, 1 if the place's run was written. The array ends at the last written place."""
 
     def is_written(self, run_id: str) -> bool:
-        """Return whether a run is known to be stored."""
         place = self.places[run_id]
         return place < len(self._written) and bool(self._written[place])
 
     def mark_written(self, run_id: str) -> None:
-        """Record that a run is stored."""
         place = self.places[run_id]
         self._written.extend(bytes(max(place + 1 - len(self._written), 0)))
         self._written[place] = 1

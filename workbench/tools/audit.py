@@ -94,7 +94,6 @@ class AuditLog:
         return AuditedExecution(self, about)
 
     def end(self, about: dict[str, JsonValue], outcome: Outcome, duration_ms: float) -> None:
-        """Log the end of an execution and its duration in milliseconds."""
         # The tool was executed and its start is logged, so a failure to log its end must not fail the run.
         try:
             self._append({**about, "event": "ended", "outcome": outcome, "duration_ms": round(duration_ms, 3)})

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StartingServer:
-    """A server and the task that starts it."""
-
     server: McpServer
     start: asyncio.Task[None]
 
@@ -123,8 +121,6 @@ class FreshServers:
 
 
 class BackgroundClosing:
-    """The servers that are being closed in the background."""
-
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 

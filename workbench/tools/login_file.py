@@ -77,7 +77,6 @@ class Logins:
     suite_file: Path
 
     def command(self, server: str) -> str:
-        """Return the command that logs in to a server of the suite."""
         suite = relative_to_cwd(str(self.suite_file))
         if is_outside(suite):
             suite = str(resolved(self.suite_file))
@@ -122,7 +121,6 @@ class StoredLogin(BaseModel):
 
     @property
     def can_be_renewed(self) -> bool:
-        """Whether a refresh token is stored."""
         return bool(_text(self.tokens.get("refresh_token")))
 
     def is_valid(self, now_s: float) -> bool:
@@ -139,7 +137,6 @@ class StoredLogin(BaseModel):
         return self.is_valid(now_s + early_s)
 
     def register_secrets(self, server: str, secrets: Secrets) -> None:
-        """Register the tokens and the client secret of a server's login as secrets."""
         name = re.sub(r"\W+", "_", server.upper())
         secrets.add(f"{name}_TOKEN", self.access_token)
         secrets.add(f"{name}_REFRESH_TOKEN", _text(self.tokens.get("refresh_token")))

@@ -295,7 +295,6 @@ class ServerPool:
         return await leases.acquire(self._fresh[key], grant)
 
     def status(self, suite_file: Path, server: Server) -> ServerStatus:
-        """Return the present status of a server."""
         started = self._servers.get(_key(suite_file, server))
         if started is None:
             return ServerStatus()
@@ -521,7 +520,6 @@ def _roots(server: Server, suite_file: Path) -> list[Path]:
 
 
 def _modules_of_runs(mocks: Iterable[Mock]) -> Iterator[str]:
-    """Yield the modules of mocks that each run loads for itself."""
     for mock in mocks:
         if mock.python is not None and mock.state == "run":
             yield mock.python.partition(":")[0]

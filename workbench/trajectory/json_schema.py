@@ -24,7 +24,6 @@ ALTERNATIVES = (*UNIONS, "allOf")
 
 
 def properties_of(schema: Schema) -> Mapping[str, JsonValue]:
-    """Return the schemas under `properties` by name."""
     properties = schema.get("properties")
     if isinstance(properties, Mapping):
         return properties
@@ -32,7 +31,6 @@ def properties_of(schema: Schema) -> Mapping[str, JsonValue]:
 
 
 def required_names(schema: Schema) -> tuple[str, ...]:
-    """Return the names of the required properties."""
     required = schema.get("required")
     if isinstance(required, list):
         return tuple(name for name in required if isinstance(name, str))

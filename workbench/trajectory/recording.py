@@ -287,7 +287,6 @@ def recordings_in(folder: Path) -> list[Path]:
 
 
 def header_line(header: Header) -> str:
-    """Return the first line of a recording, without the line end."""
     line: dict[str, Any] = {"recording": VERSION}
     for name in Header.__slots__:
         if (value := getattr(header, name)) is not None:

@@ -51,8 +51,6 @@ class AgentError(ServerError):
 
 
 class JsonRpcError(Exception):
-    """The agent answered a request with a JSON-RPC error."""
-
     def __init__(self, code: int, message: str, details: str = "") -> None:
         super().__init__(f"{message}: {details}" if details else message)
         self.code = code
@@ -65,8 +63,6 @@ class AgentLost:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A notification of the agent."""
-
     method: str
     params: Mapping[str, Any]
 

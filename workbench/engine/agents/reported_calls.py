@@ -74,7 +74,6 @@ class ReportedCall:
 
     @property
     def output(self) -> str:
-        """The text of the result as the agent reports it."""
         texts = []
         for block in _dicts(self.fields.get("content")):
             inner = block.get("content")
@@ -103,8 +102,6 @@ class ReportedCall:
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A server's tool that was offered to the agent."""
-
     server: str
     tool: str
 

@@ -46,8 +46,6 @@ class AwsKeys(NamedTuple):
 
 
 class Expiring(Protocol):
-    """Credentials that may expire."""
-
     @property
     def expires_s(self) -> float | None:
         """The time when the credentials expire, in seconds since 1970; `None` if they do not."""

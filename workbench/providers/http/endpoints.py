@@ -197,13 +197,11 @@ class RequestsInFlight:
         self._slots: int | None = None
 
     def begin(self) -> RequestInFlight:
-        """Record that a request is sent."""
         flight = RequestInFlight(self._clock(), len(self._under_way))
         self._under_way.append(flight)
         return flight
 
     def first_token(self, flight: RequestInFlight) -> None:
-        """Record the first token of a request's answer."""
         if flight.first_s is None:
             flight.first_s = self._clock()
             self._streaming += 1
@@ -215,7 +213,6 @@ class RequestsInFlight:
             flight.computing_s = self._clock() - took_ms / 1000
 
     def end(self, flight: RequestInFlight) -> None:
-        """Record the end of a request."""
         now_s = self._clock()
         at = self._under_way.index(flight)
         for later in self._under_way[at + 1 :]:
@@ -468,7 +465,6 @@ class _PausableAnswer:
         """The next request; `None` if the answer is complete."""
 
     def add(self, event: ModelEvent) -> None:
-        """Add an event to the present part of the answer."""
         if isinstance(event, TextDelta):
             self._text.append(event.text)
         elif isinstance(event, TextWasReasoning):

@@ -20,8 +20,6 @@ TIMER_RESOLUTION_S = 0.0005
 
 
 class RequestTurn:
-    """The context manager of one request."""
-
     # A class takes a fraction of the time of a generator with `asynccontextmanager`.
 
     def __init__(self, begin: Callable[[], Awaitable[None]], end: Callable[[], None]) -> None:

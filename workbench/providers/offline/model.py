@@ -372,7 +372,6 @@ class PlantedModel(OfflineModel):
         self._weakness = _WEAKNESSES[weakness]
 
     def decide(self, request: ModelRequest) -> Decision:
-        """Decide as a model with this weakness does."""
         return self._weakness(request, self._index_of) or super().decide(request)
 
 

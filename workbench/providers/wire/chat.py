@@ -364,8 +364,6 @@ _ABOUT_TOOLS = ("tool_choice", "parallel_tool_calls")
 
 
 class ChatWire:
-    """The wire format of Chat Completions for one model."""
-
     api: Api = "chat"
     path = "/chat/completions"
 

@@ -410,8 +410,6 @@ def _own_fields(spec: ModelSpec) -> dict[str, Any]:
 
 
 class MessagesWire:
-    """The wire format of Messages for one model."""
-
     api: Api = "messages"
     seed: int | None = None
 

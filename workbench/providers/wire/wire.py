@@ -254,7 +254,6 @@ def _fits(parts: list[Part], content: str, call_ids: list[str]) -> bool:
 
 
 def data_url(media: Media) -> str:
-    """Return the content of an image as a URL."""
     return f"data:{media.media_type};base64,{media.data}"
 
 
