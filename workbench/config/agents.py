@@ -15,7 +15,7 @@ _MAX_DEPTH = 3
 AgentName = Literal["claude-code", "codex", "gemini", "opencode", "qwen", "fast-agent", "vibe"]
 
 BuiltIn = Literal["off", "forbid", "allow"]
-"""The tools of the agent's own: not offered to its model, offered and refused, or allowed and graded."""
+"""The handling of an agent's own tools: not offered to its model, offered and refused, or allowed and graded."""
 
 AGENT = "agent:"
 """Begins the name of an agent in a list of models: `agent:codex`."""

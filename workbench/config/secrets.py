@@ -249,7 +249,7 @@ def _is_path(value: str) -> bool:
 
 
 _LONG_TEXT = 2_048
-"""The length from which a text is first searched for a few plain strings, the fastest way to find nothing."""
+"""Texts of at least this length are first searched for a few plain strings. That is fast for texts without secrets."""
 
 _WHOLE_WORD_BELOW = 8
 """Below this length, a value of letters and digits counts only as a whole word."""

@@ -66,7 +66,10 @@ GRADING_TIMEOUT_S = 30.0
 """The time limit for grading one run, because a suite's Python check may never end."""
 
 QUICK_CALLS = 10
-"""The number of calls up to which a run is graded without a thread. Pairing them takes well under a millisecond."""
+"""The number of calls up to which a run is graded without a thread.
+
+Grading so few calls takes well under a millisecond.
+"""
 
 
 async def no_wait() -> None:

@@ -211,7 +211,7 @@ class Node:
         self.requests = RequestWatch()
         self._batches: dict[int, Batch] = {}
         self._stopped: set[str | None] = set()
-        """Ids of runs to stop, `None` for all; they stay, because their portion may arrive later."""
+        """Ids of runs to stop; `None` means all runs. The ids are kept, because a run's portion may arrive later."""
         self._lent: dict[int, tuple[Lease, ...]] = {}
         self._closed = False
         if not self.problems:

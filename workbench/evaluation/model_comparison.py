@@ -42,7 +42,7 @@ class ModelComparison:
     comparison: Comparison
     outcome: Outcome
     exit_code: int
-    """The exit code of the command. Failed cases do not change it because they are what is compared."""
+    """The exit code of the command. Failed cases do not change it, because the comparison is about them."""
     only_differences: bool = False
     against: AgainstBaseline | None = None
     """The comparison with a stored batch, if any."""

@@ -87,7 +87,7 @@ class RerunListener:
         self.over = Counter[int]()
         """Number of finished reruns of each case, with or without a verdict."""
         self.writing: dict[int, str] = {}
-        """Cases that must not execute their tools again, with the tool that wrote."""
+        """Cases that must not execute their tools again, each with the tool that changed something."""
         self.cost_limit: str | None = None
         """Why no more reruns begin; set when the cost limit is reached."""
         self._news = asyncio.Event()

@@ -365,9 +365,9 @@ class RunPacker:
         self._open: list[_RunInBlock] = []
         """The runs of the open block, which is compressed once it is full."""
         self._texts: list[bytes] = []
-        """The texts of these runs."""
+        """The texts of the runs in the open block."""
         self._size = 0
-        """The bytes of these texts."""
+        """The size of the texts in the open block, in bytes."""
 
     def packed(self, run: FinishedRun) -> PackedRun | None:
         """Redact and compress a single run.

@@ -101,7 +101,10 @@ class McpServer:
         self._start = asyncio.Event()
         """Set when the next start begins."""
         self.began_s = time.monotonic()
-        """The monotonic time at which the last start began; before the first start, at which it was requested."""
+        """The monotonic time at which the last start began.
+
+        Before the first start, it is the time of the request to start.
+        """
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
@@ -408,7 +411,7 @@ class RunServer:
     def __init__(self, server: McpServer) -> None:
         self._server = server
         self._session: Session | None = None
-        """The session of its first call."""
+        """The session of the run's first call."""
 
     def turn(self) -> AbstractAsyncContextManager[object]:
         """Return a context for one call; see `McpServer.turn`."""

@@ -92,7 +92,10 @@ class UrlConnection:
         self._refusal: str | None = None
         """The last HTTP status that refused a message: `401 Unauthorized`."""
         self._way_out = ""
-        """The way out of that refusal, as the end of a sentence, if the login of the server knows it."""
+        """The remedy for that refusal, as the end of a sentence.
+
+        It is empty if the server has no login, or if no remedy is known.
+        """
         self._session_gone = False
         self._lost: asyncio.Future[None] | None = None
         self._reading: _ObservedStream | None = None

@@ -109,9 +109,9 @@ class AgentConnection:
         self._ignores_messages = False
         self._command = ""
         self.has_session = False
-        """Is set by the owner when the agent has opened a session."""
+        """Whether the agent has opened a session. The owner sets it."""
         self.lost = asyncio.Event()
-        """Is set when the agent has ended, or broken the limit of a message."""
+        """An event that is set when the agent has ended, or has exceeded the limit of a message."""
 
     async def start(self, command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
         """Start the agent's command in its own process group.

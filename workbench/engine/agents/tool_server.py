@@ -79,7 +79,7 @@ class ToolServer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._listed: set[str] = set()
         self.all_listed = asyncio.Event()
-        """Is set when the agent has listed the tools of all servers."""
+        """An event that is set when the agent has listed the tools of all servers."""
 
     async def start(self) -> None:
         """Start listening.

@@ -68,7 +68,7 @@ MAX_QUOTED_WORKERS = 8
 """The most workers quoted in one message."""
 PREPARE_TIMEOUT_S = 120.0
 FIRST_ANSWER_TIMEOUT_S = 30.0
-"""The longest wait, in seconds, for a worker that answers. All workers found at first may have ended."""
+"""The longest wait, in seconds, for a worker that answers. The workers that were found first may all have ended."""
 ASK_INTERVAL_S = 0.5
 CANCEL_CHECK_INTERVAL_S = 0.1
 """The interval, in seconds, between checks whether the caller still waits."""

@@ -75,8 +75,10 @@ MIN_WAIT_MS = 100.0
 """The shortest wait that is reported; shorter ones may be delays of the network."""
 
 MIN_SLOT_DELAY_S = 0.3
-"""The least delay that shows slots: the first tokens of late requests must come this much later than those of early
-requests, and take twice as long."""
+"""The least delay that proves a limited number of slots, in seconds.
+
+The first tokens of late requests must come this much later than those of early requests, and take twice as long.
+"""
 _MAX_SAMPLES = 32
 _MIN_PAIRS = 10
 _MIN_ORDERED_SHARE = 0.8

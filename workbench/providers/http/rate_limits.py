@@ -13,8 +13,10 @@ from workbench.dataclasses import dataclass
 from workbench.limits import MAX_HOLD_SECONDS
 
 MIN_SPACING_S = 0.001
-"""The least time between two requests. Answers to requests that were sent at once arrive at once, and would wait for
-this program."""
+"""The least time between two requests.
+
+Otherwise many answers would arrive at the same moment, and wait for this program.
+"""
 TIMER_RESOLUTION_S = 0.0005
 """The resolution of event loops: a shorter sleep ends at once, and would be repeated many times."""
 

@@ -396,7 +396,10 @@ _LACKING = {
     "verbosity": "",
     "web_search_options": "",
 }
-"""Parameters of Chat Completions and Responses that this API refuses, with their replacements or empty texts."""
+"""Parameters of Chat Completions and Responses that this API refuses, each with its replacement.
+
+The text is empty if there is none.
+"""
 
 
 def _own_fields(spec: ModelSpec) -> dict[str, Any]:

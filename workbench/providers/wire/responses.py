@@ -395,7 +395,10 @@ _LACKING = {
     "verbosity": "text = { verbosity = … }",
     "web_search_options": "",
 }
-"""Parameters of Chat Completions and Messages that this API refuses, with their replacements or empty texts."""
+"""Parameters of Chat Completions and Messages that this API refuses, each with its replacement.
+
+The text is empty if there is none.
+"""
 
 _ABOUT_TOOLS = ("tool_choice", "parallel_tool_calls")
 _ENCRYPTED_REASONING = "reasoning.encrypted_content"
