@@ -21,7 +21,6 @@ APP = Path(workbench.tui.__path__[0])
 TEXTUAL = Path(textual.__path__[0])
 
 REPLACED = {
-    "BackgroundScreen.process_segments": "500fb6b7fc3d",
     "Compositor.render_update": "0ad323b75181",
     "MessagePump._dispatch_message": "2ea2e61753af",
     "Screen._compositor_refresh": "30c01d22baee",

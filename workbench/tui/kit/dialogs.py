@@ -14,7 +14,6 @@ from textual.containers import Vertical
 from textual.geometry import NULL_REGION, Offset, Region, Size
 from textual.layout import WidgetPlacement
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.strip import Strip
 from textual.widgets import Input
 
@@ -27,6 +26,7 @@ from workbench.tui.kit.fields import PasteChanged
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.stage import DismissOnce
 from workbench.tui.kit.strips import Bar, LineBuilder, palette_of, strip_of
+from workbench.tui.terminal.output_stage import DialogScreen
 from workbench.tui.terminal.theme import Ground
 
 _Answer = TypeVar("_Answer")
@@ -215,7 +215,7 @@ class _KeysBar(Bar):
         return strip_of(self._rows[y], width, self.GROUND, palette_of(self))
 
 
-class Dialog(DismissOnce[_Answer], ModalScreen[_Answer]):
+class Dialog(DismissOnce[_Answer], DialogScreen[_Answer]):
     """A framed dialog over the screen. Esc closes the dialog without an answer."""
 
     DEFAULT_CSS = """

@@ -170,6 +170,10 @@ class LineView(PlainLinesWidget, can_focus=True):
 
     def repaint(self) -> None:
         """Draw every visible row that has changed."""
+        # Before the first layout, a view would build its lines for no width.
+        if not self.size:
+            self._request_rows()
+            return
         self.top = min(max(self.top, 0), self.last_top)
         if len(self._asked) != self.size.height:
             self._request_rows()

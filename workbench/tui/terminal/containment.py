@@ -172,6 +172,8 @@ def _kind(error: Exception) -> tuple[object, ...]:
 
 _drawing: ContextVar[Screen[Any] | None] = ContextVar("drawing", default=None)
 """The screen that is being laid out or drawn."""
+_drawn_later: list[Screen[Any]] = []
+"""The screens that are being laid out for the first time. No context variable: tasks made meanwhile would inherit it."""
 
 
 def _current_widget() -> object:
@@ -260,14 +262,23 @@ def _box_model_contained(self: Widget, container: Size, *args: Any, **kwargs: An
 
 
 def _layout_contained(self: Screen[Any], size: Size | None = None, scroll: bool = False) -> None:
+    # Textual draws a new screen after its first layout, before widgets react to their sizes, and again shortly after.
+    is_first = not self.outer_size
     before = _drawing.set(self)
+    if is_first:
+        _drawn_later.append(self)
     try:
         _layout(self, size, scroll)
     finally:
         _drawing.reset(before)
+        if is_first:
+            _drawn_later.remove(self)
+            self.refresh()
 
 
 def _draw_contained(self: Screen[Any]) -> None:
+    if self in _drawn_later:
+        return
     before = _drawing.set(self)
     try:
         _draw(self)

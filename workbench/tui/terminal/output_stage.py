@@ -18,8 +18,7 @@ from textual._compositor import Compositor, CompositorUpdate
 from textual._context import visible_screen_stack
 from textual.color import Color
 from textual.geometry import Region
-from textual.renderables.background_screen import BackgroundScreen
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.strip import Strip
 
 from workbench.dataclasses import dataclass
@@ -119,8 +118,44 @@ def _update(
 Compositor.render_update = _update  # type: ignore[assignment]
 
 
-# A dialog tints the screen below it segment by segment. Textual computes two colours for each; here, the few styles of
-# a screen are each computed once.
+# A dialog tints the screen below it. Textual sends that whole screen through Rich, and computes two colours for each
+# segment. Here only the visible lines are requested, and each style is tinted once.
+
+
+class DialogScreen(ModalScreen[ScreenResultType]):
+    """A screen over another screen, whose tinted lines are the background."""
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return the lines of the screen below, tinted."""
+        tint = self.styles.background
+        stack = visible_screen_stack.get([])
+        if not stack or tint.a == 1:
+            return super().render_lines(crop)
+        rows: list[list[Piece]] = [[] for _ in range(crop.height)]
+        # The screen below has no screen behind it.
+        before = visible_screen_stack.set([])
+        try:
+            for piece in compose(stack[-1]._compositor, [crop]):
+                rows[piece.y - crop.y].append(piece)
+        finally:
+            visible_screen_stack.reset(before)
+        background = self.background_colors[1]
+        strips = []
+        for row in rows:
+            row.sort(key=_column_of)
+            segments = [segment for piece in row for segment in piece.strip]
+            strip = Strip([Segment(text, _tinted(style or _NO_STYLE, tint)) for text, style, _ in segments])
+            for line_filter in self.get_line_filters():
+                strip = strip.apply_filter(line_filter, background)
+            strips.append(strip)
+        return strips
+
+
+def _column_of(piece: Piece) -> int:
+    return piece.x
+
+
+_NO_STYLE = Style()
 
 
 @lru_cache(maxsize=4_096)
@@ -130,19 +165,6 @@ def _tinted(style: Style, tint: Color) -> Style:
     for colour in (bare.color, bare.bgcolor):
         colours.append(None if colour is None else (Color.from_rich_color(colour) + tint).rich_color)
     return bare + Style.from_color(*colours)
-
-
-def _tinted_segments(cls: type[BackgroundScreen], segments: Iterable[Segment], color: Color) -> Iterator[Segment]:
-    """Yield the segments of a screen below a dialog. Replaces `BackgroundScreen.process_segments`."""
-    for segment in segments:
-        if segment.control:
-            yield segment
-        else:
-            yield Segment(segment.text, _tinted(segment.style or _NO_STYLE, color))
-
-
-_NO_STYLE = Style()
-BackgroundScreen.process_segments = classmethod(_tinted_segments)  # type: ignore[assignment, method-assign]
 
 
 # The output stage keeps a model of the terminal: the character and the style of each cell. A frame is written as the
