@@ -270,7 +270,7 @@ def unmet_reason_of_table(suite: Suite, table: Table, runs: Sequence[RunToAccept
 
 
 def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_all: bool = False) -> Proposal:
-    """Propose the calls that all runs have in common. A single run has all its calls proposed.
+    """Propose the calls that all runs have in common. If there is only one run, propose all its calls.
 
     With `lists_all`, arguments that only some runs give become optional instead of being left out. Raises AcceptError,
     for example if the runs call different tools.
