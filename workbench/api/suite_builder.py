@@ -80,7 +80,7 @@ class Suite:
         self._path = absolute(Path(f"{derived_id(str(name))}.toml"))
         if system is not None:
             self._document["system"] = system
-        self._take(keys)
+        self._copy_keys(keys)
         given: Any
         for key, given in (("tools", tools), ("servers", servers), ("mocks", mocks)):
             if isinstance(given, str) or not isinstance(given, Iterable):
@@ -88,7 +88,7 @@ class Suite:
             if written := _CONVERTED[key](given):
                 self._document[key] = written
 
-    def _take(self, document: Mapping[str, Any]) -> None:
+    def _copy_keys(self, document: Mapping[str, Any]) -> None:
         """Copy the keys of a document into the suite. A list of case tables becomes `Case` objects."""
         table = _plain(document)
         if isinstance(variants := document.get("variants"), list | tuple):
@@ -113,7 +113,7 @@ class Suite:
         suite._is_own = False
         if "name" not in document:
             del suite._document["name"]
-        suite._take(document)
+        suite._copy_keys(document)
         return suite
 
     @classmethod

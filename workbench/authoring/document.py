@@ -45,16 +45,16 @@ def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
 
 def _problem(document: Document, parts: SuiteText, at: int, path: Path) -> Problem:
     text = document.unparsed[at]
-    first, where = 1, ""
+    first, position = 1, ""
     if at != HEAD:
-        first, where = document.first_line(at), place_text(("cases", at))
+        first, position = document.first_line(at), place_text(("cases", at))
     if Document.of(text).parts is None:
         problem = parse_suite(text, path).errors[0]
-        return replace(problem, line=(problem.line or 1) + first - 1, where=where)
+        return replace(problem, line=(problem.line or 1) + first - 1, where=position)
     try:
         _replaced(parts, at, text)
     except SpliceError as error:
-        return Problem(path, first, where, str(error))
+        return Problem(path, first, position, str(error))
     raise AssertionError("an unparsed text is no block")
     raise AssertionError("an unparsed text is no block")
 

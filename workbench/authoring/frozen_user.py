@@ -15,12 +15,12 @@ def frozen_user(case: Table, trajectory: Trajectory) -> Table:
 
     A scripted message keeps its id and its expectations. Raises ValueError for a run without messages of a user.
     """
-    said = [turn.said for turn in trajectory.user_turns if turn.said is not None]
+    sent = [turn.said for turn in trajectory.user_turns if turn.said is not None]
     user = case.get("user")
-    if not said or not isinstance(user, dict):
+    if not sent or not isinstance(user, dict):
         raise ValueError("this run is not a conversation, so it has no user messages for a script")
     messages: list[JsonValue] = []
-    for each in said:
+    for each in sent:
         message = _written(user, each)
         message = {"id": each.message, **message} if each.message is not None else message
         messages.append({**message, "say": each.text} | ({"end": each.end} if each.end is not None else {}))
@@ -32,15 +32,15 @@ def frozen_user(case: Table, trajectory: Trajectory) -> Table:
     return {**case, "user": {**kept, "messages": messages}}
 
 
-def _written(user: Table, said: UserSaid) -> dict[str, JsonValue]:
+def _written(user: Table, sent: UserSaid) -> dict[str, JsonValue]:
     """Return the scripted message for a message that was sent, without its condition.
 
     The scripted message is found by its id, or else by its text.
     """
-    text = said.text if said.original is None else said.original
+    text = sent.text if sent.original is None else sent.original
     messages = user.get("messages")
     for message in map(_table, messages if isinstance(messages, list) else ()):
-        if message.get("id") == said.message and (said.message is not None or message.get("say") == text):
+        if message.get("id") == sent.message and (sent.message is not None or message.get("say") == text):
             return {key: value for key, value in message.items() if key not in ("when", "end")}
     return {}
 

@@ -344,7 +344,7 @@ class OpenSuites:
         """
         first, self.workspace = not self.workspace.roots, workspace
         recordings = frozenset(run.planned.file.path for run in workspace.recorded)
-        conflicts = self._take(workspace.files, recordings)
+        conflicts = self._open_files(workspace.files, recordings)
         self._notify("read", self.suites, first=first)
         return conflicts
 
@@ -353,7 +353,7 @@ class OpenSuites:
         files = (*self._files_besides(file.path), file)
         self.read(replace(self.workspace, files=files, roots=self._roots_with(file.path)))
 
-    def _take(self, files: Iterable[SuiteFile], recordings: frozenset[Path]) -> tuple[OpenSuite, ...]:
+    def _open_files(self, files: Iterable[SuiteFile], recordings: frozenset[Path]) -> tuple[OpenSuite, ...]:
         known = {suite.path: suite for suite in self.suites}
         suites: list[OpenSuite] = []
         conflicts: list[OpenSuite] = []

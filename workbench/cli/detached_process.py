@@ -230,7 +230,7 @@ class _ViewerOutput(Output):
 
 
 def _viewer_output(pieces: MakeReport, command: str) -> Callable[[Mapping[str, Any]], Iterable[str]]:
-    def wanted(asked: Mapping[str, Any]) -> Iterable[str]:
+    def report_pieces(asked: Mapping[str, Any]) -> Iterable[str]:
         form = asked.get("form") or "text"
         forms = forms_of("compare" if command == "compare" else "run", beside=True)
         if form not in forms:
@@ -247,7 +247,7 @@ def _viewer_output(pieces: MakeReport, command: str) -> Callable[[Mapping[str, A
             )
         )
 
-    return wanted
+    return report_pieces
 
 
 def _stop() -> None:

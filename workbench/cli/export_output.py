@@ -89,8 +89,8 @@ def _written(export: Export, runs: Iterable[ExportedRun], report: Callable[[], R
         if not count:
             return None
         files = write_table(table, export.form, export.place, stem)
-    where = str(files[0]) if len(files) == 1 else f"{counted(len(files), 'file')} in {export.place}"
-    return f"{counted(count, 'run')} in {where}"
+    destination = str(files[0]) if len(files) == 1 else f"{counted(len(files), 'file')} in {export.place}"
+    return f"{counted(count, 'run')} in {destination}"
 
 
 def _sent(export: Export, program: Program, runs: Iterable[ExportedRun]) -> str | None:

@@ -74,7 +74,7 @@ def _lines(found: Sequence[FlakyCase], batches: int, command: HistoryCommand) ->
         title = f"{one_line(flaky.suite_name)} › {one_line(flaky.case_name)}"
         yield f"{paint('◇', 'warned')} {title}  {one_line(flaky.model)}"
         yield f"    {share}, flaky since batch {flaky.since_batch} of {local_time(flaky.since)}"
-        course = [f"#{batch} {good}/{of}" for batch, good, of in flaky.course[-_BATCHES_SHOWN:]]
+        course = [f"#{batch} {good}/{runs}" for batch, good, runs in flaky.course[-_BATCHES_SHOWN:]]
         if len(flaky.course) > _BATCHES_SHOWN:
             course.insert(0, "…")
         yield paint(f"    {' '.join(course)}", "muted")
@@ -100,5 +100,5 @@ def _case_document(flaky: FlakyCase) -> FlakyCaseReport:
         runs=flaky.runs,
         low=flaky.interval.low,
         high=flaky.interval.high,
-        batches=tuple(FlakyBatch(batch=batch, good=good, runs=of) for batch, good, of in flaky.course),
+        batches=tuple(FlakyBatch(batch=batch, good=good, runs=runs) for batch, good, runs in flaky.course),
     )

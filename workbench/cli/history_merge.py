@@ -140,8 +140,8 @@ def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard
         shard = "shard"
         if found:
             shard += f" of plan {options.plan}, only of {', '.join(dict.fromkeys(map(_plan, found)))}"
-        where = ", ".join(map(str, options.files or (command.file,)))
-        raise HistoryError(f"nothing was merged: no {shard} is in {where}; 'workbench run --shard' makes one")
+        files = ", ".join(map(str, options.files or (command.file,)))
+        raise HistoryError(f"nothing was merged: no {shard} is in {files}; 'workbench run --shard' makes one")
     of_plans = {shard.uid: shard for shard in chosen}
     if len(of_plans) > 1:
         listed = "; ".join(f"{shard} is of {_plan(shard)}" for shard in of_plans.values())

@@ -138,9 +138,9 @@ def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
         have = "has" if missing == 1 else "have"
         yield f"{counted(missing, 'run')} never finished, so {have} no grades"
     if gone := dict.fromkeys(run.case_id for run in plan.missing):
-        where = f"the suite of {suite.path}" if suite is not None else "the suite"
+        suite_text = f"the suite of {suite.path}" if suite is not None else "the suite"
         cases = f"{counted(len(plan.missing), 'run')} of cases that no longer exist"
-        yield f"{cases} in {where} keep their grades: {', '.join(gone)}"
+        yield f"{cases} in {suite_text} keep their grades: {', '.join(gone)}"
     if others := dict.fromkeys(run.row.case_id for run in plan.runs if run.has_other_requests):
         yield (
             f"{', '.join(others)}: its request has changed since it ran; the old runs are graded by the expectations "

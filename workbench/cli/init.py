@@ -329,12 +329,12 @@ def _of_servers(options: StartOptions, program: Program) -> int:
         return code if code == INTERRUPTED else USAGE
     job = _job(path, folder, options, program, found, all_skipped=not drafts)
     written = _write(path, folder, made.text, options, program, job)
-    cases, of = counted(len(made.suite.cases), "case"), counted(len(chosen), "tool")
+    cases, tool_count = counted(len(made.suite.cases), "case"), counted(len(chosen), "tool")
     if drafts:
         how = f"{len(drafts)} drafted by {options.draft}, with the tag draft; read them"
     else:
         how = "each skipped until its request is written"
-    _tell(path, f"{cases} for {of} of {', '.join(names)}, {how}", written, asked.missing, job)
+    _report_written(path, f"{cases} for {tool_count} of {', '.join(names)}, {how}", written, asked.missing, job)
     return code
 
 
@@ -483,7 +483,7 @@ def _of_sample(options: StartOptions, wanted: str, program: Program) -> int:
     written = _write(path, folder, f"#:schema ./{SCHEMA_NAME}\n\n{text}", options, program, job, beside=codes)
     suite = load_suite(path).suite
     assert suite is not None
-    _tell(path, f"a copy of the sample {suite.name!r}, {counted(len(suite.cases), 'case')}", written, (), job)
+    _report_written(path, f"a copy of the sample {suite.name!r}, {counted(len(suite.cases), 'case')}", written, (), job)
     return OK
 
 
@@ -581,7 +581,9 @@ def _root(folder: Path) -> Path:
     return repository_of(folder) or folder
 
 
-def _tell(path: Path, content: str, written: Sequence[Path], missing: Sequence[str], job: _Job | None) -> None:
+def _report_written(
+    path: Path, content: str, written: Sequence[Path], missing: Sequence[str], job: _Job | None
+) -> None:
     others = ", ".join(os.path.relpath(file, written[0].parent) for file in written[1:])
     write(f"{path}: {content}\n")
     if others:

@@ -527,7 +527,7 @@ def _watch(
     """Print events until the batch is done, or a second signal comes."""
     # A signal ends the wait for an event early; `time.sleep` would continue to sleep.
     never = threading.Event()
-    said = set[str]()
+    printed = set[str]()
     while True:
         bar.draw()
         if events.is_empty:
@@ -560,9 +560,9 @@ def _watch(
                 printer.delayed(event)
             case HistoryProblem(text) | ClusterNotice(text=text):
                 warn(text)
-            case EndpointNotice(text) if text not in said:
+            case EndpointNotice(text) if text not in printed:
                 # Every worker process reports the same line, which is printed once.
-                said.add(text)
+                printed.add(text)
                 warn(text)
             case BatchDone():
                 return

@@ -176,15 +176,15 @@ def _target(options: LoginOptions, program: Program) -> _Target:
 
 
 def _target_in(file: SuiteFile, server: Server, program: Program) -> _Target:
-    where = f"server {server.name!r} of {file.path}"
+    server_name = f"server {server.name!r} of {file.path}"
     try:
         settings = login_settings(server, program.environment.of(file.path.parent), program.secrets)
     except ConfigError as error:
         raise RefusedError("; ".join(error.problems)) from error
     except MissingVariableError as error:
-        raise RefusedError(f"{where} needs the environment variable {error.name}, which is not set") from error
+        raise RefusedError(f"{server_name} needs the environment variable {error.name}, which is not set") from error
     if settings is None:
-        raise RefusedError(f'{where} has no login: write auth = "oauth" beside its url')
+        raise RefusedError(f'{server_name} has no login: write auth = "oauth" beside its url')
     return _Target(server, settings, file)
 
 
@@ -274,7 +274,7 @@ class _AtTerminal:
         # The task must be waiting for the answer before the first line is read.
         await asyncio.sleep(0)
 
-        def take(line: str) -> None:
+        def on_line(line: str) -> None:
             if line.strip():
                 problem = self._redirect.accept_address(line)
                 if problem is not None:
@@ -282,7 +282,7 @@ class _AtTerminal:
             elif self._can_open and not answer.done():
                 _open_browser(address)
 
-        reading = _read_lines(take)
+        reading = _read_lines(on_line)
         try:
             async with asyncio.timeout(LOGIN_TIMEOUT_S):
                 return await answer
@@ -292,8 +292,8 @@ class _AtTerminal:
             reading()
 
 
-def _read_lines(take: Callable[[str], None]) -> Callable[[], None]:
-    """Call `take` with each line of standard input. Return a function that stops the reading."""
+def _read_lines(on_line: Callable[[str], None]) -> Callable[[], None]:
+    """Call `on_line` with each line of standard input. Return a function that stops the reading."""
     # The descriptor is read without Python's buffer, whose lock a thread would hold at the end of the program.
     loop, descriptor, held = asyncio.get_running_loop(), sys.stdin.fileno(), bytearray()
 
@@ -312,14 +312,14 @@ def _read_lines(take: Callable[[str], None]) -> Callable[[], None]:
             end()
             lines, held[:] = [bytes(held)] if held else [], b""
         for line in lines:
-            take(line.decode(errors="replace"))
+            on_line(line.decode(errors="replace"))
 
     try:
         loop.add_reader(descriptor, read)
     except (OSError, ValueError):
         # The event loop cannot wait for a file or /dev/null: all their lines are already there.
         for line in sys.stdin:
-            take(line)
+            on_line(line)
         return lambda: None
     return end
 

@@ -66,12 +66,12 @@ def talk(agent: str, suite: Path, program: Program, *, execute: bool, trust: boo
     approval = approved(needs(plan), program, all_of_them=trust)
     if approval is None:
         return USAGE
-    said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
-    runtime = Runtime(said.put, program, person=_TypedUser())
+    events: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
+    runtime = Runtime(events.put, program, person=_TypedUser())
     try:
         warn(f"talk with {model}: one message a line; Ctrl+D ends the conversation, and keeps it as a case")
         batch = runtime.start(plan, approval)
-        done = _print_events(said, runtime, batch)
+        done = _print_events(events, runtime, batch)
     finally:
         runtime.close()
     code = OK
@@ -116,7 +116,7 @@ class _TypedUser:
         return line + end
 
 
-def _print_events(said: queue.SimpleQueue[BatchEvent], runtime: Runtime, batch: str) -> RunDone:
+def _print_events(events: queue.SimpleQueue[BatchEvent], runtime: Runtime, batch: str) -> RunDone:
     """Print the events of the run until it ends. A signal stops the run."""
     printer = _Printer(paint_for(sys.stdout, {}))
     done: RunDone | None = None
@@ -124,7 +124,7 @@ def _print_events(said: queue.SimpleQueue[BatchEvent], runtime: Runtime, batch: 
         signal.signal(number, lambda _number, _frame: runtime.stop_batch(batch))
     while True:
         try:
-            event = said.get(timeout=_WAKE_S)
+            event = events.get(timeout=_WAKE_S)
         except queue.Empty:
             continue  # a signal that another thread received is handled here
         if isinstance(event, RunEvent):
@@ -196,8 +196,8 @@ def case_of_conversation(trajectory: Trajectory) -> Table | None:
     """
     case: Table = {}
     messages: list[Table] = []
-    for said, rounds in _answered_turns(trajectory):
-        message: Table = {"say": said}
+    for message_text, rounds in _answered_turns(trajectory):
+        message: Table = {"say": message_text}
         for round_ in rounds:
             for call in round_.calls_to_answer:
                 message = case_with_expected_call(message, call.tool, call.arguments)

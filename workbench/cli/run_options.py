@@ -477,12 +477,14 @@ def _rate(text: str) -> float:
 def _shard(text: str) -> tuple[int, int] | str:
     if text == "auto":
         return text
-    index, _, of = text.partition("/")
-    if not (index.isdecimal() and of.isdecimal()) or not int(of):
+    index, _, count = text.partition("/")
+    if not (index.isdecimal() and count.isdecimal()) or not int(count):
         raise argparse.ArgumentTypeError(f"must be a shard such as 3/20, the third of 20, or auto, not {text!r}")
-    if not 1 <= int(index) <= int(of):
-        raise argparse.ArgumentTypeError(f"there is no shard {index} of {of}: write one of 1/{of} to {of}/{of}")
-    return int(index), int(of)
+    if not 1 <= int(index) <= int(count):
+        raise argparse.ArgumentTypeError(
+            f"there is no shard {index} of {count}: write one of 1/{count} to {count}/{count}"
+        )
+    return int(index), int(count)
 
 
 def _shard_by(text: str) -> str:
@@ -532,7 +534,7 @@ def shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Shar
     from workbench.cli.parser import history_to_read
     from workbench.evaluation.options import Shard
 
-    index, of = arguments.shard if arguments.shard != "auto" else shard_in(os.environ)
+    index, count = arguments.shard if arguments.shard != "auto" else shard_in(os.environ)
     costs: Path | None = None
     if arguments.shard_by == "cost":
         costs = history_to_read(argparse.Namespace(history=None), paths)
@@ -540,7 +542,7 @@ def shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Shar
         costs = Path(arguments.shard_by.removeprefix("cost:"))
     # Shards of one pipeline share its id; `history merge` finds them by it.
     plan_id = arguments.plan or next(filter(None, map(os.environ.get, _PLAN_IDS)), None)
-    return Shard(index=index, of=of, plan_id=plan_id, costs=costs)
+    return Shard(index=index, of=count, plan_id=plan_id, costs=costs)
 
 
 def shard_in(environment: Mapping[str, str]) -> tuple[int, int]:

@@ -172,8 +172,8 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
         found += literal_secrets(file, program.secrets)
     if not found:
         return True
-    for where in found[:MAX_LISTED_SECRETS]:
-        warn(where, program.secrets)
+    for secret_place in found[:MAX_LISTED_SECRETS]:
+        warn(secret_place, program.secrets)
     message = f"visitors would see secrets in {counted(len(found), 'place')}, so nothing is served"
     if len(found) > MAX_LISTED_SECRETS:
         message += f" ({len(found) - MAX_LISTED_SECRETS} more are not listed)"

@@ -210,10 +210,10 @@ def _default_surplus_rules(files: Iterable[SuiteFile]) -> Iterator[str]:
                 counts = suites.setdefault((grading.by, surplus_rule(grading)), {})
                 counts[file.path.name] = counts.get(file.path.name, 0) + 1
     for (by, rule), counts in suites.items():
-        where = next(iter(counts)) if len(counts) == 1 else f"{len(counts)} suites"
+        suites_text = next(iter(counts)) if len(counts) == 1 else f"{len(counts)} suites"
         cases = counted(sum(counts.values()), "case")
         yield (
-            f"note: `extra_calls` is not set for {cases} of {where}: under `{by}` {rule}, even of a look-up;"
+            f"note: `extra_calls` is not set for {cases} of {suites_text}: under `{by}` {rule}, even of a look-up;"
             f' extra_calls = "{NEW_SUITE_EXTRA_CALLS}" in [grading] allows calls of read-only tools'
         )
 

@@ -258,13 +258,13 @@ class ViewerServer:
             line = bytes(viewer.received[:end])
             del viewer.received[: end + 1]
             try:
-                self._take(viewer, decode_message(line))
+                self._handle_message(viewer, decode_message(line))
             except ProtocolError as error:
                 self._refuse(viewer, f"the viewer's message is invalid: {error}")
         if len(viewer.received) > MAX_VIEWER_LINE_BYTES:
             self._disconnect(viewer)
 
-    def _take(self, viewer: Viewer, message: Mapping[str, Any]) -> None:
+    def _handle_message(self, viewer: Viewer, message: Mapping[str, Any]) -> None:
         if not viewer.has_greeted:
             if message.get("protocol") != PROTOCOL or (
                 message.get("do") != "stop" and message.get("version") != __version__

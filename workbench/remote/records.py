@@ -86,8 +86,8 @@ def batch_event_line(event: BatchEvent, place: int | None, redact: Any) -> bytes
     """
     match event:
         case StartUp(number, what, took_ms, downloads):
-            told = {"number": number, "what": redact(what), "took_ms": took_ms, "downloads": downloads}
-            return encode_message(start_up=told)
+            start_up = {"number": number, "what": redact(what), "took_ms": took_ms, "downloads": downloads}
+            return encode_message(start_up=start_up)
         case JudgeAsked(_, judge, values, again):
             return encode_message(place=place, judge=redact({"judge": judge, "values": values, "again": again}))
         case RequestDelayed(_, wait_s):

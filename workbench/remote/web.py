@@ -147,12 +147,12 @@ def message_page(*lines: str) -> str:
 
 def _page(title: str, body: str, *, head: str = "", static: str | None = None) -> str:
     # Without the folder of static files, the fonts are left out.
-    look = _STYLE[_STYLE.index("html, body") :]
+    style = _STYLE[_STYLE.index("html, body") :]
     if static is not None:
-        look = _STYLE.replace("STATIC", static)
+        style = _STYLE.replace("STATIC", static)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
-        f'<link rel="icon" href="{_ICON}">\n{head}<style>{look}</style></head>\n<body>{body}</body></html>\n'
+        f'<link rel="icon" href="{_ICON}">\n{head}<style>{style}</style></head>\n<body>{body}</body></html>\n'
     )
 
 

@@ -539,7 +539,7 @@ def _past_call(source: FormSource, place: Place) -> PendingAddition:
     return PendingAddition("which tool?", make, lambda typed: complete("tool", typed, tools=source.tools))
 
 
-def _said(source: FormSource, place: Place) -> PendingAddition:
+def _scripted_message(source: FormSource, place: Place) -> PendingAddition:
     def make(answer: str) -> Edit:
         # The message of the case becomes the first of the script.
         table = with_long_forms(source.table, place)
@@ -661,7 +661,7 @@ _LISTS: dict[str, Callable[[FormSource, Place], PendingAddition | str]] = {
     "steps": _step,
     "mocks": _mock,
     "messages": _message,
-    "user.messages": _said,
+    "user.messages": _scripted_message,
     "tool_calls": _past_call,
     "results": _result,
     "changes": _change,

@@ -231,9 +231,9 @@ class _Trace:
 
 
 def _named(issue: Issue) -> str:
-    where = ".".join(filter(None, (issue.tool, issue.argument)))
-    if where:
-        return f"{issue.kind}: {where}"
+    argument = ".".join(filter(None, (issue.tool, issue.argument)))
+    if argument:
+        return f"{issue.kind}: {argument}"
     return issue.kind
 
 

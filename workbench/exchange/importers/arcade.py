@@ -224,10 +224,10 @@ def _grading(rubric: dict[str, JsonValue], usual: dict[str, JsonValue], critics:
 
 def _case(case: Node, names: dict[str, str], usual: dict[str, JsonValue], of_case: Table, system: str) -> ImportedCase:
     name = case.need("name").text()
-    said = bare_values(case.items_of("messages"))
-    said.append({"role": "user", "content": case.need("user").text()})
+    messages = bare_values(case.items_of("messages"))
+    messages.append({"role": "user", "content": case.need("user").text()})
     document: dict[str, JsonValue] = {"system": system, "name": name}
-    conversation = conversation_of(Node({**document, "messages": said}, case.place))
+    conversation = conversation_of(Node({**document, "messages": messages}, case.place))
     asked = case_of(conversation, last_request(conversation.messages))
     table = asked.table_without("expect_nothing_yet")
     table |= of_case

@@ -347,10 +347,10 @@ def undefined_tools(file: SuiteFile, path: Path) -> list[Note]:
         missing |= {call.tool for call in case.alternatives} - known
     if not missing:
         return []
-    where = f"not defined in {path}"
+    reason = f"not defined in {path}"
     if suite.servers:
-        where = f"not among the [[tools]] of {path}: its servers must have it"
-    return [Note("", f"{', '.join(sorted(missing))}: {where}")]
+        reason = f"not among the [[tools]] of {path}: its servers must have it"
+    return [Note("", f"{', '.join(sorted(missing))}: {reason}")]
 
 
 def _tools_of_suite(path: Path) -> tuple[list[Table], list[Table]]:

@@ -66,7 +66,7 @@ def _case(sample: Node, evaluation: Node) -> ImportedCase:
             last_input = len(messages)
         messages.append(Node(_message(each, attached, measured.get(each.text_of("id") or each.place)), each.place))
     tools = next((given for event in asked if (given := event.value_of("tools"))), None)
-    place = f"{sample.place} ({_said(sample, 'id')}, epoch {_said(sample, 'epoch') or 1})"
+    place = f"{sample.place} ({_text_at(sample, 'id')}, epoch {_text_at(sample, 'epoch') or 1})"
     document: dict[str, JsonValue] = {"tools": tools, "model": evaluation.text_of("model") or None}
     conversation = conversation_of(Node(document, place), messages)
     notes = list(conversation.notes)
@@ -82,7 +82,11 @@ def _case(sample: Node, evaluation: Node) -> ImportedCase:
     if sample.has("error"):
         notes.append(Note(place, f"ended with an error: {as_text(sample.at('error').value_of('message'))}"))
     conversation = replace(
-        conversation, place=place, name=_said(sample, "id"), started_at=sample.text_of("started_at"), notes=tuple(notes)
+        conversation,
+        place=place,
+        name=_text_at(sample, "id"),
+        started_at=sample.text_of("started_at"),
+        notes=tuple(notes),
     )
     # Agents write notes to themselves as user messages, so the request is the input's last user message.
     index = None
@@ -128,8 +132,8 @@ def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
                     texts.append(part.text_of("text") or part.value)
             if error is not None:
                 texts = [error.text_of("message") or as_text(error.value)]
-            said = texts[0] if len(texts) == 1 else "\n".join(map(as_text, texts))
-            return result_written(message.text_of("tool_call_id"), said, error is not None)
+            answer_text = texts[0] if len(texts) == 1 else "\n".join(map(as_text, texts))
+            return result_written(message.text_of("tool_call_id"), answer_text, error is not None)
         case role:
             return {"role": role, "content": bare_values(parts)}
     thoughts: list[str] = []
@@ -185,7 +189,7 @@ def _resolved(part: Node, attached: Node) -> Node:
     return Node({**part.table(), "text": found.value}, part.place)
 
 
-def _said(node: Node, key: str) -> str:
+def _text_at(node: Node, key: str) -> str:
     return as_text(node.value_of(key))
 
 

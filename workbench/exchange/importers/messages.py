@@ -377,9 +377,9 @@ def _added(answer: dict[str, JsonValue], kind: str, item: Node) -> dict[str, Jso
         thoughts = [str(answer.get("reasoning_content") or ""), *texts_of(parts, "text")]
         return {**answer, "reasoning_content": "\n".join(filter(None, thoughts))}
     if kind == "message":
-        said = answer["content"]
-        assert isinstance(said, list)
-        return {**answer, "content": [*said, *bare_values(item.listed_of("content"))]}
+        content = answer["content"]
+        assert isinstance(content, list)
+        return {**answer, "content": [*content, *bare_values(item.listed_of("content"))]}
     calls = answer.get("tool_calls", [])
     assert isinstance(calls, list)
     function: JsonValue = {"name": item.text_of("name"), "arguments": item.value_of("arguments", "input")}

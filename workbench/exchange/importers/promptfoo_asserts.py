@@ -180,8 +180,8 @@ class Expectations:
         if kind == "cost":
             self._at_most["cost_usd"] = self._number(node, "threshold")
             return "at_most.cost_usd"
-        if (of := kind.removeprefix("not-")) != kind and of in _OF_TEXTS and not node.has("transform"):
-            self._checks.append({"none_of": [_OF_TEXTS[of](node, self._filled)]})
+        if (positive := kind.removeprefix("not-")) != kind and positive in _OF_TEXTS and not node.has("transform"):
+            self._checks.append({"none_of": [_OF_TEXTS[positive](node, self._filled)]})
             return "response"
         return None
 

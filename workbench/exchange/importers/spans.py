@@ -565,9 +565,9 @@ def _measured(
     usage: dict[int, Usage] = {}
     several = any(not is_of_whole_run(span.attributes) for span, _ in spans)
     for span, messages in sorted(spans, key=lambda each: each[0].end_ns - each[0].start_ns):
-        said = [role for role in _roles(messages) if role != "tool"]
-        count = sum(role in ("assistant", "ai") for role in said)
-        ends = bool(said) and said[-1] in ("assistant", "ai")
+        roles = [role for role in _roles(messages) if role != "tool"]
+        count = sum(role in ("assistant", "ai") for role in roles)
+        ends = bool(roles) and roles[-1] in ("assistant", "ai")
         if not ends or not 0 < count <= len(answers) or ((several or count > 1) and is_of_whole_run(span.attributes)):
             continue
         at = answers[count - 1]

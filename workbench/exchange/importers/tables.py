@@ -150,15 +150,15 @@ def _case(row: Node, fields: dict[str, str]) -> ImportedCase:
     name = _text(given["name"]) if "name" in given else case_name(_text(asked), row.place)
     table: Table = {"name": name}
     if "id" in given:
-        table["id"] = _said(given["id"])
+        table["id"] = _cell_text(given["id"])
     table["user"] = _text(asked)
     for meaning in ("system", "skip"):
         if meaning in given:
             table[meaning] = _text(given[meaning])
     if (tags := given.get("tags")) is not None:
-        table["tags"] = list(map(_said, tags.items())) if isinstance(tags.value, list) else _split(tags)
+        table["tags"] = list(map(_cell_text, tags.items())) if isinstance(tags.value, list) else _split(tags)
     if "answer" in given:
-        table["response_contains"] = list(map(_said, given["answer"].listed()))
+        table["response_contains"] = list(map(_cell_text, given["answer"].listed()))
     notes = _expect(table, row, fields, given)
     # A mapped field inside a table marks its whole column as used.
     used = set(fields.values())
@@ -213,10 +213,10 @@ def _tools(node: Node) -> list[str]:
 
 
 def _split(node: Node) -> list[str]:
-    return list(filter(None, map(str.strip, _said(node).split(","))))
+    return list(filter(None, map(str.strip, _cell_text(node).split(","))))
 
 
-def _said(node: Node) -> str:
+def _cell_text(node: Node) -> str:
     if isinstance(node.value, bool) or not isinstance(node.value, str | int):
         return node.text()
     return str(node.value)

@@ -255,25 +255,25 @@ def _whole(trial: _Trial, task: _Task) -> ImportedCase:
 
 
 def _user(entries: Sequence[Message], rounds: Sequence[ExternalRound]) -> ImportedUser:
-    said: dict[int, str] = {}
+    spoken: dict[int, str] = {}
     answered = 0
     waiting: list[str] = []
     for message in entries:
         if message.role == "user":
             waiting.append(message.content)
-        elif message.role == "assistant" and (waiting or said):
+        elif message.role == "assistant" and (waiting or spoken):
             if waiting:
-                said[answered] = "\n\n".join(waiting)
+                spoken[answered] = "\n\n".join(waiting)
                 waiting = []
             answered += 1
     last = "\n\n".join(waiting)
     for end in (_STOP, *_OTHER_STOPS):
         if end in last:
             reason: FinishReason = "user done" if end == _STOP else "user gave up"
-            return ImportedUser(said, reason, last.replace(end, "").strip())
+            return ImportedUser(spoken, reason, last.replace(end, "").strip())
     if rounds and any(call.tool == _TRANSFER for call in rounds[-1].calls):
-        return ImportedUser(said, "stopped by rule")
-    return ImportedUser(said, "rounds exhausted")
+        return ImportedUser(spoken, "stopped by rule")
+    return ImportedUser(spoken, "rounds exhausted")
 
 
 def _joined(known: ImportedCase | None, case: ImportedCase) -> ImportedCase:

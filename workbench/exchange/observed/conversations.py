@@ -316,8 +316,8 @@ class Observer:
         messages = messages_in(wire, body, notes)
         if wire == "openai-responses":
             # Here the endpoint stores the conversation, and a request names the response or conversation to continue.
-            if (of := body.get("conversation")) is not None:
-                kept = of.text_of("id") or str(of.value)
+            if (named := body.get("conversation")) is not None:
+                kept = named.text_of("id") or str(named.value)
             previous = body.text_of("previous_response_id")
             parent = self._by_response.get(previous) if previous else self._kept.get(kept)
             if previous and parent is None:

@@ -63,7 +63,7 @@ class ServerLogWriter:
             return
         for each in message if isinstance(message, list) else [message]:
             if isinstance(each, dict):
-                self._take(each, now_s, by_client=by_client)
+                self._log_message(each, now_s, by_client=by_client)
 
     def close(self) -> None:
         with self._lock:
@@ -71,7 +71,7 @@ class ServerLogWriter:
                 os.close(self._file)
                 self._file = None
 
-    def _take(self, message: dict[str, JsonValue], now_s: float, *, by_client: bool) -> None:
+    def _log_message(self, message: dict[str, JsonValue], now_s: float, *, by_client: bool) -> None:
         asked_as = json_text(message.get("id"))
         if by_client:
             if message.get("method") in ("tools/list", "tools/call"):

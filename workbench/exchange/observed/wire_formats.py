@@ -173,7 +173,7 @@ class ObservedAnswerReader:
         The answer ends with the end mark of its format, if the format has one.
         """
         if self.answer is None and self._unpacked is not None:
-            self._guarded(lambda: self._take(chunk))
+            self._guarded(lambda: self._read_piece(chunk))
 
     def end(self) -> None:
         if self.answer is None:
@@ -196,7 +196,7 @@ class ObservedAnswerReader:
         except Exception as error:  # noqa: BLE001 (a stranger's answer, which the program gets all the same)
             self.fail(f"the answer cannot be read: {error}")
 
-    def _take(self, chunk: bytes) -> None:
+    def _read_piece(self, chunk: bytes) -> None:
         assert self._unpacked is not None
         chunk = self._unpacked.feed(chunk)
         self._bytes += len(chunk)
@@ -221,12 +221,12 @@ class ObservedAnswerReader:
             # The first event already has the id, which a later request may name.
             if self.wire == "openai-responses" and not self._response_id:
                 self._response_id = _response_id(event.data)
-            self._said(self._reader.feed(event))
+            self._add_events(self._reader.feed(event))
             if self._reader.ended:
                 self._finish()
                 return
 
-    def _said(self, events: Iterable[ModelEvent | AnswerFinished]) -> None:
+    def _add_events(self, events: Iterable[ModelEvent | AnswerFinished]) -> None:
         for event in events:
             if self._first_token_ms is None and isinstance(event, FIRST_TOKEN_EVENTS):
                 self._first_token_ms = self._ms()
@@ -244,19 +244,19 @@ class ObservedAnswerReader:
             # The last event may lack its final blank line.
             if not self._reader.ended:
                 for event in self._parser.close():
-                    self._said(self._reader.feed(event))
+                    self._add_events(self._reader.feed(event))
         elif self._kind == "document":
             document: JsonValue = json.loads(self._held)
             if isinstance(document, dict):
                 self._response_id = str(document.get("id") or "")
-            self._said(self._reader.feed_document(document))
+            self._add_events(self._reader.feed_document(document))
             # The answer arrived as a whole, so it has no time to the first token.
             self._first_token_ms = None
         elif self._held.strip():
             raise ValueError("it is neither a stream of events nor JSON")
         else:
             raise ValueError("it is empty")
-        self._said(self._reader.finish())
+        self._add_events(self._reader.finish())
         self.answer = self._made()
 
     def _made(self) -> Answer:

@@ -57,11 +57,11 @@ class RunAccepter:
             self._stage.announce(f"Nothing was accepted: {error}", "warned", GLYPHS.warned)
             return
 
-        def take(chosen: Proposal | None) -> None:
+        def on_answer(chosen: Proposal | None) -> None:
             if chosen is not None:
-                self._take(suite, outline, run, chosen)
+                self._apply(suite, outline, run, chosen)
 
-        self._stage.show(AcceptScreen(proposal), take)
+        self._stage.show(AcceptScreen(proposal), on_answer)
 
     def _proposal(self, suite: OpenSuite, outline: CaseOutline, run: RunRecord, whole: bool) -> Proposal:
         result = run.result
@@ -104,7 +104,7 @@ class RunAccepter:
             return accept_steps(case, table, result.trajectory, pairings, item.step)
         return accept_runs(case, table, [RunToAccept(result.trajectory, pairings, result.cost_usd)])
 
-    def _take(self, suite: OpenSuite, outline: CaseOutline, run: RunRecord, proposal: Proposal) -> None:
+    def _apply(self, suite: OpenSuite, outline: CaseOutline, run: RunRecord, proposal: Proposal) -> None:
         try:
             index = index_of(suite, outline.key)
             document = suite.document.with_case(index, proposal.applied(suite.document.table(index)))

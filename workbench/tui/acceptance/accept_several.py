@@ -197,7 +197,7 @@ class CasesAccepter:
         return began
 
     async def _propose(self, found: Sequence[_SuiteCases]) -> None:
-        # The files are taken before the thread begins, because the user may edit the suites meanwhile. `_take` skips
+        # The files are taken before the thread begins, because the user may edit the suites meanwhile. `_apply` skips
         # changed suites.
         files = [each.suite.file for each in found]
 
@@ -212,9 +212,9 @@ class CasesAccepter:
             title, verb = "What the runs share", f"take {counted(count, 'case')}"
         if not await self._stage.ask(PreviewScreen(title, lambda width: accepted_lines(accepted, width), verb)):
             return
-        self._take(found, accepted)
+        self._apply(found, accepted)
 
-    def _take(self, found: Sequence[_SuiteCases], accepted: Sequence[AcceptedSuite]) -> None:
+    def _apply(self, found: Sequence[_SuiteCases], accepted: Sequence[AcceptedSuite]) -> None:
         taken, changed = 0, []
         for each, suite in zip(found, accepted, strict=True):
             if not suite.proposed:
@@ -274,10 +274,10 @@ class AcceptSeveralScreen(QuestionScreen[RunsToAccept]):
             shown += "; there is no current run."
 
         def lines(width: int) -> list[Line]:
-            said: list[Line] = [EMPTY, *with_margin(text, width), *with_margin(shown, width)]
+            shown_lines: list[Line] = [EMPTY, *with_margin(text, width), *with_margin(shown, width)]
             if left:
-                said += with_margin(f"Left out: {left}", width, "warned")
-            return [*said, EMPTY]
+                shown_lines += with_margin(f"Left out: {left}", width, "warned")
+            return [*shown_lines, EMPTY]
 
         answers: list[tuple[RunsToAccept, Option]] = []
         if having:
@@ -306,8 +306,8 @@ def accepted_lines(suites: Sequence[AcceptedSuite], width: int) -> list[Line]:
         lines += [EMPTY, *with_margin(suite.path, width, "strong")]
         for case in suite.cases:
             sign, role = OUTCOME_MARKS[case.outcome]
-            said = f"{one_line(case.case_name)}: {one_line(case.said)}"
-            lines += behind((Span(f"  {sign} ", role),), said, "text", max(width - 6, 10))
+            outcome = f"{one_line(case.case_name)}: {one_line(case.said)}"
+            lines += behind((Span(f"  {sign} ", role),), outcome, "text", max(width - 6, 10))
             for why in case.left_out:
                 lines += behind((Span("      "),), f"left out: {one_line(why)}", "muted", max(width - 8, 10))
         if suite.proposed:

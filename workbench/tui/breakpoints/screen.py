@@ -395,9 +395,9 @@ class BreakpointsScreen(SearchedScreen[None]):
         completions = self._completions
         found = completions.current or next(iter(completions.found), None)
         if found is not None:
-            self._take(found)
+            self._insert_completion(found)
 
-    def _take(self, completion: Completion) -> None:
+    def _insert_completion(self, completion: Completion) -> None:
         self._field.value = completion.text
         self._field.cursor_position = len(completion.text)
         self.set_focus(self._field)
@@ -436,7 +436,7 @@ class BreakpointsScreen(SearchedScreen[None]):
 
     @on(CompletionList.Chosen)
     def _completion_chosen(self, event: CompletionList.Chosen) -> None:
-        self._take(event.completion)
+        self._insert_completion(event.completion)
 
     @on(RowsView.Opened)
     def _clicked_again(self) -> None:

@@ -215,7 +215,7 @@ class ComparedBatchScreen(CompareScreen):
                 self._not_before_s = self._loop_s() + max(
                     RELOAD_INTERVAL_S, (self._loop_s() - began_s) / MAX_RELOAD_SHARE
                 )
-            await self._take(*read, asked=asked)
+            await self._show_reloaded(*read, asked=asked)
         finally:
             self._is_reading = False
         if self._is_wanted or (searched is not None and self._wants_words):
@@ -230,7 +230,7 @@ class ComparedBatchScreen(CompareScreen):
         after = self._read(words, lambda: before.read.is_whole or self.state.filter == words)
         return after, changed_cases(before, after)
 
-    async def _take(self, stored: StoredRuns, others: list[tuple[str, str]] | None, *, asked: bool) -> None:
+    async def _show_reloaded(self, stored: StoredRuns, others: list[tuple[str, str]] | None, *, asked: bool) -> None:
         """Show the reloaded batch. `others` are the changed cases, `None` if rows or columns changed."""
         finished = self._stored.batch.missing - stored.batch.missing
         state, rows = self.state, self.state.rows

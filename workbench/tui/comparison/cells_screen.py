@@ -152,11 +152,11 @@ class CellsScreen(FilterScreen[None]):
         estimated, again = self._estimate(cells, times)
         if again and estimated.cost_usd:
 
-            def take(answer: str | None) -> None:
+            def on_answer(answer: str | None) -> None:
                 if answer == "run":
                     self._run_now(cells, times, then)
 
-            self.stage.show(RerunScreen(again, estimated), take)
+            self.stage.show(RerunScreen(again, estimated), on_answer)
         else:
             self._run_now(cells, times, then)
 
@@ -224,11 +224,11 @@ class CellsScreen(FilterScreen[None]):
             return
         self._asked_again = False
 
-        def tell() -> None:
+        def announce_count() -> None:
             if missing and len(missing) < len(planned):
                 self.announce(f"Running the {counted(len(missing), 'cell')} without a finished run")
 
-        self._run(wanted, then=tell)
+        self._run(wanted, then=announce_count)
 
     @action("T", "Run all cells shown several times", label="repeats", changes=True)
     def do_repeats(self) -> None:

@@ -126,12 +126,12 @@ class WatchedBatch:
         self._told_at_s = self._loop.time()
         cases: set[CaseKey] = set()
         for seen in self._inbox.take_all():
-            record = self._take(seen)
+            record = self._process(seen)
             if record is not None:
                 cases.add(record.case_key)
         self._on_change(cases)
 
-    def _take(self, seen: ViewedEvent | BatchView | Exception) -> RunRecord | None:
+    def _process(self, seen: ViewedEvent | BatchView | Exception) -> RunRecord | None:
         match seen:
             case RunEvent(event=event):
                 record = self._record(event.run_id)

@@ -239,10 +239,10 @@ def _actual_call(state: GradesState, pairing: CallPairing, *, brief: bool) -> Li
 
 
 def _other_step_note(state: GradesState, pairing: CallPairing) -> Line:
-    where = state.other_step_text(pairing)
-    if not where:
+    step = state.other_step_text(pairing)
+    if not step:
         return EMPTY
-    return (Span(f"{where} ", "warned"),)
+    return (Span(f"{step} ", "warned"),)
 
 
 def _unexpected_call_lines(state: GradesState, pairing: CallPairing, columns: Columns, width: int) -> list[Line]:

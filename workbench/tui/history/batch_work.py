@@ -150,11 +150,11 @@ class BatchWork:
     def ask_name(self, screen: HistoryScreen, batch: BatchRow) -> None:
         from workbench.tui.history.questions import BatchNameScreen
 
-        def take(name: str | None) -> None:
+        def on_answer(name: str | None) -> None:
             if name is not None and name != (batch.name or ""):
                 self._stage.work(self._name(screen, batch, name), "history")
 
-        self._stage.show(BatchNameScreen(batch), take)
+        self._stage.show(BatchNameScreen(batch), on_answer)
 
     async def _name(self, screen: HistoryScreen, batch: BatchRow, name: str) -> None:
         """Name a batch. An empty name removes the name."""
@@ -177,11 +177,11 @@ class BatchWork:
         """Ask whether to remove a batch, and remove it if the user confirms."""
         from workbench.tui.history.questions import RemoveScreen
 
-        def take(answer: str | None) -> None:
+        def on_answer(answer: str | None) -> None:
             if answer == "remove":
                 self._stage.work(self._remove(screen, batch), "history")
 
-        self._stage.show(RemoveScreen(batch), take)
+        self._stage.show(RemoveScreen(batch), on_answer)
 
     async def _remove(self, screen: HistoryScreen, batch: BatchRow) -> None:
         def change(messages: list[str]) -> None:
@@ -209,11 +209,11 @@ class BatchWork:
         """Ask for an export form, and export the runs of a batch."""
         from workbench.tui.history.questions import FormScreen
 
-        def take(form: str | None) -> None:
+        def on_answer(form: str | None) -> None:
             if form:
                 self._stage.work(self.export(screen, batch, form), "history")
 
-        self._stage.show(FormScreen(batch), take)
+        self._stage.show(FormScreen(batch), on_answer)
 
     async def export(self, screen: HistoryScreen, batch: BatchRow, form: str | None = None) -> None:
         """Save the runs of a batch with the selected grades.

@@ -239,11 +239,11 @@ class StepActions(MainActions):
             self.app.announce(f"No step back: {why_not}", "warned", GLYPHS.warned)
             return
         tool = run.view.tool_of(back.to.call_id)
-        where = hold_text(back.to, one_line(tool) if tool is not None else None)
+        hold = hold_text(back.to, one_line(tool) if tool is not None else None)
         if unsent:
-            self.app.announce(f"Back {where}, without your text", "warned", GLYPHS.fork)
+            self.app.announce(f"Back {hold}, without your text", "warned", GLYPHS.fork)
         else:
-            self.app.announce(f"Back {where}, in a fork, which counts for no case", "text", GLYPHS.fork)
+            self.app.announce(f"Back {hold}, in a fork, which counts for no case", "text", GLYPHS.fork)
 
     @action("H", "Go to the next held run", name="step.held", label="held run", needs=_go)
     def go_to_held(self) -> None:
@@ -329,7 +329,7 @@ class StepActions(MainActions):
         words="fake stub",
     )
     def mock(self) -> None:
-        self._take(mock=True)
+        self._add_selected(mock=True)
 
     @action(
         "C",
@@ -342,9 +342,9 @@ class StepActions(MainActions):
         words="assert",
     )
     def expect(self) -> None:
-        self._take(mock=False)
+        self._add_selected(mock=False)
 
-    def _take(self, *, mock: bool) -> None:
+    def _add_selected(self, *, mock: bool) -> None:
         try:
             taken, name = self._add_to_case(mock=mock)
         except (ValueError, SpliceError, IndexError) as error:

@@ -71,7 +71,7 @@ class ForkScreen(Dialog[bool]):
     def body(self) -> ComposeResult:
         yield TextView(self._explained, "reading")
         yield ChoiceList(self._options(), widget_id="choices")
-        yield TextEditor(self._tell, PlainColours, "fork-text")
+        yield TextEditor(self._text_changed, PlainColours, "fork-text")
 
     def on_mount(self) -> None:
         self.set_focus(self._choices)
@@ -184,7 +184,7 @@ class ForkScreen(Dialog[bool]):
         self._turn(f"Fork: {_TITLES[name]}")
         self.set_focus(editor)
 
-    def _tell(self, text: str, step: int) -> None:
+    def _text_changed(self, text: str, step: int) -> None:
         if self._typing is not None:
             self._draft.type(self._typing, text)
             self._fit()

@@ -384,7 +384,7 @@ class HeldEditor(Vertical):
     def compose(self) -> ComposeResult:
         yield Bar("held-title")
         colours: type[Colours] = PlainColours if self.held.kind == "message" else JsonColours
-        yield TextEditor(self._tell, colours, "held-text")
+        yield TextEditor(self._text_changed, colours, "held-text")
         yield ProblemList("held-problems")
 
     def on_mount(self) -> None:
@@ -439,7 +439,7 @@ class HeldEditor(Vertical):
         """Replace the text, for example by the text of the user's own editor."""
         self.editor.set_text(text)
         # No change by the editor has the step -1. This change is therefore a separate undo step.
-        self._tell(text, -1)
+        self._text_changed(text, -1)
 
     def switch_error(self) -> None:
         """Mark the text as a tool error, or remove the mark."""
@@ -451,7 +451,7 @@ class HeldEditor(Vertical):
         if (at := self.held.mistake_at(self.text)) is not None:
             self.editor.go_to(*at)
 
-    def _tell(self, text: str, step: int) -> None:
+    def _text_changed(self, text: str, step: int) -> None:
         # Changes of one step are undone together. Only the text before a new step is kept.
         before, step_before = self._known
         if step != step_before or not self._undoable:

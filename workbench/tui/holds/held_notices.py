@@ -59,7 +59,7 @@ class HeldNotices:
                 unseen.append(run)
         self._announced = {run.run_id: run.paused for run in held if run.paused is not None}
         if unseen:
-            who = _where(unseen[0]) if len(unseen) == 1 else f"{counted(len(held), 'run')} are held"
+            who = _position_text(unseen[0]) if len(unseen) == 1 else f"{counted(len(held), 'run')} are held"
             keys = self._key_name("step.held")
             way = f"{keys} goes there" if keys else "'Go to the held run' is among all commands"
             self._stage.announce(f"{who}; {way}", "warned", GLYPHS.held)
@@ -73,7 +73,7 @@ class HeldNotices:
             self._stage.announce("No run was held: no breakpoint was reached", "warned", GLYPHS.warned)
 
 
-def _where(run: RunRecord) -> str:
+def _position_text(run: RunRecord) -> str:
     name, paused = one_line(run.case_name), run.paused
     if paused is None:
         return f"{name} is held "

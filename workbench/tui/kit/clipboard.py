@@ -92,7 +92,7 @@ async def copy_text(
     # collected first.
     sent: list[str] = []
     try:
-        where = await asyncio.to_thread(
+        destination = await asyncio.to_thread(
             clipboard.copy,
             text,
             in_tmux=terminal.in_tmux,
@@ -106,4 +106,4 @@ async def copy_text(
         return
     for content in sent:
         copy_to_clipboard(content)
-    announce(f"Copied {what} {where}", "passed", GLYPHS.passed)
+    announce(f"Copied {what} {destination}", "passed", GLYPHS.passed)

@@ -43,7 +43,7 @@ class EditedText:
         self._last: tuple[str, Place] = ("", (0, 0))
         self._line_end = "\n"
         self._goal: int | None = None
-        self._take(text)
+        self._set_lines(text)
         self.put(cursor)
 
     @property
@@ -67,7 +67,7 @@ class EditedText:
     def set_text(self, text: str) -> None:
         """Replace the text, for example after undo. The cursor goes to the first difference."""
         before = self.lines
-        self._take(text)
+        self._set_lines(text)
         same = _common_prefix_length(before, self.lines)
         self.touched = min(same, len(self.lines) - 1)
         old = before[same] if same < len(before) else ""
@@ -163,7 +163,7 @@ class EditedText:
         self._replace(*self.selection, "")
         return removed
 
-    def _take(self, text: str) -> None:
+    def _set_lines(self, text: str) -> None:
         # If a text has mixed line ends, a carriage return belongs to its line. So unchanged text stays exact.
         everywhere = 0 < text.count("\n") == text.count("\r\n")
         self._line_end = "\r\n" if everywhere else "\n"

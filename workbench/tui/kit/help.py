@@ -247,8 +247,8 @@ def _page_blocks(
 
     def refused(why: str, actions: Sequence[Action]) -> _Block:
         def lines(column: int) -> list[Line]:
-            said = behind((Span("  "),), f"not now{why}", "muted", column - 3)
-            return [*said, *_flow([_labelled_key(action, keymap, "muted") for action in actions], column)]
+            reason = behind((Span("  "),), f"not now{why}", "muted", column - 3)
+            return [*reason, *_flow([_labelled_key(action, keymap, "muted") for action in actions], column)]
 
         return lines
 

@@ -61,7 +61,7 @@ class ModelChooser:
         variants, run_as = variants_of(selection.open_suites.suites), selection.variants
         state = ModelsState(self._choices(), selection.models, self._endpoints, self._suite_models, variants, run_as)
 
-        def take(models: tuple[str, ...] | None) -> None:
+        def on_answer(models: tuple[str, ...] | None) -> None:
             if models is not None:
                 selection.models, selection.models_for_now = models, False
                 if state.chosen_variants != selection.variants:
@@ -70,7 +70,7 @@ class ModelChooser:
                 self._app.remember()
 
         functions = ModelFunctions(self._ask, self._add, self._change, self._probe, self._choices)
-        self._app.show(ModelsScreen(state, functions), take)
+        self._app.show(ModelsScreen(state, functions), on_answer)
 
     @property
     def _suite_models(self) -> tuple[str, ...]:

@@ -327,10 +327,10 @@ class AddModelScreen(Dialog[Added]):
             owners = [_OWNERS[owner] for owner in adder.owners]
             at = adder.owners.index(adder.owner)
             yield from self._row("owner", ChoiceField(owners, at, self._changed, "owner"))
-        told = TextView(self._notice_lines, "told")
+        outcome = TextView(self._notice_lines, "told")
         # Tab and the arrow keys skip the texts between the fields.
-        told.can_focus = False
-        yield told
+        outcome.can_focus = False
+        yield outcome
 
     def on_mount(self) -> None:
         self._suggest()
@@ -458,12 +458,16 @@ class AddModelScreen(Dialog[Added]):
         if event.input.id == "api_key_env" and event.value and _looks_like_key(event.value):
             event.input.value = ""
             self._changed()
-            self._tell("error", "That may be a key, so it was removed: write the name of the variable that holds it.")
+            self._show_outcome(
+                "error", "That may be a key, so it was removed: write the name of the variable that holds it."
+            )
             return
         if event.input.id in _REQUEST_FIELDS and holds_key(event.value):
             event.input.value = ""
             self._changed()
-            self._tell("error", "That may hold a key, so it was removed: write $NAME, and give the variable the key.")
+            self._show_outcome(
+                "error", "That may hold a key, so it was removed: write $NAME, and give the variable the key."
+            )
             return
         # The name follows the model until the user types a name.
         if event.input.id == "model" and self._adder.known is None:
@@ -475,15 +479,15 @@ class AddModelScreen(Dialog[Added]):
 
     def _changed(self) -> None:
         self._problems = {}
-        self._tell(None)
+        self._show_outcome(None)
 
-    def _tell(self, role: Role | None, text: str = "", keys: Line | None = None) -> None:
+    def _show_outcome(self, role: Role | None, text: str = "", keys: Line | None = None) -> None:
         self._outcome = None
         if role is not None:
             self._outcome = (role, text)
-        told = self.query_one("#told", TextView)
-        told.rebuild_lines(from_top=True)
-        told.refresh(layout=True)
+        view = self.query_one("#told", TextView)
+        view.rebuild_lines(from_top=True)
+        view.refresh(layout=True)
         for name in _LABELS:
             # A known model has no fields for name and file.
             for problem in self.query(f"#wrong-{name}").results(TextView):
@@ -571,17 +575,17 @@ class AddModelScreen(Dialog[Added]):
             self._adder.check_name(spec.name)
         except InvalidModelError as error:
             self._problems = error.problems
-            self._tell(None)
+            self._show_outcome(None)
             self._take_focus(next(iter(error.problems)))
             return
         except NameTakenError as error:
             self._problems = {"name": f"is taken: {error}"}
-            self._tell(None)
+            self._show_outcome(None)
             self._take_focus("name")
             return
         except ConfigError as error:
             self._problems = {}
-            self._tell("error", f"{GLYPHS.error} {'; '.join(error.problems)}")
+            self._show_outcome("error", f"{GLYPHS.error} {'; '.join(error.problems)}")
             return
         self._problems = {}
         # A second Enter adds the model only if nothing changed since the endpoint was asked.
@@ -600,7 +604,7 @@ class AddModelScreen(Dialog[Added]):
                 self._refuse(typed, owner, checked)
 
         place = self._adder.with_place(spec).base_url
-        self._tell("muted", f"Asking {place} {GLYPHS.running}", keys_line(("Esc", "leave")))
+        self._show_outcome("muted", f"Asking {place} {GLYPHS.running}", keys_line(("Esc", "leave")))
         self.run_worker(check(), group="models", exclusive=True)
 
     def _refuse(self, typed: TypedModel, owner: Owner, checked: CheckResult) -> None:
@@ -609,14 +613,14 @@ class AddModelScreen(Dialog[Added]):
         if self._adder.known is not None:
             doing = "change it"
         keys = keys_line(("Enter", f"{doing} all the same"), ("↑↓", "correct it"), ("Esc", "leave"))
-        self._tell("warned" if checked.answers else "error", f"{checked.mark} {checked.sentence}", keys)
+        self._show_outcome("warned" if checked.answers else "error", f"{checked.mark} {checked.sentence}", keys)
 
     def _add(self, typed: TypedModel, owner: Owner, checked: CheckResult | None = None) -> None:
         spec = typed.spec(owner)
         try:
             self._adder.add(spec, owner)
         except ConfigError as error:
-            self._tell("error", f"{GLYPHS.error} {'; '.join(error.problems)}")
+            self._show_outcome("error", f"{GLYPHS.error} {'; '.join(error.problems)}")
             return
         answered = ""
         if checked is not None and checked.took_ms is not None:

@@ -69,8 +69,8 @@ class ObserveScreen(TextPromptScreen[TypedRecording]):
 
     def body(self) -> ComposeResult:
         yield from super().body()
-        where = "The address of the proxy on this machine; port 0 picks a free port."
-        yield TextView(lambda width: with_margin(where, width), "where")
+        hint = "The address of the proxy on this machine; port 0 picks a free port."
+        yield TextView(lambda width: with_margin(hint, width), "where")
         yield SafeInput(self._listen, widget_id="listen")
 
     def on_mount(self) -> None:
@@ -216,12 +216,12 @@ class CaseMaker:
         file, outline = suite.file, next(each for each in suite.cases if each.key == key)
         if file.suite is not None:
             case, runs = file.suite.cases[outline.index], made.cases[0].runs
-            told = await in_background(lambda: [(run_of(file, case, run, at), run) for at, run in enumerate(runs)])
-            for (planned, events, result), run in told:
+            graded = await in_background(lambda: [(run_of(file, case, run, at), run) for at, run in enumerate(runs)])
+            for (planned, events, result), run in graded:
                 self._selection.book.recall(planned, run.started_at, events, result, is_unsaved=True)
-        where = f"{outline.name} in {suite.path.name}"
-        announce(f"New case {one_line(where)}; {then}", "passed", GLYPHS.passed)
-        return where
+        case_place = f"{outline.name} in {suite.path.name}"
+        announce(f"New case {one_line(case_place)}; {then}", "passed", GLYPHS.passed)
+        return case_place
 
     def _single_case_suite(self, seen: SeenConversation, path: Path) -> ImportedSuite:
         """Return a suite with only the conversation, without text that looks like a key.
@@ -230,22 +230,22 @@ class CaseMaker:
             RefusedError: No case can be made of the conversation.
         """
         case = case_of(seen.conversation)
-        said: list[JsonValue] = [cast("JsonValue", case.table)]
+        texts: list[JsonValue] = [cast("JsonValue", case.table)]
         for run in case.runs:
             for each in run.rounds:
-                said += (each.text, each.reasoning)
+                texts += (each.text, each.reasoning)
         # Text that looks like a key becomes a secret before the suite is written with names instead of secrets.
-        register_keys(said, f"RECORDED_KEY_{seen.number}", self._secrets)
+        register_keys(texts, f"RECORDED_KEY_{seen.number}", self._secrets)
         return make_suite(ImportedFile((case,), suite=RULE_OF_NEW_SUITES), suite_name(path), path, self._secrets)
 
     async def _ask_to_add(self, path: Path, before: str, after: str, made: ImportedSuite) -> bool:
         notes, changed = dict.fromkeys(note.why for note in made.cases[0].notes), difference(before, after)
 
         def lines(width: int) -> list[Line]:
-            said = []
+            note_lines = []
             for why in notes:
-                said.extend(signed(GLYPHS.dot, why, "muted", width - 2, 2))
-            return [EMPTY, *said, EMPTY, *changed.drawn(width), EMPTY]
+                note_lines.extend(signed(GLYPHS.dot, why, "muted", width - 2, 2))
+            return [EMPTY, *note_lines, EMPTY, *changed.drawn(width), EMPTY]
 
         return await self._stage.ask(PreviewScreen(f"A case in {one_line(path.name)}", lines, "add it")) or False
 

@@ -34,13 +34,13 @@ class Observer:
         """Ask for the endpoint and start recording. `problem` is the reason if the last attempt failed."""
         from workbench.tui.observed.dialogs import ObserveScreen, TypedRecording
 
-        def take(wanted: TypedRecording | None) -> None:
+        def on_answer(wanted: TypedRecording | None) -> None:
             if wanted is not None:
                 self._typed = wanted
                 self._stage.work(self._begin(wanted), "observe", exclusive=True)
 
         proposed = self._typed or TypedRecording(self._endpoint()[0], _LISTEN)
-        self._stage.show(ObserveScreen(proposed, problem), take)
+        self._stage.show(ObserveScreen(proposed, problem), on_answer)
 
     def _endpoint(self) -> tuple[str, Provider | None]:
         folder = Path()

@@ -206,10 +206,10 @@ class LiveScreen(ListScreen[None, Conversations]):
         # Observations are conversations, or sentences about errors outside of conversations.
         news = self._live.take_all()
         self.state.update([each for each in news if isinstance(each, SeenConversation)])
-        said = [each for each in news if isinstance(each, str)]
-        if said:
+        sentences = [each for each in news if isinstance(each, str)]
+        if sentences:
             # A notice replaces the previous notice, so only the last sentence is announced.
-            self.announce(said[-1], "warned", GLYPHS.warned)
+            self.announce(sentences[-1], "warned", GLYPHS.warned)
         if self.is_covered:
             self._missed = True
         else:
@@ -273,9 +273,9 @@ class LiveScreen(ListScreen[None, Conversations]):
         assert seen is not None
 
         async def add() -> None:
-            where = await self._make_case(seen, self.announce)
-            if where is not None:
-                self.state.made[seen.number] = where
+            case_place = await self._make_case(seen, self.announce)
+            if case_place is not None:
+                self.state.made[seen.number] = case_place
                 self._show_state(moved=False)
 
         self.stage.work(add(), "ask", exclusive=True)

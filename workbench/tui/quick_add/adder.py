@@ -432,12 +432,12 @@ class QuickAdder:
         if request is not None and request.run_ids:
             runs = self._runs_of(request)
             if runs and all(run.result is not None for run in runs):
-                self._take(request, runs)
+                self._record_result(request, runs)
         self._store_grades()
         if self._line.is_open:
             self.show()
 
-    def _take(self, request: Request, runs: Sequence[RunRecord]) -> None:
+    def _record_result(self, request: Request, runs: Sequence[RunRecord]) -> None:
         found, why = [], ""
         for run in runs:
             result = run.result

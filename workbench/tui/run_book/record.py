@@ -583,7 +583,7 @@ class RunRecord:
         self.spent = Spend()
         if not self.recorded:
             self.spent = spend_of(result)
-        self._take(result, began_ms, ended_ms)
+        self._set_result(result, began_ms, ended_ms)
 
     def regrade(self, planned: PlannedRun, result: RunResult) -> None:
         """Replace the grade by the grade of the case in `planned`."""
@@ -595,11 +595,11 @@ class RunRecord:
             self.original = None
         self.planned, self.saved_in = planned, None
         if figures is None:
-            self._take(result, None, None)
+            self._set_result(result, None, None)
         else:
-            self._take(result, figures.began_ms, figures.ended_ms)
+            self._set_result(result, figures.began_ms, figures.ended_ms)
 
-    def _take(self, result: RunResult, began_ms: float | None, ended_ms: float | None) -> None:
+    def _set_result(self, result: RunResult, began_ms: float | None, ended_ms: float | None) -> None:
         self.figures = summary_of(self._shown_of(result), began_ms=began_ms, ended_ms=ended_ms)
         self.is_user_error = result.is_user_error
         self.graders_disagree = disagree(result.grades)

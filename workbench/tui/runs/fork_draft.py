@@ -243,8 +243,8 @@ def _user(origin: Trajectory, at: ForkPoint, now: CurrentCase) -> str | None:
     """Return the message of a conversation's user right after a point, `None` if the user does not speak there."""
     if now.case.conversation is None or at.answered is not None:
         return None
-    if (said := Fork(origin, at).user_message) is not None:
-        return said.text
+    if (message := Fork(origin, at).user_message) is not None:
+        return message.text
     before = origin.rounds[: at.rounds]
     return None if before and before[-1].calls_to_answer else ""
 

@@ -148,9 +148,9 @@ class Runner:
         """Apply a command to a run at the displayed hold. Return why that is impossible, or `None`."""
         return await self._send(lambda runtime: runtime.apply_command(run_id, command, hold))
 
-    async def _send(self, tell: Callable[[AppRuntime], Future[str | None]]) -> str | None:
+    async def _send(self, send: Callable[[AppRuntime], Future[str | None]]) -> str | None:
         if self._runtime is not None:
-            return await asyncio.wrap_future(tell(self._runtime))
+            return await asyncio.wrap_future(send(self._runtime))
         return "nothing runs"
 
     def problems(self) -> list[str]:

@@ -730,9 +730,9 @@ def keys_elsewhere(*here: Scope) -> list[tuple[str, Sequence[Action]]]:
     if not shown.isdisjoint(PANES):
         shown.add("everywhere")
     found: list[tuple[str, Sequence[Action]]] = []
-    for where, title in titles.items():
-        if where not in shown:
-            found.append((title, _actions_at(where)))
+    for scope, title in titles.items():
+        if scope not in shown:
+            found.append((title, _actions_at(scope)))
     for name in SCREENS:
         if name not in shown:
             screen = screen_class(name)

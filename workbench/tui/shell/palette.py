@@ -415,7 +415,7 @@ def open_palette(app: Workbench, main: MainScreen, memory: Memory) -> None:
             return None
         return app.keymap.in_words(why)
 
-    async def take(action_id: str | None) -> None:
+    async def on_answer(action_id: str | None) -> None:
         if action_id is None:
             return
         memory.change(lambda known: known.with_command(action_id))
@@ -427,4 +427,4 @@ def open_palette(app: Workbench, main: MainScreen, memory: Memory) -> None:
         is_own = side is None or any(action.id == action_id for action in side.ACTIONS)
         await screen.run_action(f"{'do' if is_own else 'app.do'}('{action_id}')")
 
-    app.push_screen(Palette(offered_actions(side), app.keymap, memory.read().commands, why_not), take)
+    app.push_screen(Palette(offered_actions(side), app.keymap, memory.read().commands, why_not), on_answer)

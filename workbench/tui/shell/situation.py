@@ -183,10 +183,10 @@ def _other_call(screen: PanesScreen, run: RunRecord) -> str | None:
     tool, other = run.view.tool_of(run.paused.call_id), run.view.tool_of(place.call_id)
     if tool is None or other is None:
         return None
-    where = {"call": "before", "question": "while a server asks in"}.get(run.paused.at, "after the result of")
+    position = {"call": "before", "question": "while a server asks in"}.get(run.paused.at, "after the result of")
     named = "this other call of it" if other == tool else one_line(other)
     state = "is over" if run.view.is_answered(place.call_id) else "comes later"
-    return f"the run is held {where} {one_line(tool)}: {named} {state}; {key_for('step.held')} goes to the one held"
+    return f"the run is held {position} {one_line(tool)}: {named} {state}; {key_for('step.held')} goes to the one held"
 
 
 def _why_not_taken(screen: PanesScreen, *, answered: bool) -> str | None:

@@ -221,14 +221,18 @@ class Workbench(StagedApp):
         return await self.push_screen_wait(question)
 
     def show(
-        self, screen: Screen[Answer], take: AnswerCallback[Answer] | None = None, *, over: Screen[Any] | None = None
+        self,
+        screen: Screen[Answer],
+        on_answer: AnswerCallback[Answer] | None = None,
+        *,
+        over: Screen[Any] | None = None,
     ) -> None:
         """Show a screen above all others. If `over` is given and no longer the top screen, do nothing.
 
-        `take` is called with the answer of the screen.
+        `on_answer` is called with the answer of the screen.
         """
         if over is None or self.screen is over:
-            self.push_screen(screen, take)
+            self.push_screen(screen, on_answer)
 
     def work(self, work: BackgroundWork, group: str, *, exclusive: bool = False) -> Worker[object]:
         """Start background work in the event loop."""

@@ -134,8 +134,8 @@ class SuiteReader:
                 self._stage.announce("The search for suites was stopped: nothing was reloaded", "warned", GLYPHS.warned)
                 return
             made = tuple(suite.path for suite in open_suites.suites if suite.is_new and suite.dirty)
-            said = notice if isinstance(notice, str) else await asyncio.to_thread(notice)
-            text, role, sign = _outcome(open_suites.workspace, gone, made, said)
+            announced = notice if isinstance(notice, str) else await asyncio.to_thread(notice)
+            text, role, sign = _outcome(open_suites.workspace, gone, made, announced)
             if failure is not None:
                 text, role, sign = failure, "error", GLYPHS.error
             self._stage.announce(text + open_suites.moved_grades_text, role, sign, gently=gently)

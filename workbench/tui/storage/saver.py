@@ -118,14 +118,14 @@ class Saver:
 
     async def _checked(self, suite: OpenSuite, document: Document) -> SuiteText | None:
         if not document.is_sound or document.parts is None:
-            where, why = "its text", "is not TOML"
+            place, why = "its text", "is not TOML"
             # Only invalid TOML prevents saving. Other errors only prevent running.
             errors = sorted(suite.file.errors, key=lambda error: not error.message.startswith("is not TOML"))
             if errors:
                 why = errors[0].message
                 if errors[0].line:
-                    where = f"line {errors[0].line}"
-            self._refuse(suite, f"{where} {why}: correct it, or undo it with {key_for('edit.undo')}")
+                    place = f"line {errors[0].line}"
+            self._refuse(suite, f"{place} {why}: correct it, or undo it with {key_for('edit.undo')}")
             return None
         try:
             return await asyncio.to_thread(document.parts.checked)
@@ -163,9 +163,9 @@ class Saver:
         self._follow(suite)
         if errors := suite.file.errors:
             first = errors[0]
-            of = f" ({quoted(first.case)})" if first.case else ""
+            of_case = f" ({quoted(first.case)})" if first.case else ""
             message = (
-                f"Saved in {suite.path}; {counted(len(errors), 'error')} to correct before all of it can run{of}: "
+                f"Saved in {suite.path}; {counted(len(errors), 'error')} to correct before all of it can run{of_case}: "
                 f"{message_with_line(first, 'line')}"
             )
             self._stage.announce(message, "warned", GLYPHS.warned)
@@ -200,11 +200,11 @@ class Saver:
         if not again and path in self._wanted:
             return False
         if not again and not _can_be_merged(theirs):
-            self._tell(suite, theirs)
+            self._announce_change(suite, theirs)
             return False
         merged = await self._merged(suite, theirs, {})
         if merged is not None:
-            return await self._take(suite, theirs, merged, again=again)
+            return await self._apply_merge(suite, theirs, merged, again=again)
         found = await asyncio.to_thread(difference, theirs.text, suite.document.text)
         # Until the conflict is settled, a check of the disk must not ask about this text again, whatever the answer.
         self.put_off[path] = theirs.hash
@@ -233,7 +233,7 @@ class Saver:
         self._stage.announce(text, "warned", GLYPHS.warned)
         return False
 
-    def _tell(self, suite: OpenSuite, theirs: SuiteFile) -> None:
+    def _announce_change(self, suite: OpenSuite, theirs: SuiteFile) -> None:
         self.put_off[suite.path] = theirs.hash
         kept = "your changes are kept"
         if not theirs.hash:
@@ -258,7 +258,7 @@ class Saver:
             if suite.document is document:
                 return merged
 
-    async def _take(self, suite: OpenSuite, theirs: SuiteFile, merged: MergeResult, *, again: bool) -> bool:
+    async def _apply_merge(self, suite: OpenSuite, theirs: SuiteFile, merged: MergeResult, *, again: bool) -> bool:
         """Ask about each conflict, then apply the merge. Return whether nothing is left to save."""
         from workbench.show.difference import difference
         from workbench.tui.storage.dialogs import ChangedScreen

@@ -162,8 +162,8 @@ class ServedDriver(StagedDriver):
                 self._handle(json.loads(content))
         return True
 
-    def _handle(self, told: dict[str, object]) -> None:
-        match told:
+    def _handle(self, message: dict[str, object]) -> None:
+        match message:
             case {"type": "resize", "width": int(width), "height": int(height)}:
                 self._size = _bounded(width, height)
                 size = Size(*self._size)

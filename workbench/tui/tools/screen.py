@@ -251,7 +251,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
         suites = [(file, self.state.tools_of(file.path)) for file in self._files]
         listings = [source for source in self.state.sources if source.server is not None]
 
-        def look() -> Mapping[Path, tuple[LintFinding, ...]]:
+        def lint_all() -> Mapping[Path, tuple[LintFinding, ...]]:
             found: dict[Path, tuple[LintFinding, ...]] = {}
             for file, tools in suites:
                 if file.suite:
@@ -262,7 +262,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
                 found[source.file.path] = (*of_listing, *found.get(source.file.path, ()))
             return found
 
-        for path, findings in (await asyncio.to_thread(look)).items():
+        for path, findings in (await asyncio.to_thread(lint_all)).items():
             self.state.set_findings(path, findings)
         self._show_state(moved=False)
 

@@ -37,9 +37,9 @@ def open_log(app: Workbench) -> None:
 def show_log(app: Workbench, suite_file: Path, server: Server, announce: Announce) -> None:
     """Show the log of a server, or announce why there is none."""
     if server.command is None:
-        where = "in the program's log, because it runs inside Workbench"
+        place = "in the program's log, because it runs inside Workbench"
         if server.url is not None:
-            where = "where it runs"
-        announce(f"The log of {one_line(server.name)} is {where}", "warned", GLYPHS.warned)
+            place = "where it runs"
+        announce(f"The log of {one_line(server.name)} is {place}", "warned", GLYPHS.warned)
         return
     app.show(LogScreen(app, server.name, log_file_of(app.program.folders.server_logs, suite_file, server)))

@@ -180,11 +180,11 @@ class ToolList(ListState[ToolRow]):
     def set_findings(self, path: Path, findings: Sequence[LintFinding]) -> None:
         self._findings[path] = tuple(findings)
         self._about = {}
-        for of, found in self._findings.items():
+        for source, found in self._findings.items():
             for finding in found:
                 # A finding without a tool is about all tools of the suite.
                 for name in finding.tools or (None,):
-                    self._about.setdefault((of, name), []).append(finding)
+                    self._about.setdefault((source, name), []).append(finding)
 
     def findings_on(self, row: ToolRow) -> tuple[LintFinding, ...]:
         """Return the findings on a tool. For any other row, return the findings on all tools of the suite together."""
@@ -326,8 +326,8 @@ def _source_line(source: ServerTools, width: int) -> Line:
         return spread(name, _size(source), width)
     sign, role = _STATE_SIGNS[source.state]
     state = _state(source)
-    if source.state == "down" and (said := last_said(source.output)):
-        state += f": {said}"
+    if source.state == "down" and (last_line := last_said(source.output)):
+        state += f": {last_line}"
     name = (Span(f"{sign} ", role), Span(one_line(source.server.name), "strong"), Span(f"  {state}", role))
     return spread(name, _size(source), width)
 

@@ -140,7 +140,7 @@ class RunLines(LazyLayout):
         else:
             if cut is not None:
                 self._forget_from(cut)
-            self._take(changed)
+            self._add_items(changed)
         return rebuilt or cut is not None or bool(changed)
 
     def resize(self, width: int) -> None:
@@ -283,7 +283,7 @@ class RunLines(LazyLayout):
         if self._current is not None and self._current[0] >= first:
             self._current = None
 
-    def _take(self, changed: Iterable[int]) -> None:
+    def _add_items(self, changed: Iterable[int]) -> None:
         for item in changed:
             if item == len(self._items):
                 self._items.append(self.view.items[item])

@@ -60,7 +60,7 @@ class SuiteChanger:
             self._duplicate_suite(suite)
         else:
             index = row.case.index
-            self._take(suite, lambda: with_copy(suite, index))
+            self._apply(suite, lambda: with_copy(suite, index))
 
     def rename(self) -> None:
         row = self._selection.row
@@ -77,18 +77,18 @@ class SuiteChanger:
             name = named if isinstance(named, str) else ""
             title, message = "Rename the suite", f"The name of the suite; its file stays {suite.path.name}."
 
-        def take(wanted: str | None) -> None:
+        def on_answer(wanted: str | None) -> None:
             if wanted is not None and wanted != name:
-                self._take(suite, lambda: with_name(suite, index_of(suite, key), wanted))
+                self._apply(suite, lambda: with_name(suite, index_of(suite, key), wanted))
 
-        self._stage.show(NameScreen(title, name, message, lambda text: None), take)
+        self._stage.show(NameScreen(title, name, message, lambda text: None), on_answer)
 
     def move(self, step: int) -> None:
         """Move the case down (1) or up (-1)."""
         row, to = self._selection.row, self._selection.tree.neighbour(step)
         if row is not None and row.open is not None and row.case is not None and to is not None:
             suite, index = row.open, row.case.index
-            self._take(suite, lambda: with_moved(suite, index, to))
+            self._apply(suite, lambda: with_moved(suite, index, to))
 
     def move_over(self) -> None:
         row = self._selection.row
@@ -106,13 +106,13 @@ class SuiteChanger:
                 about += one_line(str(suite.path.parent))
             options.append(Option(one_line(suite.path.name), about))
 
-        def take(which: int | None) -> None:
+        def on_answer(which: int | None) -> None:
             if which is not None:
-                self._take_over(source, key, targets[which])
+                self._move_case(source, key, targets[which])
 
-        self._stage.show(WhichSuiteScreen(options), take)
+        self._stage.show(WhichSuiteScreen(options), on_answer)
 
-    def _take_over(self, source: OpenSuite, key: str, target: OpenSuite) -> None:
+    def _move_case(self, source: OpenSuite, key: str, target: OpenSuite) -> None:
         try:
             for suite in (source, target):
                 self._check_open(suite)
@@ -158,7 +158,7 @@ class SuiteChanger:
         question = DeleteScreen(f"Delete the case {one_line(case.name)}?", (), ("Ctrl+Z brings it back", ""))
         if await self._stage.ask(question) != "delete" or not self._is_free(suite, case):
             return
-        if self._take(suite, lambda: without(suite, index_of(suite, case.key))):
+        if self._apply(suite, lambda: without(suite, index_of(suite, case.key))):
             self._stage.announce(f"Deleted {case.name}; {_BACK}")
 
     # Suites
@@ -215,7 +215,7 @@ class SuiteChanger:
 
     # Helpers
 
-    def _take(self, suite: OpenSuite, change: Callable[[], CaseListChange]) -> bool:
+    def _apply(self, suite: OpenSuite, change: Callable[[], CaseListChange]) -> bool:
         try:
             self._check_open(suite)
             changed = change()

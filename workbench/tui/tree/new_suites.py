@@ -446,7 +446,7 @@ class NewSuites:
     def offer(self) -> None:
         """Ask how to begin in a folder without suites."""
 
-        def take(answer: str | None) -> None:
+        def on_answer(answer: str | None) -> None:
             if answer == "samples":
                 self._stage.services.reader.add_samples()
             elif answer == "server":
@@ -454,12 +454,12 @@ class NewSuites:
             elif answer == "new":
                 self.ask()
 
-        self._stage.show(BeginScreen(one_line(str(resolved(self._folder())))), take)
+        self._stage.show(BeginScreen(one_line(str(resolved(self._folder())))), on_answer)
 
     def ask(self, *, proposed: str = "") -> None:
         """Ask for the file of a new suite or for a server, and make the suite."""
 
-        def take(wanted: NewSuite | None) -> None:
+        def on_answer(wanted: NewSuite | None) -> None:
             if wanted is None:
                 return
             if wanted.from_server:
@@ -469,7 +469,7 @@ class NewSuites:
             if isinstance(path, Path):
                 self.make(path)
 
-        self._stage.show(NewSuiteScreen(self.where, self.refusal, proposed=proposed), take)
+        self._stage.show(NewSuiteScreen(self.where, self.refusal, proposed=proposed), on_answer)
 
     def _ask_server(self, typed: TypedServer) -> None:
         self._stage.work(self._from_server(typed), group="ask")
@@ -570,10 +570,10 @@ class NewSuites:
 
     def _open(self, path: Path, text: str) -> None:
         self.add(OpenSuite.new(path, text))
-        where = one_line(str(resolved(path)))
+        path_text = one_line(str(resolved(path)))
         name = one_line(path.name)
         self._stage.announce(
-            f"New suite {name}: {key_for('tree.new')} makes its first case, {key_for('save')} saves it as {where}"
+            f"New suite {name}: {key_for('tree.new')} makes its first case, {key_for('save')} saves it as {path_text}"
         )
 
     def add(self, suite: OpenSuite) -> None:

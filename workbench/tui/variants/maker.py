@@ -209,7 +209,7 @@ class VariantTextScreen(Dialog[str]):
 
     def body(self) -> ComposeResult:
         yield TextView(lambda width: [EMPTY, *with_margin(self._explanation, width, "muted"), EMPTY], "reading")
-        yield TextEditor(self._tell, PlainColours, "variant-text")
+        yield TextEditor(self._text_changed, PlainColours, "variant-text")
 
     def on_mount(self) -> None:
         editor = self.query_one(TextEditor)
@@ -222,10 +222,10 @@ class VariantTextScreen(Dialog[str]):
     def _assist(self, key: str) -> bool:
         # Not a binding, because Textual would run a binding before letters typed earlier in the same burst.
         if key == "ctrl+s":
-            self._take()
+            self._submit()
         return key == "ctrl+s"
 
-    def _take(self) -> None:
+    def _submit(self) -> None:
         text = self.query_one(TextEditor).typed.text.strip()
         if not text:
             self._say("Write a text: an empty one looks like none", "warned", GLYPHS.warned)
@@ -245,7 +245,7 @@ class VariantTextScreen(Dialog[str]):
     def _say(self, text: str, role: Role = "text", sign: str = "") -> None:
         self.show_notice(text, role, sign)
 
-    def _tell(self, text: str, step: int) -> None:
+    def _text_changed(self, text: str, step: int) -> None:
         self.set_keys(self._keys)
         self._fit()
 

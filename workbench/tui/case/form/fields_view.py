@@ -306,11 +306,11 @@ class FormFields(FormRows):
         self._changes += 1
         self._place = edit.place
         why = self.on_change(with_id(source, edit.table), edit.summary, ("form", self._changes), by_keys)
-        self._tell(why)
+        self._post_refusal(why)
         self.post_message(self.Moved())
         return why
 
-    def _tell(self, why: str | None) -> None:
+    def _post_refusal(self, why: str | None) -> None:
         if why is not None:
             self.post_message(self.Refused(why))
 
@@ -331,7 +331,7 @@ class FormFields(FormRows):
         if row is None or cell is None or source is None:
             return
         if len(cell.text) > MAX_FIELD_CHARS:
-            self._tell(MAX_FIELD_CHARS.reached(length=counted(len(cell.text), "character")))
+            self._post_refusal(MAX_FIELD_CHARS.reached(length=counted(len(cell.text), "character")))
             return
         self._changes += 1
         text, refused = cell.text, ""
@@ -483,7 +483,7 @@ class FormFields(FormRows):
             end = "Enter in its cell shows it again"
             if is_gone:
                 end = "its cell no longer exists"
-            self._tell(f"the text is invalid and was not applied: {opened.refused}; {end}")
+            self._post_refusal(f"the text is invalid and was not applied: {opened.refused}; {end}")
 
     def _suggest(self, typed: str) -> None:
         """Offer completions and mark one. Enter accepts the marked completion.
@@ -518,10 +518,10 @@ class FormFields(FormRows):
     @on(CompletionList.Chosen)
     def _completion_clicked(self, event: CompletionList.Chosen) -> None:
         event.stop()
-        self._take(event.completion.text)
+        self._use_completion(event.completion.text)
         self._leave_by_key("done")
 
-    def _take(self, text: str) -> None:
+    def _use_completion(self, text: str) -> None:
         self.query_one(CompletionList).close()
         field = self.field
         if isinstance(field, LineField):
@@ -551,7 +551,7 @@ class FormFields(FormRows):
             self._discard_text()
         else:
             if chosen is not None and would_take:
-                self._take(chosen.text)
+                self._use_completion(chosen.text)
             if self._leave_field():
                 self._leave_and_move(how)
 
@@ -597,7 +597,7 @@ class FormFields(FormRows):
         if opened is None:
             return True
         if opened.refused:
-            self._tell(opened.refused)
+            self._post_refusal(opened.refused)
             return False
         if asked is None and self._is_nameless:
             why = "must not be empty: write a name, or leave it as it was with Esc"

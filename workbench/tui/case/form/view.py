@@ -204,9 +204,9 @@ class FormView(FormFields):
         if row.kind == "more" and source.every_key:
             self.show_every_key()
         elif self._fixed is not None:
-            self._tell(self._fixed)
+            self._post_refusal(self._fixed)
         elif cell is None:
-            self._tell(self.add())
+            self._post_refusal(self.add())
         elif (other := toggled(cell)) is not None:
             self._apply(edited(source, row, cell, other), by_keys=True)
         else:

@@ -202,9 +202,9 @@ class TomlActions(MainActions):
         if text is not None and text.rstrip("\n") == before.rstrip("\n"):
             self.app.announce(f"Nothing was changed in {part.name}")
         elif text is not None:
-            self._take(part, text)
+            self._apply_text(part, text)
 
-    def _take(self, part: TomlPart, text: str) -> None:
+    def _apply_text(self, part: TomlPart, text: str) -> None:
         # Without a new undo step, undo would revert the change together with the last typing.
         part.suite.end_group()
         try:
@@ -265,7 +265,7 @@ class TomlPane(SearchedPane):
 
     def compose(self) -> ComposeResult:
         yield CaseView("case")
-        yield TomlEditor(self._tell, "toml-editor")
+        yield TomlEditor(self._text_changed, "toml-editor")
         yield ProblemList("toml-problems")
         yield CompletionList()
 
@@ -392,7 +392,7 @@ class TomlPane(SearchedPane):
         if had_focus:
             self.screen.set_focus(self.view)
 
-    def _tell(self, text: str, step: int) -> None:
+    def _text_changed(self, text: str, step: int) -> None:
         part = self.part
         assert part is not None
         self._is_applying = True
