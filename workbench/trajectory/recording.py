@@ -136,18 +136,15 @@ def event_to_line(event: Event) -> str:
     """
     payload = event.payload
     cls = type(payload)
+    # The fields of every event, and the pieces of answers, are written without a general encoder, which would take five
+    # times as long.
+    line = f'{{"event":"{EVENT_NAMES[cls]}","run":{_quoted(event.run_id)},"seq":{event.sequence},"ms":{event.time_ms!r}'
     if cls in _DELTAS:
-        # Most events are pieces of an answer. A general encoder would take five times as long for them.
-        return (
-            f'{{"event":"{EVENT_NAMES[cls]}","run":{_quoted(event.run_id)},"seq":{event.sequence},'
-            f'"ms":{event.time_ms!r},{_DELTAS[cls](payload)}}}'
-        )
-    envelope = {"event": EVENT_NAMES[cls], "run": event.run_id, "seq": event.sequence, "ms": event.time_ms}
-    line = compact_json(envelope)
+        return f"{line},{_DELTAS[cls](payload)}}}"
     content = escape_lone_surrogates(_WRITER.of(cls)(payload))
     if content == "{}":
-        return line
-    return f"{line[:-1]},{content[1:]}"
+        return f"{line}}}"
+    return f"{line},{content[1:]}"
 
 
 def event_from_line(line: str) -> Event:
