@@ -266,13 +266,16 @@ def report_without_records(
     results: Sequence[RunResult], quality: Quality, failures: FailureNumbers, facts: BatchFacts
 ) -> ReportDocument:
     """Return the JSON report of a batch without its runs and cases. `report_records` provides these one at a time."""
-    # Schemas that are built first become part of the document's schema and are not built twice.
-    RunReport.model_rebuild()
-    CaseReport.model_rebuild()
     counted = counted_runs(results)
     whole, of_models = totals_by_model(counted)
     per_model = {model: TotalsReport.model_validate(each) for model, each in of_models.items()}
-    return ReportDocument(
+    baseline = timing = None
+    if facts.baseline is not None:
+        baseline = baseline_report(facts.baseline)
+    if facts.timing is not None:
+        timing = TimingReport.model_validate(facts.timing)
+    # All values are valid, and validating the document would build the schemas of its runs and cases.
+    return ReportDocument.model_construct(
         workbench=facts.program_version,
         started_at=facts.started_at,
         interrupted=facts.interrupted,
@@ -288,8 +291,8 @@ def report_without_records(
         failures=failures_report(failures),
         published=published_summaries(counted, facts.cases),
         batch=facts.batch,
-        baseline=facts.baseline and baseline_report(facts.baseline),
-        timing=facts.timing and TimingReport.model_validate(facts.timing),
+        baseline=baseline,
+        timing=timing,
         broken_suites=broken_suites(facts.broken),
     )
 
