@@ -227,7 +227,7 @@ async def main():
     async def started(file, server):
         suite = Suite(format=1, name="s", cases=(), servers=(server,))
         needs = needs_trust(suite, file)
-        return await pool.started(file, server, Grant(needs, os.environ, hash_code(file.parent, needs.code)))
+        return await pool.running_server(file, server, Grant(needs, os.environ, hash_code(file.parent, needs.code)))
 
     limits = TimeLimits(polite_s=0.2, terminate_s=0.2)
     pool = ServerPool(create_program(Folders(own, own, own, own), os.environ), limits)

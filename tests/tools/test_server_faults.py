@@ -225,7 +225,7 @@ async def main():
     pool = ServerPool(create_program(Folders(own, own, own, own), os.environ), limits)
     suite = Suite(format=1, name="s", cases=(), servers=(definition,))
     grant = Grant(needs_trust(suite, folder / "suite.toml"), os.environ, hash_code(folder, ()))
-    server = await pool.started(folder / "suite.toml", definition, grant)
+    server = await pool.running_server(folder / "suite.toml", definition, grant)
     call = asyncio.create_task(server.call("hang", {}))
     await server.call("add", {"a": 1, "b": 2})
     print(server.pid)

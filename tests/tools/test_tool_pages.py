@@ -147,7 +147,7 @@ MORE, LAST = {"tools": [tool("a")], "nextCursor": "8"}, {"tools": [tool("b")]}
             pytest.param(
                 [*({"tools": [], "nextCursor": str(at)} for at in range(101)), LAST],
                 [],
-                ["cut short: nextCursor goes on after 100 pages"],
+                ["cut short: nextCursor continues after 100 pages"],
                 id="no end",
             ),
         ],
