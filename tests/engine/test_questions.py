@@ -47,7 +47,7 @@ async def test_all_that_a_run_wants_judged_is_asked_at_once_and_python_is_asked_
             asked.append([each.value for each in needed])
             for each in needed:
                 text = judged_value(each.value)
-                self._say(
+                self._record_finding(
                     (None, each.check.judged, text, None, None), Judgement("j", each.check.judged, text, True, "Yes.")
                 )
 

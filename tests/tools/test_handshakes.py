@@ -57,7 +57,7 @@ async def test_a_server_that_cannot_be_asked_is_greeted_the_old_way(
     await server.start()
     assert [tool.name for tool in server.tools] == ["say"]
     assert await server.call("say", {"result": {"content": []}}) == ToolAnswer("")
-    assert tuple(news.notice for news in server.take_start_notices()) == notices
+    assert tuple(news.notice for news in server.pop_start_notices()) == notices
     assert log_file.read_text().count("== server 'bench'") == starts
 
 
@@ -65,7 +65,7 @@ async def test_what_a_start_has_found_out_saves_the_next_one_the_time(pool: Serv
     definition = Server(name="bench", command=("python", "antique.py", "strict"))
     for expected in (1, 0):
         server = await started(pool, SERVERS / "suite.toml", definition)
-        assert len(server.take_start_notices()) == expected
+        assert len(server.pop_start_notices()) == expected
         await pool.stop(SERVERS / "suite.toml", definition)
 
 
@@ -84,7 +84,7 @@ async def test_a_slow_start_is_no_silence(
     program = STARTS_SLOWLY.format(server=file, habits=habits)
     server = open_server("python", "-c", program, limits=SOON)
     await server.start()
-    assert len(server.take_start_notices()) == len(habits)
+    assert len(server.pop_start_notices()) == len(habits)
     assert log_file.read_text().count("== server 'bench'") == 1 + len(habits)
 
 
@@ -111,7 +111,7 @@ async def test_a_slow_start_behind_a_program_that_passes_messages_on_is_no_silen
     docker.chmod(0o755)
     server = open_server(str(docker), "run", file, limits=SOON)
     await server.start()
-    assert server.take_start_notices() == []
+    assert server.pop_start_notices() == []
     assert log_file.read_text().count("== server 'bench'") == 1
 
 
@@ -153,5 +153,5 @@ async def test_a_server_behind_a_url_is_greeted_the_old_way_too(
         server = await started(pool, SERVERS / "suite.toml", Server(name="hosted", url=f"{raw.url}/mcp"))
         assert await server.call("talk", {"number": 1}) == ToolAnswer("s1")
         await pool.close()
-    assert [news.notice for news in server.take_start_notices()] == notices
+    assert [news.notice for news in server.pop_start_notices()] == notices
     assert asked[:2] == ["server/discover", "initialize"]

@@ -37,7 +37,7 @@ async def crash(server: McpServer) -> None:
 
 
 def notices(server: McpServer) -> list[str]:
-    return [news.notice for news in server.take_start_notices()]
+    return [news.notice for news in server.pop_start_notices()]
 
 
 async def test_after_a_death_the_next_run_has_a_new_process_and_a_notice(open_server: OpenServer) -> None:
@@ -57,10 +57,10 @@ async def test_after_a_death_the_next_run_has_a_new_process_and_a_notice(open_se
     after = await has_not_called.call("process_id", {})
     assert after != before
     assert await RunServer(server).call("process_id", {}) == after
-    (news,) = server.take_start_notices()
+    (news,) = server.pop_start_notices()
     assert news.notice.startswith("started again: server 'bench' ended with exit code 3 (command: ")
     assert news.output is None, "two runs have shown it"
-    assert server.take_start_notices() == []
+    assert server.pop_start_notices() == []
 
 
 async def test_the_output_of_a_server_that_dies_between_runs_is_shown_by_the_next_one(
@@ -85,7 +85,7 @@ async def test_the_output_of_a_server_that_dies_between_runs_is_shown_by_the_nex
     (tmp_path / "go").write_text("now")
     await becomes_true(lambda: server.down_reason is not None)
     assert await RunServer(server).call("add", ADD) == ToolAnswer("3")
-    (news,) = server.take_start_notices()
+    (news,) = server.pop_start_notices()
     assert "ended with exit code 5" in news.notice
     assert news.output is not None
     assert news.output.lines == ("the disk is full",)

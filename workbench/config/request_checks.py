@@ -54,9 +54,9 @@ def checked_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
         seen.add(lower)
         _check_value(name, value)
         if not value.strip():
-            raise ValueError(f"has no value for {_shown(name)}: give one, or leave the header out")
+            raise ValueError(f"has no value for {_named(name)}: give one, or leave the header out")
         if _is_secret_header(lower, value):
-            raise ValueError(f"holds what looks like a secret in {_shown(name)}: {VARIABLE_ADVICE}")
+            raise ValueError(f"holds what looks like a secret in {_named(name)}: {VARIABLE_ADVICE}")
     return headers
 
 
@@ -70,7 +70,7 @@ def checked_query(query: Mapping[str, str]) -> Mapping[str, str]:
             raise ValueError('has a name that no query can have: write { "api-version" = "2024-10-21" }')
         _check_value(name, value)
         if _looks_secret(name, value):
-            raise ValueError(f"holds what looks like a secret in {_shown(name)}: {VARIABLE_ADVICE}")
+            raise ValueError(f"holds what looks like a secret in {_named(name)}: {VARIABLE_ADVICE}")
     return query
 
 
@@ -97,12 +97,12 @@ EXAMPLE_COMMAND = '["gcloud", "auth", "print-access-token"]'
 
 def _check_value(name: str, value: str) -> None:
     if not value.isascii() or not value.isprintable():
-        raise ValueError(f"has a line end or another character that requests cannot hold in {_shown(name)}: remove it")
+        raise ValueError(f"has a line end or another character that requests cannot hold in {_named(name)}: remove it")
     if len(value) > MAX_SETTING_CHARS:
-        raise ValueError(f"has more than {count_text(MAX_SETTING_CHARS)} characters in {_shown(name)}: shorten it")
+        raise ValueError(f"has more than {count_text(MAX_SETTING_CHARS)} characters in {_named(name)}: shorten it")
     if has_stray_dollar(value):
         raise ValueError(
-            f"has a '$' in {_shown(name)} that does not start the name of a variable: write $NAME or ${{NAME}}, and $$ "
+            f"has a '$' in {_named(name)} that does not start the name of a variable: write $NAME or ${{NAME}}, and $$ "
             "for a dollar sign"
         )
 
@@ -112,7 +112,7 @@ def holds_key(text: str) -> bool:
     return any(forms_in(text)) or any(map(_is_key, _PIECES.split(text)))
 
 
-def _shown(name: str) -> str:
+def _named(name: str) -> str:
     """Return the name of a header for a message, or a placeholder if the name may be a misplaced key."""
     if _is_key(name):
         return "a name"
@@ -152,5 +152,5 @@ def joined_query(of_address: Mapping[str, str], query: Mapping[str, str]) -> Map
     """
     for name in of_address:
         if name in query:
-            raise ValueError(f"has {_shown(name)} after '?', and query has it, too: omit one")
+            raise ValueError(f"has {_named(name)} after '?', and query has it, too: omit one")
     return checked_query({**of_address, **query})

@@ -604,7 +604,7 @@ class RunJudge:
         self._chosen = chosen
         self._findings: dict[_Key, Judgement | str] = {}
         """The judgement for each key, or the error that explains why there is none."""
-        self._saying = threading.Lock()
+        self._findings_lock = threading.Lock()
 
     @property
     def judgements(self) -> tuple[Judgement, ...]:
@@ -612,7 +612,7 @@ class RunJudge:
 
         They are sorted, so they do not depend on the order of the answers.
         """
-        with self._saying:  # grading that exceeded its time limit goes on in its thread
+        with self._findings_lock:  # grading that exceeded its time limit goes on in its thread
             findings = tuple(self._findings.values())
         used = {each for each in findings if isinstance(each, Judgement)}
         return tuple(
@@ -633,7 +633,7 @@ class RunJudge:
         if finding is None and self._asking is not None:
             raise JudgementNeededError(check, value)
         finding = finding or NOT_ASKED
-        self._say(key, finding)
+        self._record_finding(key, finding)
         if isinstance(finding, Judgement):
             return finding.verdict
         raise unjudged_error(check, finding)
@@ -652,7 +652,7 @@ class RunJudge:
                 spec = self._spec_of(check)
                 wanted[key] = spec, asking.open_model(spec)
             except (ConfigError, ModelError) as error:
-                self._say(key, str(error))
+                self._record_finding(key, str(error))
         for name, values in Counter(spec.name for spec, _ in wanted.values()).items():
             asking.on_request(name, values, None)
         await asyncio.gather(*(self._ask(asking, key, spec, model) for key, (spec, model) in wanted.items()))
@@ -667,8 +667,8 @@ class RunJudge:
             await self.ask([needed])
             return self.known_judgement(check, value)
 
-    def _say(self, key: _Key, finding: Judgement | str) -> None:
-        with self._saying:
+    def _record_finding(self, key: _Key, finding: Judgement | str) -> None:
+        with self._findings_lock:
             self._findings[key] = finding
 
     def _remembered(self, spec: ModelSpec, key: _Key) -> Judgement | None:
@@ -703,7 +703,7 @@ class RunJudge:
         if isinstance(finding, Judgement) and finding.number is not None:
             # Checks share an answer, but each may require another rating.
             finding = _judgement(spec, key, finding.number, finding.rationale)
-        self._say(key, finding)
+        self._record_finding(key, finding)
 
     async def _answered(
         self, asking: JudgeAccess, key: _Key, spec: ModelSpec, model: Model
@@ -714,7 +714,7 @@ class RunJudge:
             return remembered, NO_JUDGE_USAGE
         _, criteria, text, scale, _ = key
 
-        def tell_retry(event: Event) -> None:
+        def report_retry(event: Event) -> None:
             if isinstance(event.payload, RetryScheduled):
                 asking.on_request(spec.name, 1, event.payload)
 
@@ -726,7 +726,7 @@ class RunJudge:
                 scale,
                 retries=asking.retries,
                 timeout_s=asking.timeout_s,
-                listener=tell_retry,
+                listener=report_retry,
             )
         except JudgeError as error:
             return str(error), _use(error.asked, spec)

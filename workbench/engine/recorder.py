@@ -28,7 +28,7 @@ class TimeLimit:
     async def __aenter__(self) -> TimeLimit:
         await self._timeout.__aenter__()
         self._deadline_s = self._loop.time() + self._seconds
-        self._look()
+        self._check_deadline()
         return self
 
     async def __aexit__(
@@ -61,15 +61,15 @@ class TimeLimit:
         if self._suspensions == 0:
             self._deadline_s += self._loop.time() - self._suspended_s
             if self._timer is None and not self._timeout.expired():
-                self._look()
+                self._check_deadline()
 
-    def _look(self) -> None:
+    def _check_deadline(self) -> None:
         """Expire if the deadline has passed; otherwise check again at the deadline."""
         # The timer keeps running while the time is suspended, because most suspensions end long before the deadline.
         self._timer = None
         if self._suspensions == 0:
             if self._loop.time() < self._deadline_s:
-                self._timer = self._loop.call_at(self._deadline_s, self._look)
+                self._timer = self._loop.call_at(self._deadline_s, self._check_deadline)
             else:
                 self._timeout.reschedule(self._loop.time())
 

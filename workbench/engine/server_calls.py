@@ -92,10 +92,10 @@ class ServerControl:
         self._program = program
 
     def status(self, servers: Sequence[SuiteServer]) -> Future[tuple[ServerStatus, ...]]:
-        async def look() -> tuple[ServerStatus, ...]:
+        async def read_status() -> tuple[ServerStatus, ...]:
             return tuple(self._pool.status(*server) for server in servers)
 
-        return self._engine.submit(look())
+        return self._engine.submit(read_status())
 
     def start(self, server: SuiteServer, grant: Grant) -> Future[ServerStatus]:
         """Start a server that is not running, and return its new status."""

@@ -188,7 +188,7 @@ async def run_subject(
         began = recorder.clock()
         async with TimeLimit(seconds):
             answered = await _ask(request, run, tools, recorder.run_id)
-        finish = _tell(answered, request, recorder, recorder.ms_since(began))
+        finish = _emit_run(answered, request, recorder, recorder.ms_since(began))
         if own_calls is not None and finish.reason != "error":
             await own_calls.run_final()
     except TimeoutError:
@@ -210,7 +210,7 @@ async def run_subject(
     return recorder.trajectory
 
 
-def _tell(answered: ExternalRun, request: RunRequest, recorder: Recorder, took_ms: float) -> RunFinished:
+def _emit_run(answered: ExternalRun, request: RunRequest, recorder: Recorder, took_ms: float) -> RunFinished:
     first, *others = external_payloads(answered.with_latency(took_ms).rounds)
     assert isinstance(first, RequestStarted)  # it was emitted when the subject was asked
     for payload in others:

@@ -41,7 +41,7 @@ async def tools_of(file: SuiteFile, only: str | None, pool: ServerPool, approval
 async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPool, approval: Approval) -> ToolSource:
     try:
         started = await pool.running_server(file.path, server, approval.grants[file.path])
-        notices = tuple(news.notice for news in started.take_start_notices())
+        notices = tuple(news.notice for news in started.pop_start_notices())
         return ToolSource(
             server.name,
             started.tools,

@@ -84,7 +84,7 @@ def claim_if_free(file: Path, number: int) -> Claim | None:
     """Claim a batch of the history `file`; return `None` if it is already claimed.
 
     Raises OSError if the file of claims cannot be opened."""
-    return _taken(file, number, _CLAIM_TIMEOUT_S)
+    return _claim_with_retries(file, number, _CLAIM_TIMEOUT_S)
 
 
 def is_claimed(file: Path, number: int) -> bool:
@@ -112,7 +112,7 @@ def exclusive_opening(file: Path, timeout_s: float) -> Iterator[None]:
     """Hold the exclusive right to create a history or to rename a damaged one.
 
     Raises HistoryError if another program holds the right for longer than `timeout_s` seconds. Also raises OSError."""
-    taken = _taken(file, _OPENING, timeout_s)
+    taken = _claim_with_retries(file, _OPENING, timeout_s)
     if taken is None:
         raise HistoryError(
             f"the history {file} is being opened by another program: end that program, or wait and try again"
@@ -127,16 +127,16 @@ def _lock_file(file: Path) -> Path:
     return Path(f"{file}{_ENDING}")
 
 
-def _taken(file: Path, number: int, timeout_s: float) -> Claim | None:
+def _claim_with_retries(file: Path, number: int, timeout_s: float) -> Claim | None:
     # The system does not report that a lock was released, so retry after a short wait.
     never = threading.Event()
     deadline = time.monotonic() + timeout_s
-    while (taken := _taken_now(_lock_file(file), number)) is None and time.monotonic() < deadline:
+    while (taken := _claim_now(_lock_file(file), number)) is None and time.monotonic() < deadline:
         never.wait(_RETRY_INTERVAL_S)
     return taken
 
 
-def _taken_now(path: Path, number: int) -> Claim | None:
+def _claim_now(path: Path, number: int) -> Claim | None:
     with _guard:
         key = _opened(path)
         locks = _files[key]

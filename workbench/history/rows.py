@@ -397,7 +397,7 @@ class RowReader:
 
     def _suite(self, id_: int) -> SuiteRef:
         if id_ not in self._suites and id_ not in self._damaged_suites:
-            self._take_suites(self._stored(f"{_SUITE} WHERE id = ?", (id_,)))
+            self._cache_suites(self._stored(f"{_SUITE} WHERE id = ?", (id_,)))
         if id_ not in self._suites:
             raise ValueError(self._damaged_suites.get(id_, f"its suite {id_} is missing"))
         return self._suites[id_]
@@ -414,7 +414,7 @@ class RowReader:
                 continue
             paths = (key, key.removeprefix(project).removeprefix("/"))
             found += self._stored(f"{_SUITE} WHERE project = ? AND path IN (?, ?)", (written, *paths))
-        self._take_suites(found)
+        self._cache_suites(found)
         ids = []
         for id_, *_ in found:
             # The cache has no damaged suites.
@@ -422,7 +422,7 @@ class RowReader:
                 ids.append(id_)
         return ids
 
-    def _take_suites(self, rows: Sequence[tuple[Any, ...]]) -> None:
+    def _cache_suites(self, rows: Sequence[tuple[Any, ...]]) -> None:
         for row in rows:
             try:
                 id_, project, *others = columns.read(columns.SUITE, row)

@@ -123,7 +123,7 @@ class OpenHistory:
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
         self._suspect = False
-        self._going_on: dict[BatchHandle, tuple[str, NewBatch | None]] = {}
+        self._running: dict[BatchHandle, tuple[str, NewBatch | None]] = {}
         """The start time of each running batch, and its plan if it is new.
 
         Numbers of batches are not unique across files, so the start time distinguishes batches of the same number."""
@@ -170,13 +170,13 @@ class OpenHistory:
                     handle.mark_written(run.run_id)
                 case EndBatch(handle=handle):
                     handle.release()
-                    self._going_on.pop(handle, None)
+                    self._running.pop(handle, None)
 
     def _write_within(self, connection: sqlite3.Connection, entry: Entry) -> None:
         handle = entry.handle
         match entry:
             case ResumeBatch():
-                self._going_on[handle] = (reopen_batch(connection, _number(handle)), None)
+                self._running[handle] = (reopen_batch(connection, _number(handle)), None)
             case WriteRun(run=run):
                 write_run(connection, _number(handle), handle.places[run.run_id], run)
             case EndBatch(ended_at=ended_at):
@@ -210,7 +210,7 @@ class OpenHistory:
             handle.release()
             raise
         handle.number = number
-        self._going_on[handle] = (plan.batch.started_at, plan.batch)
+        self._running[handle] = (plan.batch.started_at, plan.batch)
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is not None and _identity(self._file) != self._identity:
@@ -229,7 +229,7 @@ class OpenHistory:
         return self._connection
 
     def _restart_batch(self, connection: sqlite3.Connection) -> None:
-        for handle, (started_at, batch) in self._going_on.items():
+        for handle, (started_at, batch) in self._running.items():
             if handle.number is not None and is_batch(connection, handle.number, started_at):
                 continue
             self.lost[handle] += self._written.pop(handle, 0)
@@ -323,8 +323,8 @@ class HistoryWriter:
         self._runs_given: Counter[BatchHandle] = Counter()
         """The number of recorded runs of every batch; a batch has a key from its start on."""
         self._runs_written: Counter[BatchHandle] = Counter()
-        self._open = OpenHistory(self.file, self._tell)
-        self._said: set[str] = set()
+        self._open = OpenHistory(self.file, self._report_once)
+        self._reported: set[str] = set()
         self._failed_at: float | None = None
         self._closing_at: float | None = None
         self._thread = threading.Thread(target=self._write, name="history", daemon=True)
@@ -408,7 +408,7 @@ class HistoryWriter:
             self._enqueue(None)
             self._thread.join(CLOSE_TIMEOUT_S)
             if self._thread.is_alive():
-                self._tell_what_is_missing()
+                self._report_missing_runs()
         return not self._thread.is_alive() and not self._waiting and self._runs_given == self._runs_written
 
     def _enqueue(self, given: Entry | threading.Event | None) -> None:
@@ -428,7 +428,7 @@ class HistoryWriter:
         # time.
         if self._failed_at is None or self._closing_at is None or self._failed_at < self._closing_at:
             self._write_waiting(file)
-        self._tell_what_is_missing()
+        self._report_missing_runs()
         file.close()
         for handle in tuple(self._runs_given):
             handle.release()
@@ -490,7 +490,7 @@ class HistoryWriter:
                 if not self._waiting:
                     break
                 self._failed_at = time.monotonic()
-                self._tell(f"{error}; what is not stored yet is tried again")
+                self._report_once(f"{error}; what is not stored yet is tried again")
                 return
             except Exception as error:
                 # One of these runs can never be stored. The others are stored if each is written alone.
@@ -507,7 +507,7 @@ class HistoryWriter:
             self._alone = max(self._alone - len(entries), 0)
         if self._failed_at is not None:
             self._failed_at = None
-            self._tell(f"the history {self.file} can be written again: all waiting results are stored")
+            self._report_once(f"the history {self.file} can be written again: all waiting results are stored")
         while self._settling:
             self._settling.pop().set()
 
@@ -548,9 +548,9 @@ class HistoryWriter:
         return HistoryError(f"batch {number} in the history {self.file} cannot continue: {_why(error)}")
 
     def _leave_out(self, error: Exception) -> None:
-        self._tell(f"the history {self.file} cannot store everything: {_why(error)}")
+        self._report_once(f"the history {self.file} cannot store everything: {_why(error)}")
 
-    def _tell_what_is_missing(self) -> None:
+    def _report_missing_runs(self) -> None:
         missing: Counter[tuple[int | None, ResumedBy]] = Counter()
         for handle in tuple(self._runs_given):
             missing[handle.number, handle.resumed_by] += self.missing(handle)
@@ -559,16 +559,16 @@ class HistoryWriter:
             message = f"{count_text(runs)} runs{_of(number)} are"
             if runs == 1:
                 message = f"1 run{_of(number)} is"
-            self._tell(f"{message} not in the history {self.file}{self._way_out(number, command)}")
+            self._report_once(f"{message} not in the history {self.file}{self._resume_hint(number, command)}")
 
-    def _way_out(self, number: int | None, command: ResumedBy) -> str:
+    def _resume_hint(self, number: int | None, command: ResumedBy) -> str:
         if number is None:
             return ""
         return f": 'workbench {command} --resume {number}{history_option(self.file)}' makes the missing runs"
 
-    def _tell(self, message: str) -> None:
-        if message not in self._said:
-            self._said.add(message)
+    def _report_once(self, message: str) -> None:
+        if message not in self._reported:
+            self._reported.add(message)
             _logger.error("%s", message)
             self._report(message)
 

@@ -69,7 +69,7 @@ def _refusal(value: object) -> str | None:
         return f"a model is a name, a workbench.Model, a workbench.Agent or a function, not a value of type {kind}"
     if _yields(value) or _yields(type(value).__call__):
         return f"the generator {name} is not an agent: return the whole answer in place of `yield`"
-    if not _takes_request(value):
+    if not _accepts_request(value):
         return f"{name} is not an agent: it must be callable with one argument, a workbench.AgentRequest"
     return None
 
@@ -121,7 +121,7 @@ def _yields(value: object) -> bool:
     return inspect.isgeneratorfunction(value) or inspect.isasyncgenfunction(value)
 
 
-def _takes_request(function: Callable[..., object]) -> bool:
+def _accepts_request(function: Callable[..., object]) -> bool:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

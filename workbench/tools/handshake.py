@@ -47,12 +47,12 @@ class Handshake:
 
         async def built(exit_stack: AsyncExitStack[bool | None]) -> ClientSession:
             session = await build(exit_stack)
-            self._take(session)
+            self._attach_to_session(session)
             return session
 
         client._build_session = built  # type: ignore[method-assign]
 
-    def _take(self, session: ClientSession) -> None:
+    def _attach_to_session(self, session: ClientSession) -> None:
         from mcp import MCPError
         from mcp_types import REQUEST_TIMEOUT
 

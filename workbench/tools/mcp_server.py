@@ -172,7 +172,7 @@ class McpServer:
         """The task that is starting the server again; `None` if there is none."""
         return self._renewal
 
-    def take_start_notices(self) -> list[StartNotice]:
+    def pop_start_notices(self) -> list[StartNotice]:
         """Return and remove the notices for the next run.
 
         They report starts, and whether the server lists different tools.
@@ -276,12 +276,12 @@ class McpServer:
         self._start = asyncio.Event()
         with self._announce(f"server {self._server.name}", downloads=self.downloads) as launched:
 
-            def tell_launched() -> None:
+            def report_launched() -> None:
                 self.downloads = False
                 self._launched.set()
                 launched()
 
-            yield tell_launched
+            yield report_launched
 
     async def _begin(self, session: Session, launched: Callable[[], object]) -> None:
         """Start a session.

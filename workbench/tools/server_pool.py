@@ -397,7 +397,7 @@ class ServerPool:
         from workbench.tools.mcp_server import RunServer
 
         notices, outputs = [], []
-        for news in started.take_start_notices():
+        for news in started.pop_start_notices():
             notices.append(news.notice)
             if news.output is not None:
                 outputs.append(news.output)

@@ -246,7 +246,7 @@ class Session:
             time.reported = True
             time.extend()
             if on_progress is not None:
-                self._tell(on_progress, progress, total, message)
+                self._pass_progress(on_progress, progress, total, message)
 
         try:
             async with self._requests.of_call(ask, time) as asking:
@@ -314,7 +314,7 @@ class Session:
     async def close(self) -> None:
         """End the server and everything that it started, within the time limits. Harmless if repeated."""
         if self._down is None:
-            self._down = self._says("was closed")
+            self._down = self._message("was closed")
         await self._end()
 
     async def _start(self, launched: Callable[[], object]) -> None:
@@ -373,12 +373,12 @@ class Session:
 
         changed = asyncio.Event()
 
-        async def take(message: object) -> None:
+        async def on_message(message: object) -> None:
             if isinstance(message, ToolListChangedNotification):
                 changed.set()
 
         try:
-            entered = Client(self._connection, message_handler=take, mode="legacy")
+            entered = Client(self._connection, message_handler=on_message, mode="legacy")
             if self._handshake is not None:
                 entered = replace(entered, mode="auto")
             self._requests.serve(entered)
@@ -409,7 +409,7 @@ class Session:
         finally:
             self._client = None
             if listed.done() and self._down is None:
-                self._down = self._says(self._connection.why_lost(self._error))
+                self._down = self._message(self._connection.why_lost(self._error))
                 self._output = self._connection.output
 
     async def _follow(self, pages: ToolPages, changed: asyncio.Event) -> None:
@@ -426,7 +426,7 @@ class Session:
                 async with asyncio.timeout(self._limits.call_s):
                     tools = await self._list_tools(pages)
             except (TimeoutError, MCPError, RuntimeError, ValueError, ServerError) as error:
-                _logger.warning("%s", self._says(f"does not list its changed tools: {first_line(error)}"))
+                _logger.warning("%s", self._message(f"does not list its changed tools: {first_line(error)}"))
                 tools = self._listed
             if tools != self._listed:
                 relisting, self._relisting = self._relisting, asyncio.get_running_loop().create_future()
@@ -519,24 +519,26 @@ class Session:
             raise self._failure(MAX_MESSAGE_BYTES.reached(what=f"an answer to a call of {tool}"))
         return replace(answer, content=clean_text(answer.content))
 
-    def _tell(self, on_progress: OnProgress, progress: float, total: float | None, message: str | None) -> None:
+    def _pass_progress(
+        self, on_progress: OnProgress, progress: float, total: float | None, message: str | None
+    ) -> None:
         shown = None
         if message:
             shown = self._cut(clean_text(message))
         on_progress(progress, total, shown)
 
-    def _says(self, what: str) -> str:
+    def _message(self, what: str) -> str:
         # Secrets are redacted here, because later steps cut this message, and half of a secret would not be recognised.
         return self._secrets.redact(clean_text(f"server {self._server.name!r} {what} ({self._connection.where})"))
 
     def _failure(self, what: str) -> ServerError:
-        return ServerError(self._says(what), self._connection.output)
+        return ServerError(self._message(what), self._connection.output)
 
     def _forgotten(self) -> ExpiredError:
-        return ExpiredError(self._says("has forgotten the session: it was probably restarted"))
+        return ExpiredError(self._message("has forgotten the session: it was probably restarted"))
 
     def _down_error(self) -> ServerError:
-        return ServerError(self._down or self._says("is not running"), self._output)
+        return ServerError(self._down or self._message("is not running"), self._output)
 
     def _cut(self, text: str) -> str:
         # Secrets are redacted before the text is cut, because half of a secret would not be recognised.

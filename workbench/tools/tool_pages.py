@@ -99,18 +99,18 @@ class ToolPages:
                 # The protocol reports a wrong cursor with this code.
                 if cursor is None or error.code != INVALID_PARAMS:
                     raise
-                refusal = _shown(error.message, self._redact)
-                self._cut(f"{_shown(cursor, self._redact)} is refused by the server that sent it: {refusal}")
+                refusal = _excerpt(error.message, self._redact)
+                self._cut(f"{_excerpt(cursor, self._redact)} is refused by the server that sent it: {refusal}")
                 break
             news = self._add(page.tools, tools)
             cursor = page.next_cursor
             if cursor is None:
                 break
             if cursor in sent:
-                self._cut(f"{_shown(cursor, self._redact)} was sent before: it does not advance")
+                self._cut(f"{_excerpt(cursor, self._redact)} was sent before: it does not advance")
                 break
             if sent and page.tools and not news:
-                self._cut(f"{_shown(cursor, self._redact)} follows a page of tools that were all listed before")
+                self._cut(f"{_excerpt(cursor, self._redact)} follows a page of tools that were all listed before")
                 break
             sent.add(cursor)
         else:
@@ -151,7 +151,7 @@ class ToolPages:
         version = self._client.session.protocol_version or _SUPPOSED_VERSION
         tools = raw.get("tools")
         if not isinstance(tools, list):
-            raise ValueError(f"its answer to {_LISTING} has {_shown(tools, self._redact)} as `tools`, not a list")
+            raise ValueError(f"its answer to {_LISTING} has {_excerpt(tools, self._redact)} as `tools`, not a list")
         page = {**raw, "tools": []}
         fault = _fault_of(page, version, self._redact)
         if fault is not None and fault.path[:1] == ("nextCursor",):
@@ -239,7 +239,7 @@ def _fault_of(page: Mapping[str, Any], version: str, redact: Callable[[str], str
             except (LookupError, TypeError):
                 break
             path.append(part)
-        return _SchemaFault(tuple(path), f"is {_shown(value, redact)}, where the protocol expects {expected}")
+        return _SchemaFault(tuple(path), f"is {_excerpt(value, redact)}, where the protocol expects {expected}")
     return None
 
 
@@ -277,7 +277,7 @@ def _place(root: str, path: Sequence[str | int]) -> str:
     return root.removeprefix(".")
 
 
-def _shown(value: object, redact: Callable[[str], str]) -> str:
+def _excerpt(value: object, redact: Callable[[str], str]) -> str:
     # Secrets are redacted before the text is cut, because half of a secret would not be recognised.
     text = redact(json.dumps(value, ensure_ascii=False, default=str))
     if len(text) <= MAX_SHOWN_CHARS:

@@ -91,7 +91,7 @@ class UrlConnection:
         self._exits = AsyncExitStack()
         self._refusal: str | None = None
         """The last HTTP status that refused a message: `401 Unauthorized`."""
-        self._way_out = ""
+        self._remedy = ""
         """The remedy for that refusal, as the end of a sentence.
 
         It is empty if the server has no login, or if no remedy is known.
@@ -191,7 +191,7 @@ class UrlConnection:
         if self._session_gone:
             return "has forgotten the session: it was probably restarted"
         if error is None and self._refusal is not None:
-            return f"answered with {self._refusal}{self._way_out}"
+            return f"answered with {self._refusal}{self._remedy}"
         return self._in_words(error) or "ended the connection"
 
     def why_unanswered(self, error: Exception) -> str | None:
@@ -200,7 +200,7 @@ class UrlConnection:
         if reason == _NOT_FOUND and not (self._refusal or "").startswith("404"):
             return None
         if reason in _REFUSED:
-            return f"it answered with {self._refusal or 'an HTTP error'}{self._way_out}"
+            return f"it answered with {self._refusal or 'an HTTP error'}{self._remedy}"
         if reason.startswith(_NO_ANSWER):
             return reason
         return None
@@ -245,10 +245,10 @@ class UrlConnection:
             timeout=httpx2.Timeout(self._limits.start_s, read=None),
             limits=httpx2.Limits(max_connections=None, keepalive_expiry=_KEEP_ALIVE_S),
             mounts=mounts,
-            event_hooks={"response": [self._look_at]},
+            event_hooks={"response": [self._inspect_response]},
         )
 
-    async def _look_at(self, response: httpx2.Response) -> None:
+    async def _inspect_response(self, response: httpx2.Response) -> None:
         sent = response.request
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = _bounded_type()(response.stream)
@@ -258,23 +258,23 @@ class UrlConnection:
         if response.status_code < 400 or sent.method != "POST" or is_of_login:
             return
         self._refuse(response)
-        if "mcp-session-id" in sent.headers and await _speaks_of_session(response):
+        if "mcp-session-id" in sent.headers and await _reports_lost_session(response):
             self._session_gone = True
             if (refusal := REFUSAL.get()) is not None:
                 refusal.expired = True
 
     def _refuse(self, response: httpx2.Response) -> None:
         self._refusal = f"{response.status_code} {response.reason_phrase}".rstrip()
-        self._way_out = ""
+        self._remedy = ""
         is_free = self._login is None and not any(name.lower() == "authorization" for name in self._server.headers)
         if is_free and _OFFERS_LOGIN.search(response.headers.get("www-authenticate", "")):
-            self._way_out = f": {self._logins.how_to_log_in(self._server.name, self._url)}"
+            self._remedy = f": {self._logins.how_to_log_in(self._server.name, self._url)}"
         if self._login is not None and response.status_code == 403:
             from workbench.tools.oauth import wanted_scope
 
             scope = wanted_scope(response)
             if scope is not None:
-                self._way_out = f": the login lacks the scope {scope!r}: add it to scope, and log in again"
+                self._remedy = f": the login lacks the scope {scope!r}: add it to scope, and log in again"
         # Over SSE the SDK only logs a refusal, and the call would wait for its answer in vain.
         if self._server.transport == "sse":
             self._lose()
@@ -282,7 +282,7 @@ class UrlConnection:
     def _refuse_login(self, response: httpx2.Response, why: str) -> None:
         if response.request.method == "POST":
             self._refuse(response)
-            self._way_out = f": it {why}"
+            self._remedy = f": it {why}"
 
     def _lose(self) -> None:
         if not self.disconnected.done():
@@ -299,8 +299,8 @@ class UrlConnection:
         return value
 
     def _advice(self, refusal: str) -> str:
-        if self._way_out:
-            return self._way_out
+        if self._remedy:
+            return self._remedy
         match refusal[:3]:
             case "401" | "403":
                 return ": check its headers and the token in them"
@@ -407,7 +407,7 @@ class _ObservedStream:
         self._on_end()
 
 
-async def _speaks_of_session(response: httpx2.Response) -> bool:
+async def _reports_lost_session(response: httpx2.Response) -> bool:
     """Return whether a server refused a message because it does not know the session."""
     # The protocol's status for an unknown session is 404, but some servers use 404 for unknown methods. Other servers
     # answer with 400 or 410. Servers with one session at a time report after a restart that they are not initialized.

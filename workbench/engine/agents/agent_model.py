@@ -280,7 +280,7 @@ class AgentModel:
             yield self._started
             self._started = None
         while True:
-            for note in self._take_notes(number):
+            for note in self._pop_notes(number):
                 yield note
             if self._arrived:
                 async for event in self._make_call(number, self._arrived.popleft()):
@@ -421,7 +421,7 @@ class AgentModel:
                     yield ReasoningDelta(number, text)
             case "tool_call" | "tool_call_update":
                 if self._reported.merge(update) is not None:
-                    yield from self._shown(number, at_end=False)
+                    yield from self._own_tool_calls(number, at_end=False)
             case "plan":
                 entries = _objects(update.get("entries"))
                 steps = [f"{entry.get('content')} ({entry.get('status')})" for entry in entries]
@@ -429,7 +429,7 @@ class AgentModel:
             case _ if kind not in _IGNORED:
                 yield from self._once(number, f"an unknown update: {kind}")
 
-    def _shown(self, number: int, *, at_end: bool) -> Iterator[ModelEvent]:
+    def _own_tool_calls(self, number: int, *, at_end: bool) -> Iterator[ModelEvent]:
         """Yield the calls of the agent's own tools.
 
         They are graded only if the suite allows these tools.
@@ -468,7 +468,7 @@ class AgentModel:
             yield from self._note(number, "permission", what)
 
     def _last_events(self, number: int) -> Iterator[ModelEvent]:
-        yield from self._shown(number, at_end=True)
+        yield from self._own_tool_calls(number, at_end=True)
         for tool, call in self._reported.not_forwarded(self._forwarded):
             status = call.fields.get("status", "without a status")
             said = f": {call.output}" if call.output else ""
@@ -502,7 +502,7 @@ class AgentModel:
             self._waiting_notes.append(("message", f"the agent stopped for the reason {reason}"))
         return _STOP_REASONS.get(str(reason), "answered")
 
-    def _take_notes(self, number: int) -> Iterator[ModelEvent]:
+    def _pop_notes(self, number: int) -> Iterator[ModelEvent]:
         notes, self._waiting_notes = self._waiting_notes, []
         for kind, text in notes:
             yield from self._note(number, kind, text)

@@ -428,12 +428,12 @@ def _messages(messages: Iterable[Message], names: ToolNames) -> Iterator[dict[st
             tools[call.id] = names.accepted_name(call.tool)
         yield _message(message, names, with_thoughts=has_calls)
         if message.role == "tool":
-            shown += _shown(message, tools.get(message.call_id, "a tool"))
+            shown += _media_parts(message, tools.get(message.call_id, "a tool"))
     if shown:
         yield {"role": "user", "content": shown}
 
 
-def _shown(message: Message, tool: str) -> Iterator[dict[str, Any]]:
+def _media_parts(message: Message, tool: str) -> Iterator[dict[str, Any]]:
     """Yield the parts of a user message that shows the images and sounds in a tool result.
 
     A tool message itself can hold only text.

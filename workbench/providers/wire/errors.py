@@ -220,21 +220,21 @@ class AnswerErrors:
         if words := error_text(error):
             report = quoted(words, self.secrets)
         else:
-            report = f"an error without a message: {self._shown(error)}"
+            report = f"an error without a message: {self._excerpt(error)}"
         return ModelError(f"the endpoint of {self.model} reports: {report}", retryable=is_retryable_error(error))
 
     def not_json(self, text: str) -> NotJsonError:
         """Return the error for data in the stream that is not JSON."""
         return NotJsonError(
-            f"the stream of {self.model} contains something that is not JSON: {self._shown(text)} ({self._way_out})"
+            f"the stream of {self.model} contains something that is not JSON: {self._excerpt(text)} ({self._remedy})"
         )
 
     def no_answer(self, document: object) -> ModelError:
         """Return the error for a JSON document that is neither an answer nor an error."""
-        return ModelError(f"what came from {self.model} is not an answer: {self._shown(document)} ({self._way_out})")
+        return ModelError(f"what came from {self.model} is not an answer: {self._excerpt(document)} ({self._remedy})")
 
     def empty_stream(self) -> ModelError:
-        return ModelError(f"the stream held no answer of {self.model} ({self._way_out})", retryable=True)
+        return ModelError(f"the stream held no answer of {self.model} ({self._remedy})", retryable=True)
 
     def incomplete_stream(self, missing: str) -> ModelError:
         """Return the error for a stream that ended before its answer.
@@ -247,9 +247,9 @@ class AnswerErrors:
         return ModelError(f"the endpoint of {self.model} ended its answer early: {reason}", retryable=True)
 
     @property
-    def _way_out(self) -> str:
+    def _remedy(self) -> str:
         return f"is {self.base_url} the base URL of the {self.api} API?"
 
-    def _shown(self, value: object) -> str:
+    def _excerpt(self, value: object) -> str:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return repr(quoted(text, self.secrets, _SHOWN_CHARACTERS))
