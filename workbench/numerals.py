@@ -77,7 +77,7 @@ def figure(value: float) -> str:
     shown = f"{value:.3g}"
     if value == 0 or abs(value) >= 0.001:
         shown = f"{value:.3f}".rstrip("0").rstrip(".")
-    # A minus sign is as wide as a plus sign, a hyphen is not: columns of signed numbers stay aligned.
+    # A minus sign is as wide as a plus sign, but a hyphen is not. So columns of signed numbers stay aligned.
     if shown.startswith("-"):
         return f"−{shown[1:]}"
     return shown

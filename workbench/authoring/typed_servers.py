@@ -59,7 +59,7 @@ def typed_tables_after(typed: TypedTables, before: Document, after: Document, *,
 
 
 def typed_servers(typed: TypedTables) -> Iterator[TypedServer]:
-    """Yield the valid typed servers, except servers that still have a new server's command."""
+    """Yield the valid typed servers. A server that still has the command of a new server is left out."""
     for each in typed:
         if each.original is None and each.current.get("command") == [*NEW_COMMAND]:
             continue

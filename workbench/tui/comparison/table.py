@@ -263,7 +263,7 @@ def cell_text(state: CompareState, width: int) -> Line:
 
 
 def _broken_off_line(cell: Cell) -> Line:
-    """Return the number of runs without a verdict in a graded cell, and the reason if it is the same for all."""
+    """Return the number of runs without a verdict in a graded cell. If they have one reason, return it, too."""
     if not cell.is_graded:
         return EMPTY
     line: list[Span] = []

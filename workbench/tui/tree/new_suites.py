@@ -85,7 +85,7 @@ class NewSuiteScreen(TextPromptScreen[NewSuite]):
         yield ChoiceList(SUITE_KINDS, widget_id="kinds")
 
     def action_server(self) -> None:
-        """Close with the typed file. Tools will come from a server."""
+        """Close with the typed file, for a suite with the tools of a server."""
         self.dismiss(NewSuite(self.query_one("#name", Input).value.strip(), from_server=True))
 
     def answer(self, text: str) -> None:
