@@ -53,6 +53,7 @@ PRIVATE = {
     "_is_mounted",
     "_key_thread",
     "_regions_to_spans",
+    "_repaint_required",
     "textual._ansi_sequences",
     "textual._compositor",
     "textual._context",
