@@ -372,7 +372,10 @@ def _unknown(place: tuple[str, ...]) -> str:
 
 
 def _line_of(text: str, place: tuple[str, ...]) -> int | None:
-    """Return the line of a setting, from 1, or else the line of its table; `None` if neither can be found."""
+    """Return the number of the line that holds a setting, or else of the line that begins its table.
+
+    Lines are counted from 1. Returns `None` if neither line can be found.
+    """
     lines = text.splitlines()
     if len(place) == 1:
         name = rf"""["']?{re.escape(place[0])}["']?\s*"""

@@ -42,7 +42,8 @@ call's server, or after the call's result."""
 class HoldPoint:
     """A point at which a run can be held.
 
-    At a tool call, `call` is the call. `tool` is the definition of the called tool, if there is one.
+    If the point belongs to a tool call, `call` is this call. `tool` is the definition of the called tool, if there is
+    one.
     """
 
     at: HoldPlace

@@ -52,7 +52,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CompleteBatch:
-    """A batch of the history without missing runs, with its figures, and its gates by suite path."""
+    """A batch of the history without missing runs.
+
+    It has the figures of its runs, and its gates by suite path.
+    """
 
     batch: BatchRow
     figures: tuple[RunSummary, ...]

@@ -443,7 +443,7 @@ class ResponseFinished:
 class Paused:
     """The run is held until a person resumes it.
 
-    This time does not count.
+    The time until then does not count.
 
     `call_id` is the call before or after which the run is held. `round` is the round of this call or of the next
     request. `asked` is a server's request that waits, with the reply that will be sent. `said` is a user's message that

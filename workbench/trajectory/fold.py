@@ -398,7 +398,7 @@ class TrajectoryFold:
 
     def _round(self, number: int) -> _OpenRound:
         if not self._rounds or self._rounds[-1].number != number:
-            raise TrajectoryError(f"an event of round {number}, which is not the current round")
+            raise TrajectoryError(f"an event of round {number} cannot be added: another round is the current one")
         return self._rounds[-1]
 
     def _call(self, call_id: str) -> _OpenCall:
