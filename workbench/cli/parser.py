@@ -212,7 +212,7 @@ class Parser(argparse.ArgumentParser):
         return " ".join((self.prog, "[OPTION ...]", *words))
 
     def format_help(self) -> str:
-        """Return the help. It explains the options of `show_first` and names the others, or explains all options."""
+        """Return the help. It explains the options of `show_first` and names the others, or explains all."""
         if not self.first:
             return super().format_help()
         formatter = self._get_formatter()

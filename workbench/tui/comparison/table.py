@@ -263,7 +263,7 @@ def cell_text(state: CompareState, width: int) -> Line:
 
 
 def _broken_off_line(cell: Cell) -> Line:
-    """Return the number of runs without a verdict in a graded cell. If they have one reason, return it, too."""
+    """Return the number of runs without a verdict in a graded cell, and their reason if there is only one."""
     if not cell.is_graded:
         return EMPTY
     line: list[Span] = []
