@@ -108,7 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_exit_codes(
         parser,
         {
-            OK: "the report is written",
+            OK: "the report is written, whatever it finds",
             USAGE: "wrong usage or missing trust",
             INFRASTRUCTURE: "some run ended in an error or was not made",
             NOTHING_GRADED: "no run was graded",
