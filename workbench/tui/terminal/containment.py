@@ -173,7 +173,8 @@ def _kind(error: Exception) -> tuple[object, ...]:
 _drawing: ContextVar[Screen[Any] | None] = ContextVar("drawing", default=None)
 """The screen that is being laid out or drawn."""
 _drawn_later: list[Screen[Any]] = []
-"""The screens that are being laid out and drawn in full afterwards. No context variable: tasks made meanwhile would inherit it."""
+"""The screens that are being laid out and drawn in full afterwards. No context variable: tasks made meanwhile would
+inherit it."""
 
 
 def _current_widget() -> object:
@@ -262,8 +263,8 @@ def _box_model_contained(self: Widget, container: Size, *args: Any, **kwargs: An
 
 
 def _layout_contained(self: Screen[Any], size: Size | None = None, scroll: bool = False) -> None:
-    # Textual draws a new screen after its first layout, before widgets react to their sizes, and again shortly after. It
-    # also draws twice if a layout and a repaint of the whole screen are due.
+    # Textual draws a new screen after its first layout, before widgets react to their sizes, and again shortly after.
+    # It also draws twice if a layout and a repaint of the whole screen are due.
     is_first = not self.outer_size
     is_drawn_later = is_first or self._repaint_required
     before = _drawing.set(self)
