@@ -7,15 +7,17 @@ from collections.abc import Iterator
 
 import pytest
 
+from workbench.engine import garbage
 from workbench.engine.garbage import OBJECTS_BETWEEN_COLLECTIONS, garbage_collected_rarely
 
 
 @pytest.fixture(autouse=True)
-def settings() -> Iterator[None]:
+def settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     before = gc.get_threshold()
+    monkeypatch.setattr(garbage, "_is_frozen_by_others", False)
     gc.unfreeze()
     yield
-    gc.unfreeze()
+    gc.freeze()  # as after the collection of tests
     gc.set_threshold(*before)
 
 
@@ -35,4 +37,14 @@ def test_what_the_program_froze_or_switched_off_stays_so() -> None:
     gc.freeze()
     with garbage_collected_rarely():
         assert gc.get_threshold()[0] == 0
+    assert gc.get_freeze_count() > 0
+
+
+def test_frozen_objects_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    gc.freeze()
+    with garbage_collected_rarely():
+        monkeypatch.setattr(gc, "get_freeze_count", lambda: pytest.fail("counting visits every object"))
+    with garbage_collected_rarely():
+        pass
+    monkeypatch.undo()
     assert gc.get_freeze_count() > 0

@@ -13,7 +13,7 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 _lock = threading.Lock()
 _under_way = 0
 _before: tuple[int, int, int] = (0, 0, 0)
-_frozen = False
+_is_frozen_by_others = False
 
 
 @contextmanager
@@ -25,7 +25,7 @@ def garbage_collected_rarely() -> Iterator[None]:
     Collections skip older objects, such as suites and plans, unless the program has already frozen objects itself.
     """
     # Runs make many objects but hardly any cycles, and their results stay until the report.
-    global _under_way, _before, _frozen
+    global _under_way, _before, _is_frozen_by_others
     with _lock:
         _under_way += 1
         if _under_way == 1:
@@ -33,8 +33,9 @@ def garbage_collected_rarely() -> Iterator[None]:
             if _before[0] != 0:  # 0 switches collection off
                 gc.set_threshold(max(_before[0], OBJECTS_BETWEEN_COLLECTIONS), *_before[1:])
             # Python has only one set of frozen objects. Thawing would also thaw the objects that other code froze.
-            _frozen = gc.get_freeze_count() == 0
-            if _frozen:
+            # Counting visits each of them, which takes up to 0.1 s for a million, so their presence is remembered.
+            _is_frozen_by_others = _is_frozen_by_others or gc.get_freeze_count() > 0
+            if not _is_frozen_by_others:
                 gc.freeze()
     try:
         yield
@@ -43,5 +44,5 @@ def garbage_collected_rarely() -> Iterator[None]:
             _under_way -= 1
             if _under_way == 0:
                 gc.set_threshold(*_before)
-                if _frozen:
+                if not _is_frozen_by_others:
                     gc.unfreeze()
