@@ -430,6 +430,7 @@ def test_codex_is_asked_only_when_it_has_listed_the_tools(tmp_path: Path) -> Non
     assert calls_of(run) == [("get_weather", {"city": "Oslo"})]
 
 
+@pytest.mark.usefixtures("soon_killed")
 @pytest.mark.parametrize("options", [[], ["--deaf"]])
 def test_a_hanging_agent_ends_with_all_its_processes_when_its_time_is_over(
     tmp_path: Path, options: list[str], own_temporary_folder: Path

@@ -83,6 +83,7 @@ def test_breakpoints_hold_agents(person: Person, tmp_path: Path) -> None:
     assert made.held[0] == "call 2"
 
 
+@pytest.mark.usefixtures("soon_killed")
 @pytest.mark.parametrize("place", ["request 1", "call 1", "result 1", "request 2"])
 def test_a_held_agent_is_stopped_with_all_its_processes(person: Person, tmp_path: Path, place: str) -> None:
     file = load_suite(suite_of(tmp_path, ["spawn", str(tmp_path / "pids")], *CALL))
