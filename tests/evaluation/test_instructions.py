@@ -17,7 +17,8 @@ from workbench.cli.main import main
 from workbench.config.secrets import Secrets
 from workbench.engine.events import BatchEvent, RunDone
 from workbench.exchange.exporters.exported import exported_run
-from workbench.history.history import CaseContents, History
+from workbench.history.case_contents import CaseContents
+from workbench.history.history import History
 from workbench.show.views.run_items import MessageItem
 from workbench.show.views.run_view import RunView
 from workbench.trajectory.system_prompt import cut_instructions, too_long

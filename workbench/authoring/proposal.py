@@ -1,7 +1,6 @@
 """The proposed changes of a case from an accepted run.
 
-The run's calls become expected calls, with a choice of checks for each argument.
-"""
+The run's calls become expected calls, with a choice of checks for each argument."""
 
 from __future__ import annotations
 
@@ -45,16 +44,14 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 class AcceptError(ValueError):
     """A run cannot become the expectation of its case.
 
-    The message gives the reason and the remedy in one sentence.
-    """
+    The message gives the reason and the remedy in one sentence."""
 
 
 @dataclass(frozen=True)
 class AcceptedArgument:
     """An argument and its possible checks.
 
-    `chosen` is the index of the selected check. `given` is false for an argument that the call lacks.
-    """
+    `chosen` is the index of the selected check. `given` is false for an argument that the call lacks."""
 
     name: str
     value: JsonValue
@@ -78,8 +75,7 @@ class AcceptedCall:
     """A call that becomes expected.
 
     `place` is the place of the paired expectation; `other_keys` are that expectation's other keys. `answer` is the
-    number of the model's answer with the call.
-    """
+    number of the model's answer with the call."""
 
     tool: str
     answer: int
@@ -107,8 +103,7 @@ class AcceptedCall:
     def expectation(self) -> Table:
         """The expected call as the suite writes it.
 
-        If no given argument has a check, any arguments are allowed. A call without arguments expects no arguments.
-        """
+        If no given argument has a check, any arguments are allowed. A call without arguments expects no arguments."""
         args = {}
         for each in self.arguments:
             if each.choice.written is not None:
@@ -137,8 +132,7 @@ def check_calls(calls: Iterable[CallRecord]) -> None:
 def expect_call(record: CallRecord, place: Place | None = None, other_keys: Table | None = None) -> AcceptedCall:
     """Build the expectation of an unexpected call, or of a call to an unexpected tool.
 
-    `place` is the place of the expectation in the case. Its `other_keys` stay.
-    """
+    `place` is the place of the expectation in the case. Its `other_keys` stay."""
     arguments = tuple(_expected_argument(name, value) for name, value in record.arguments.items())
     return AcceptedCall(record.tool, record.round, arguments, place, other_keys)
 
@@ -148,8 +142,7 @@ def update_expectation(
 ) -> AcceptedCall:
     """Build the expectation of a call whose tool was expected.
 
-    `written` is the present expectation. `verdicts` are the grader's verdicts on its arguments.
-    """
+    `written` is the present expectation. `verdicts` are the grader's verdicts on its arguments."""
     raw = written.get("args")
     checks = _table(raw)
     by_name = {verdict.argument: verdict for verdict in verdicts}
@@ -219,8 +212,7 @@ def merged_call(
 
     `calls` has the call from the proposal of each run. Checks that all proposals keep stay. Arguments that only some
     runs give are left out. With `lists_all`, they are optional instead, for graders that count unlisted arguments as
-    wrong. `table` is the case's.
-    """
+    wrong. `table` is the case's."""
     first, place = calls[0], calls[0].place
     if len(set(places_of(calls))) > 1:
         place = None
@@ -307,8 +299,7 @@ def _expected_argument(
     """Build the choices for an argument.
 
     The present check stays if it holds; a new check takes over its weight. An argument without a check gets `weight`,
-    because a call has weights for all arguments or for none.
-    """
+    because a call has weights for all arguments or for none."""
     options = _options_of(check, weight)
     # `init` writes `present` as a placeholder where it has no value, so the run's value is preferred.
     if check == {"present": True}:
@@ -344,8 +335,7 @@ _MAX_NUMBER = 1e15
 class CheckChoice:
     """One way to write an expectation: its name, and the value as the suite writes it.
 
-    The value `None` means that nothing is written.
-    """
+    The value `None` means that nothing is written."""
 
     kind: str
     written: object = None
@@ -370,8 +360,7 @@ def choices_for(
 
     The preferred check is the suite's own (`KEEP_CHECK`), otherwise the exact value if TOML can express it. New checks
     get `options`, such as a weight, and also hold for the values in other runs. With `enumerated`, the tool's schema
-    lists the possible values.
-    """
+    lists the possible values."""
     found: list[CheckChoice] = []
     if own_check is not None:
         found.append(CheckChoice(KEEP_CHECK, own_check))
@@ -481,8 +470,7 @@ class Proposal:
     """A proposed change of a case.
 
     It holds the calls that become expected, and the places where an expectation is dropped or added. With `whole`, the
-    run's calls replace all expected calls. With `in_place`, each call stays at the place of its expectation.
-    """
+    run's calls replace all expected calls. With `in_place`, each call stays at the place of its expectation."""
 
     case: str
     calls: tuple[AcceptedCall, ...]
@@ -538,8 +526,7 @@ class Proposal:
         """Return the case's table with this change.
 
         Returns the same object if nothing changes. Otherwise the id is written out, so that the case keeps its history
-        even if its name changes.
-        """
+        even if its name changes."""
         changed, name = self.expectations_in(table), table.get("name")
         if toml_equal(changed, table):
             return table
@@ -594,8 +581,7 @@ def accept_steps(
 ) -> Proposal:
     """Accept the run of a chain, or `only` one step, counted from 1.
 
-    A step without calls expects no call. A step that was not reached stays as it is. Raises AcceptError.
-    """
+    A step without calls expects no call. A step that was not reached stays as it is. Raises AcceptError."""
     calls: list[AcceptedCall] = []
     dropped: list[Place] = []
     gone: list[str] = []
@@ -685,16 +671,14 @@ _CHECKS = ("args", "when")
 def proposal_without_secrets(proposal: Proposal, secrets: Secrets) -> Proposal:
     """Return a proposal without secrets, except those already in the suite.
 
-    Raises AcceptError if a tool's name contains one.
-    """
+    Raises AcceptError if a tool's name contains one."""
     return replace(proposal, calls=tuple(_call(call, secrets) for call in proposal.calls))
 
 
 def table_without_secrets(table: Table, before: Table, secrets: Secrets) -> Table:
     """Return a case that is safe to write; `before` is its present table.
 
-    Secrets outside of checks become `$NAME`. Raises ValueError if a tool's name contains a secret.
-    """
+    Secrets outside of checks become `$NAME`. Raises ValueError if a tool's name contains a secret."""
     if secrets.redacted(table) is table:
         return table
     written = {_text(value) for value in _all_values(before)}

@@ -10,7 +10,8 @@ from workbench.cli.history_command import HistoryCommand
 from workbench.cli.history_list import is_suite, suites_named
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import OK, QUALITY_MISSED
-from workbench.history.history import CaseContents, History
+from workbench.history.case_contents import CaseContents
+from workbench.history.history import History
 from workbench.numerals import counted, rates_text
 from workbench.show.json.history import FlakyBatch, FlakyCaseReport, FlakyReport
 from workbench.show.visible import one_line

@@ -2,8 +2,7 @@
 
 A suite holds no secret. In a configuration, a literal value becomes a variable if it belongs to `env`, to a header, or
 to an argument whose name suggests a secret. In a typed server, only values of `env` that may be secret become
-variables.
-"""
+variables."""
 
 from __future__ import annotations
 
@@ -40,8 +39,7 @@ _OF_SERVERS = re.compile(r"^(mcp[-_])?(server[-_])?|[-_](mcp|server)(?=$|[-_])")
 def server_at(url: str) -> Table:
     """Return the table of the MCP server at an address.
 
-    Raises ValueError for a text that is not an address.
-    """
+    Raises ValueError for a text that is not an address."""
     try:
         host = urlsplit(url).hostname
     except ValueError:
@@ -56,8 +54,7 @@ def server_at(url: str) -> Table:
 def words_of(command: str) -> list[str]:
     """Split a command into words, as a shell does.
 
-    Raises ValueError if there are no words.
-    """
+    Raises ValueError if there are no words."""
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -70,8 +67,7 @@ def words_of(command: str) -> list[str]:
 def server_name(command: Sequence[str]) -> str:
     """Return a name for the server that a command starts.
 
-    Examples: `git` for `uvx mcp-server-git --repository .`, `shop` for `node shop/dist/index.js`.
-    """
+    Examples: `git` for `uvx mcp-server-git --repository .`, `shop` for `node shop/dist/index.js`."""
     words = []
     for word in command:
         if not word.startswith("-"):
@@ -116,8 +112,7 @@ class _Variable(str):
 class ClientConfigError(ValueError):
     """A configuration of an MCP client cannot be used.
 
-    The message has the place and the reason. It never quotes a value, because a value may be a secret.
-    """
+    The message has the place and the reason. It never quotes a value, because a value may be a secret."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +120,7 @@ class FoundServers:
     """Servers as tables of a suite, without secrets.
 
     `variables` maps the variables in the tables to their values in the configuration, or to `None`. `notes` are
-    sentences about omitted settings.
-    """
+    sentences about omitted settings."""
 
     tables: tuple[Table, ...]
     variables: Mapping[str, str | None] = field(repr=False)
@@ -136,8 +130,7 @@ class FoundServers:
 def server_of_text(text: str, env: Sequence[str] = (), cwd: str | None = None) -> FoundServers:
     """Return the server in a text that is a command or a URL.
 
-    Raises ClientConfigError.
-    """
+    Raises ClientConfigError."""
     if re.match(r"[a-z]+:", text):
         return typed_server(None, text, env, cwd)
     return typed_server(text, None, env, cwd)
@@ -151,8 +144,7 @@ def typed_server(
     A command is a shell line or its words, with `NAME=value` before it. `env` holds further `NAME=value`, or `NAME` for
     a variable of the shell. `cwd` is the folder of the command, as suites write it. Values that may be secret become
     variables. Raises ClientConfigError if the text is neither a command nor a URL, or if a URL comes with settings of a
-    command.
-    """
+    command."""
     try:
         if url is not None:
             if env or cwd is not None:
@@ -181,8 +173,7 @@ def typed_server(
 def _typed_variable(text: str) -> tuple[str, str]:
     """Return the name and the value in `NAME=value`.
 
-    For `NAME` alone, the value refers to the shell's variable.
-    """
+    For `NAME` alone, the value refers to the shell's variable."""
     if (match := _ASSIGNMENT.fullmatch(text)) is not None:
         return match[1], match[2]
     if _NAME.fullmatch(text):
@@ -196,8 +187,7 @@ class Reading:
     """The variables and notes collected while the servers of a client are read.
 
     `where` begins messages, `root` is the workspace folder of the client, `folder` the folder of the suite. With
-    `typed`, values of `env` stay literal unless they may be secret.
-    """
+    `typed`, values of `env` stay literal unless they may be secret."""
 
     where: str
     root: Path | None
@@ -209,8 +199,7 @@ class Reading:
     def variable(self, server: str, name: str, value: str | None) -> _Variable:
         """Return the variable that replaces a value in a suite.
 
-        If another value already has the name, the server's name is put before it.
-        """
+        If another value already has the name, the server's name is put before it."""
         # Two servers may use the same name for different keys, such as API_KEY.
         plain, before = _variable_name(name), _variable_name(server.upper())
         longer = plain
@@ -229,8 +218,7 @@ class Reading:
 def read_servers(servers: Mapping[str, object], reading: Reading) -> FoundServers:
     """Convert the servers of a client's configuration, given by name, to tables of a suite.
 
-    Raises ClientConfigError.
-    """
+    Raises ClientConfigError."""
     tables = []
     for name, entry in servers.items():
         where = f"{reading.where}.{name}"
@@ -429,8 +417,7 @@ class _Server:
     def _references(self, text: str, place: str) -> list[str]:
         """Split a text into its literal parts and its variables.
 
-        Raises ClientConfigError for a reference that suites cannot express.
-        """
+        Raises ClientConfigError for a reference that suites cannot express."""
         parts: list[str] = []
         end = 0
         for match in _REFERENCE.finditer(text):
@@ -488,8 +475,7 @@ class _Server:
 def _as_cwd(parts: Sequence[str]) -> str | None:
     """Return a folder in the form in which suites write it.
 
-    Returns `None` for a missing folder, and for one with a variable other than a leading HOME.
-    """
+    Returns `None` for a missing folder, and for one with a variable other than a leading HOME."""
     if not parts:
         return None
     first, rest = parts[0], "".join(parts[1:])
@@ -542,8 +528,7 @@ def _holds_secret(parts: Sequence[str], *, telling: bool = False) -> bool:
     """Return whether the literal parts of a text may hold a secret.
 
     `telling` means that the text's name suggests a secret. In this case, only the name of an authorization scheme is
-    harmless.
-    """
+    harmless."""
     for part in parts:
         if isinstance(part, _Variable):
             continue
@@ -558,8 +543,7 @@ def _holds_secret(parts: Sequence[str], *, telling: bool = False) -> bool:
 def _with_references(parts: Sequence[str]) -> str:
     """Join literal parts and variables to a value of a suite.
 
-    A variable gets braces if the following text would extend its name. Literal dollar signs are doubled.
-    """
+    A variable gets braces if the following text would extend its name. Literal dollar signs are doubled."""
     text = ""
     for part, after in zip(parts, (*parts[1:], ""), strict=True):
         if not isinstance(part, _Variable):
@@ -629,8 +613,7 @@ class ConfiguredServer:
 def servers_of_client(file: Path, folder: Path, wanted: Sequence[str] = ()) -> FoundServers:
     """Return the servers in a client's configuration, for a suite in `folder`.
 
-    With `wanted`, only the servers with these names are returned. Raises ClientConfigError.
-    """
+    With `wanted`, only the servers with these names are returned. Raises ClientConfigError."""
     place, servers, root = _servers_in(_document(file), file, folder.absolute(), wanted)
     if unknown := [name for name in wanted if name not in servers]:
         hint = did_you_mean(unknown[0], servers) or f"there are {', '.join(servers)}"
@@ -647,8 +630,7 @@ def servers_of_client(file: Path, folder: Path, wanted: Sequence[str] = ()) -> F
 def servers_on_machine(folder: Path, home: Path | None) -> Iterator[ConfiguredServer]:
     """Yield each server that clients on this machine use in a folder or everywhere, the nearest first.
 
-    Servers that cannot be read, or that a suite cannot hold, are skipped. `servers_of_client` reports why.
-    """
+    Servers that cannot be read, or that a suite cannot hold, are skipped. `servers_of_client` reports why."""
     seen: list[object] = []
     for client, file in _files(folder.absolute(), home):
         try:
@@ -736,8 +718,7 @@ def _of_project(
     """Return the folder of the Claude Code project around `folder`, and the project's servers.
 
     If this project lacks some of the `wanted` servers and one other project has all of them, the other project is
-    returned.
-    """
+    returned."""
     tables: dict[Path, Mapping[str, object]] = {}
     for path, settings in _table(_table(document).get("projects")).items():
         if servers := _table(_table(settings).get("mcpServers")):

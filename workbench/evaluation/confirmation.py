@@ -25,7 +25,8 @@ from workbench.evaluation.plan import Plan
 from workbench.evaluation.reruns import Rerun, Reruns, executed_write
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
-from workbench.history.history import CaseContents, History
+from workbench.history.case_contents import CaseContents
+from workbench.history.history import History
 from workbench.history.records import HistoryError
 from workbench.numerals import counted, of_text
 from workbench.providers.built_in import REPLAY, is_built_in

@@ -1,8 +1,7 @@
 """The events of a run.
 
 Every `Event` has the id of its run, a sequence number from 0, a time, and a payload. `workbench.trajectory.fold`
-folds the events of a run into its trajectory.
-"""
+folds the events of a run into its trajectory."""
 
 from __future__ import annotations
 
@@ -55,8 +54,7 @@ class ToolDefinition:
     """A tool as models see it; `parameters` is its JSON Schema.
 
     `server` names the MCP server that offers the tool; it is `None` for a tool written in the suite. `provider` is set
-    for a tool that model providers run themselves. It maps the name of an API to the tool's form in requests.
-    """
+    for a tool that model providers run themselves. It maps the name of an API to the tool's form in requests."""
 
     name: str
     description: str = ""
@@ -81,8 +79,7 @@ class ToolCall:
 
     `arguments` is a JSON object. If the model wrote something else, `arguments` is empty, `raw` holds the text, and
     `problem` says why the text is not an object. If a deviation of the endpoint was repaired, `raw` holds the text from
-    which `arguments` was read.
-    """
+    which `arguments` was read."""
 
     id: str
     tool: str
@@ -97,8 +94,7 @@ class Message:
 
     `tool_calls` belong to an assistant's message, `call_id` and `is_error` to a tool's message. `provider_state` is the
     provider's own data, such as signed reasoning. It must be sent back unchanged with the message. `media` are the
-    images and sounds of a user's or a tool's message, in the order of their placeholders in `content`.
-    """
+    images and sounds of a user's or a tool's message, in the order of their placeholders in `content`."""
 
     role: Role
     content: str = ""
@@ -113,8 +109,7 @@ class Message:
 class Usage:
     """Tokens of one model request, as the provider counts them.
 
-    `input_tokens` includes `cached_input_tokens`, and `output_tokens` includes `reasoning_tokens`.
-    """
+    `input_tokens` includes `cached_input_tokens`, and `output_tokens` includes `reasoning_tokens`."""
 
     input_tokens: Tokens = 0
     output_tokens: Tokens = 0
@@ -192,8 +187,7 @@ class ServerOutput:
     """The last lines of a server's standard error before the server failed, without secrets.
 
     `earlier` is the number of lines before `lines`, `log` the path of the file with all lines. `is_agent` is true if
-    `server` names an agent.
-    """
+    `server` names an agent."""
 
     server: str
     lines: tuple[str, ...]
@@ -206,8 +200,7 @@ class ServerOutput:
 class SourceScore:
     """The score of an imported run, 0 to 1, in its original system, and whether it passed there.
 
-    `about` names the subject of the score, such as the task that contains the run.
-    """
+    `about` names the subject of the score, such as the task that contains the run."""
 
     name: str
     value: float
@@ -230,8 +223,7 @@ class RunStarted:
     `system` is the system prompt in the suite. In requests, the servers' instructions and the time of `clock` follow
     it. `clock` looks like "2026-06-09T10:00+02:00 Europe/Berlin". `notices` name differences from the suite, such as a
     parameter that the API lacks, or stored tools of an unreachable server. `server_outputs` are the outputs of
-    unreachable servers.
-    """
+    unreachable servers."""
 
     suite_hash: str
     case_id: str
@@ -253,8 +245,7 @@ class StepStarted:
     """A step of a chain begins; the next request belongs to this step.
 
     A chain is a case in several steps. `step` counts from 1. `system` is the system prompt of the step, `user` its
-    message, if any.
-    """
+    message, if any."""
 
     step: int
     system: str | None = None
@@ -304,8 +295,7 @@ class AgentStarted:
     """An agent was started through the Agent Client Protocol.
 
     `preset` is the name of a known agent, or empty. `command` is the command that was started. The agent reports `name`
-    and `version`. `mode` is the mode of its session. `builtin` is the handling of the agent's own tools.
-    """
+    and `version`. `mode` is the mode of its session. `builtin` is the handling of the agent's own tools."""
 
     round: int
     preset: str
@@ -357,8 +347,7 @@ class ReasoningDelta:
 class TextWasReasoning:
     """The text so far was reasoning, because the answer contains an end mark such as `</think>`.
 
-    Some chat templates write the opening mark into the prompt, so the answer contains only the end mark.
-    """
+    Some chat templates write the opening mark into the prompt, so the answer contains only the end mark."""
 
     round: int
 
@@ -367,8 +356,7 @@ class TextWasReasoning:
 class AnswerPaused:
     """The provider paused a long answer. The answer is sent back so that the model continues it.
 
-    `times` counts from 1.
-    """
+    `times` counts from 1."""
 
     round: int
     times: int
@@ -379,8 +367,7 @@ class CallStarted:
     """The model begins a tool call.
 
     The call's id is unique within the run. With `by_provider`, the provider runs the call itself, and the result
-    follows in this answer or a later one.
-    """
+    follows in this answer or a later one."""
 
     round: int
     call_id: str
@@ -410,8 +397,7 @@ class CallFinished:
 class Deviation:
     """A deviation of the endpoint from its API, which was repaired.
 
-    `kind` is a short name, `detail` a sentence, `call_id` the id of the affected call, if any.
-    """
+    `kind` is a short name, `detail` a sentence, `call_id` the id of the affected call, if any."""
 
     kind: str
     detail: str
@@ -423,8 +409,7 @@ class ResponseFinished:
     """A model's answer is complete.
 
     `first_token_ms` and `latency_ms` are milliseconds since the request was sent. Both exclude `waited_ms`, the known
-    time that the request waited at the endpoint behind other requests.
-    """
+    time that the request waited at the endpoint behind other requests."""
 
     round: int
     stop_reason: StopReason
@@ -447,8 +432,7 @@ class Paused:
 
     `call_id` is the call before or after which the run is held. `round` is the round of this call or of the next
     request. `asked` is a server's request that waits, with the reply that will be sent. `said` is a user's message that
-    waits to be sent.
-    """
+    waits to be sent."""
 
     why: str
     call_id: str | None = None
@@ -470,8 +454,7 @@ class CallEdited:
     """A person changed the arguments of a call before it was answered.
 
     The model is graded by the `original` arguments. The tool is called with `arguments`, and the model reads these in
-    later requests.
-    """
+    later requests."""
 
     call_id: str
     arguments: Mapping[str, JsonValue]
@@ -508,8 +491,7 @@ class Forked:
     """The replayed part of a fork ends here; the fork's own events follow.
 
     `run_id` and `model` are those of the original run. The fork begins before the request of `round`. With `answered`,
-    it begins later in that round: after the answer and the results of the first `answered` calls.
-    """
+    it begins later in that round: after the answer and the results of the first `answered` calls."""
 
     run_id: str
     model: str
@@ -522,8 +504,7 @@ class UserRequestStarted:
     """The model that plays the user is asked for its next message.
 
     `turn` counts from 1. `released` are the names of the facts that the user may disclose. `cached` means that the
-    answer comes from an earlier run.
-    """
+    answer comes from an earlier run."""
 
     turn: int
     model: str
@@ -535,8 +516,7 @@ class UserRequestStarted:
 class UserRefused:
     """A message of the simulated user was not sent because it breaks a rule; `detail` is the part at fault.
 
-    `attempt` counts from 1. Tokens, latency and the cost in US dollars are those of this attempt.
-    """
+    `attempt` counts from 1. Tokens, latency and the cost in US dollars are those of this attempt."""
 
     turn: int
     attempt: int
@@ -553,8 +533,7 @@ class UserSaid:
     """The user of a conversation sends a message; the next request belongs to this turn.
 
     `turn` counts from 1. `message` is the id of a scripted message. With `end`, the user leaves after the answer.
-    `original` is the text before a person replaced it.
-    """
+    `original` is the text before a person replaced it."""
 
     turn: int
     text: str
@@ -571,8 +550,7 @@ class UserSaid:
 class UserEnded:
     """The user leaves the conversation.
 
-    `turn` is the turn of the last message, or a new turn without a message.
-    """
+    `turn` is the turn of the last message, or a new turn without a message."""
 
     turn: int
     end: UserEnd
@@ -605,8 +583,7 @@ class ResultReceived:
     """The result of a call, as the model will read it.
 
     `code` is the error code of JSON-RPC if the server refused the call. `media` are the images and sounds of the
-    result. If the same image or sound appears in several results of a run, only its first appearance holds data.
-    """
+    result. If the same image or sound appears in several results of a run, only its first appearance holds data."""
 
     call_id: str
     content: str
@@ -635,8 +612,7 @@ class ServerAsked:
     `message` is the message of an elicitation, or the text of a sampling's messages. `request` holds the other
     parameters under their protocol names, such as `requestedSchema`, `url` and `elicitationId`. `content` fills the
     form, and `text` answers the sampling. `problem` says why the applicable answer was not sent. `undeclared` is true
-    if the server's `answers` do not declare this kind of request.
-    """
+    if the server's `answers` do not declare this kind of request."""
 
     call_id: str
     tool: str
@@ -692,8 +668,7 @@ class OwnCallAnswered:
     """A call that the suite itself makes, in `setup` or `final`, was answered.
 
     The model sees neither the call nor the result. `server` is the server that executed the call; it is `None` for a
-    mock.
-    """
+    mock."""
 
     stage: OwnCallStage
     tool: str
@@ -710,8 +685,7 @@ class RunFinished:
     """The run ends.
 
     If the reason is "error" or "timed out", `error` says what failed. `server_output` is the last output of a failed
-    server.
-    """
+    server."""
 
     reason: FinishReason
     error: str | None = None
@@ -765,8 +739,7 @@ EventPayload = (
 class Event:
     """One event of a run.
 
-    `sequence` counts the events of the run from 0; `time_ms` is the time since the run began, on a monotonic clock.
-    """
+    `sequence` counts the events of the run from 0; `time_ms` is the time since the run began, on a monotonic clock."""
 
     run_id: str
     sequence: int
@@ -777,8 +750,7 @@ class Event:
 def checked_call(finished: CallFinished) -> CallFinished:
     """Return the call.
 
-    It is marked as broken if its arguments nest too deeply or hold values that JSON lacks.
-    """
+    It is marked as broken if its arguments nest too deeply or hold values that JSON lacks."""
     problem = problem_of(finished.arguments)
     if problem is None:
         return finished

@@ -1,0 +1,61 @@
+"""The texts that determine the runs of stored cases, to find runs of an unchanged case."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from workbench.history.history import History
+from workbench.history.records import DamagedError, HistoryError, RunRow, SuiteRef
+
+
+class CaseContents:
+    """The texts that determine the runs of a case. Two stored runs with equal texts had the same case.
+
+    A text includes the case, and its suite without the other cases. It also includes facts that only a run shows: the
+    instructions of servers and the images. Each suite is read once. For a suite with servers, one run per batch is read
+    too."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._of_suites: dict[SuiteRef, dict[str, str]] = {}
+        self._sent: dict[tuple[int, str, str], str] = {}
+
+    def of(self, run: RunRow) -> str:
+        """Return the text of a finished run's case, or the hash of its suite if the case cannot be read."""
+        suite = run.suite
+        if suite not in self._of_suites:
+            self._of_suites[suite] = {}
+            with suppress(DamagedError):
+                self._of_suites[suite] = self._read(suite)
+        text = self._of_suites[suite].get(run.case_id, suite.hash)
+        # Images and offered tools belong to a case. Instructions are the same for all cases of a suite.
+        if "images" in text or "offer" in text:
+            return text + self._sent_to(run, run.case_id)
+        if "servers" in text:
+            return text + self._sent_to(run, "")
+        return text
+
+    def _sent_to(self, run: RunRow, case_id: str) -> str:
+        """Return the server instructions and the image hashes of a run.
+
+        An earlier look-up for another run of the same case in the batch is reused."""
+        key = (run.batch, run.suite.key, case_id)
+        if key not in self._sent:
+            try:
+                start = self._history.recording(run).trajectory.start
+            except HistoryError:
+                # Damage is reported together with the batch.
+                return ""
+            # A run without tools may have ended before its servers started.
+            if start is None or not start.tools:
+                return ""
+            media = [each.sha256 for message in start.messages for each in message.media]
+            self._sent[key] = f"\0{start.instructions}\0{media}"
+        return self._sent[key]
+
+    def _read(self, suite: SuiteRef) -> dict[str, str]:
+        cases, rest = self._history.case_texts(suite), self._history.suite_text(suite)
+        # The suite's other keys count too: its defaults, tools and prompts apply to all of its cases.
+        for text in cases.values():
+            rest = rest.replace(text, "", 1)
+        return {case: f"{rest}\0{text}" for case, text in cases.items()}
