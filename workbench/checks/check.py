@@ -601,7 +601,7 @@ A plain value under such a name looks like a key of the call that was written be
 
 
 class WrittenCheck(dict[str, object]):
-    """A table that was already read as one check."""
+    """A table that is known to be a check."""
 
 
 def check_names_in(table: Mapping[str, Any]) -> list[str]:

@@ -67,7 +67,7 @@ def redacted(text: str) -> str:
 
 
 def lines_redacted(lines: Iterable[str]) -> Iterator[str]:
-    """Return lines as text in pieces, without secrets."""
+    """Yield the text of lines piece by piece, without secrets."""
     return (redacted(f"{line}\n") for line in lines)
 
 

@@ -231,7 +231,7 @@ def _output_of(arguments: argparse.Namespace, command: Command) -> Output | None
 def further_reports(arguments: argparse.Namespace, command: Command) -> tuple[Output, ...] | None:
     """Return the reports of `--report`.
 
-    If one of them has no form, report the reason and return `None`.
+    If the form of a report is unknown, print the reason and return `None`.
     """
     files: list[Path] = arguments.report
     reports = []

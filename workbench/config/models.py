@@ -144,7 +144,7 @@ class ModelSpec:
 
     @property
     def credentials(self) -> str:
-        """The source of a cloud model's credentials; empty for a key in a variable, and for other models."""
+        """The source of a cloud model's credentials; empty if a variable holds the key, and for models of no cloud."""
         if self.place is None:
             return ""
         return self.place.source.text

@@ -61,8 +61,8 @@ _logger = logging.getLogger(__name__)
 class RegradingJudges:
     """The judges of regraded runs. Use and close them on one event loop.
 
-    With a `chosen` model, unknown judgements are requested from it and from the models that checks name. Otherwise, no
-    model is called.
+    With a `chosen` model, missing judgements are requested: from the model that a check names, otherwise from the
+    chosen one. Without it, no model is called.
     """
 
     def __init__(self, program: Program, approval: Approval, chosen: str | None = None) -> None:

@@ -172,7 +172,7 @@ class Status(StrEnum):
 
     @property
     def column(self) -> str:
-        """The name that the count of this status has as a column of the history and as a key in JSON."""
+        """The column of the history, and the key in JSON, that holds the number of runs with this status."""
         return self._value_.replace(" ", "_")
 
     # A status equals its name as text, so the name is also its `repr`.

@@ -88,7 +88,7 @@ def metrics(value: Any) -> tuple[tuple[str, float], ...]:
 
 
 def kinds(value: Any) -> tuple[str, ...]:
-    """Return the kinds of an endpoint's repaired deviations, read from a JSON list."""
+    """Read a JSON list of kinds of deviations. An endpoint deviated from its API in these ways."""
     found = parsed_json(text(value))
     if not isinstance(found, list):
         raise ValueError("must be a list of kinds of deviations")

@@ -168,7 +168,7 @@ def _listing_in(document: Any, server: Server) -> Listing:
     Raises ValueError, KeyError or TypeError if the file has none.
     """
     if document["format"] != LISTING_FORMAT:
-        raise ValueError("the listing has another format")
+        raise ValueError("the format of the listing is unknown")
     tools = tuple(
         ToolDefinition(
             name=_a(str, tool["name"]),

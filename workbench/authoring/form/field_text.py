@@ -122,8 +122,8 @@ def place_in(after: object, before: object, place: Place) -> Place | None:
     return (part, *rest)
 
 
-# Changes copy the tables on the way to a place and share all others: undo keeps every version of a suite, and an
-# unchanged case is recognised by the identity of its table.
+# A change copies only the tables that contain the changed place. All versions of a suite, which undo keeps, share the
+# other tables. So an unchanged case is recognised by the identity of its table.
 
 
 def with_value(table: Table, place: Place, value: object) -> Table:

@@ -606,7 +606,7 @@ def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
 
     `top_labels` is the width of the labels at the top.
     """
-    # Consecutive rows of one table are aligned. A row outside the columns, such as a heading, ends them.
+    # Consecutive rows of one table are aligned. A row without columns, such as a heading, ends the aligned rows.
     bands: dict[tuple[int, Place], list[int]] = {}
     finished: list[list[int]] = []
     for at, row in enumerate(rows):

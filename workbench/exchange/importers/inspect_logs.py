@@ -53,7 +53,7 @@ def _case(sample: Node, evaluation: Node) -> ImportedCase:
             answers.append(each)
     # The event of a request has the tokens and the time of its answer; the message lacks them.
     measured = {_id_of_answer(event): event for event in asked}
-    # In a log without ids of answers, events and answers are matched by order if their numbers are equal.
+    # In a log without ids of answers, events and answers are matched by order if there are as many of both.
     if "" in measured:
         measured = {}
         if len(answers) == len(asked):

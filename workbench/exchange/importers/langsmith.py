@@ -75,7 +75,7 @@ def _agentevals_case(record: Node, match: Match) -> ImportedCase:
         return case_of(conversation_of(Node(document, messages.place)))
 
     case = read(wanted)
-    # Outputs without a reference are a run, whose calls the case expects.
+    # Without a reference, the outputs are those of a run. The case expects the calls of this run.
     if reference is None:
         return replace(case, place=record.place)
     answers: list[Sequence[ToolCall]] = []

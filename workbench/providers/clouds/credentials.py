@@ -142,7 +142,7 @@ class CredentialStore:
 
 
 def missing_extra(spec: ModelSpec, package: str) -> ModelError:
-    """Return the error for a library of a cloud that is not installed."""
+    """Return the error for a missing library of a cloud provider."""
     return ModelError(
         f"{spec.name} needs {package}, which is not installed: pip install '{DISTRIBUTION}[{spec.cloud_name}]'"
     )

@@ -30,7 +30,7 @@ _LOGIN = "run 'gcloud auth application-default login'"
 async def connect(spec: ModelSpec, key: KeySource | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
     """Return a client of the SDK for a model at Vertex.
 
-    `key` returns a token; it is `None` if the credentials are fetched from a source that the variables in `given` name.
+    `key` returns a token. Without it, the variables in `given` name the source of the credentials.
     Raises ModelError.
     """
     assert spec.place is not None

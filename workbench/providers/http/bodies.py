@@ -81,7 +81,7 @@ class _Decompressed:
         try:
             piece = self._decompressor.decompress(data, MAX_PIECE_BYTES)
         except zlib.error as error:
-            # Damage may pass with the next attempt; a wrong `content-encoding` is a setting of the server.
+            # The next attempt may arrive undamaged, but a wrong `content-encoding` is a setting of the server.
             declared = not self._is_plain and "header check" not in str(error)
             problem = "is damaged" if declared else "is not compressed as declared"
             sentence = f"sends a body that {problem}: check the server or its proxy"

@@ -322,8 +322,8 @@ class CellsScreen(FilterScreen[None]):
 
             def tested() -> PairedState | str:
                 watched = state.source.watched()
-                # A batch that may stop early tests its watched pairs by a method for repeated looks at the data. An
-                # ordinary test of any other pair would overstate the evidence.
+                # A batch that may stop early tests some pairs of models repeatedly, by a method for repeated tests. An
+                # ordinary test of the other pairs would overstate the evidence.
                 if watched:
                     pair = next((each for each in watched if {each.first, each.second} == {base, model}), None)
                     if pair is None:

@@ -112,7 +112,7 @@ class Regrading:
             return
         now = suite.file.suite
         if now is None:
-            # All cases are checked once the suite has no errors.
+            # When the suite has no errors any more, all cases are checked.
             self._followed.pop(suite.path, None)
             return
         for written in now.cases:

@@ -123,7 +123,7 @@ class RunPane(SearchedRun):
     def type_in(self, held: HeldText) -> None:
         """Open the editor for a text of a held run, or for its unsent version.
 
-        If the run is no longer held where the text belongs, the text is shown but can no longer be sent.
+        If the run has gone on in the meantime, the text is shown but can no longer be sent.
         """
         from workbench.tui.holds.held_editor import HeldEditor
 
