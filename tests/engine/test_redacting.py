@@ -16,6 +16,7 @@ from workbench.grading.status import Status
 from workbench.history.packing import RunPacker
 from workbench.history.records import FinishedRun
 from workbench.suite.model import Case
+from workbench.suite.settings import CriticsOptions, Grading
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
@@ -219,3 +220,12 @@ def test_a_search_of_what_is_stored_of_a_run_finds_all_that_redacting_it_changes
     run = FinishedRun("run-1", result, events, 0.0, 1.0)
     redaction = RunRedaction(SuiteParts(secrets), {"run-1": case})
     assert RunPacker(redaction).packed(run) == RunPacker().packed(redaction.redacted(run))
+
+
+def test_options_are_searched_again_for_a_secret_that_becomes_known() -> None:
+    options = Grading(critics=CriticsOptions(weights=((KEY, 1.0),)))
+    secrets = secrets_of("sk-another-0815")
+    parts = SuiteParts(secrets)
+    assert parts.grading(options) is options
+    secrets.add("LATE", KEY)
+    assert parts.grading(options).critics.weights == (("$LATE", 1.0),)
