@@ -156,7 +156,7 @@ def test_a_fork_is_compared_with_no_batch_and_what_is_not_whole_is_said(program:
     with closing(sqlite3.connect(program.folder / ".workbench" / "history.sqlite3")) as connection, connection:
         connection.execute("UPDATE batches SET kind = 'fork' WHERE id = 4")
     for words in (("3", "4"), ("4",)):
-        assert complaint(program, "diff", *words).startswith("batch 4 is a fork of one run, an experiment that counts")
+        assert complaint(program, "diff", *words).startswith("batch 4 is a fork of one run, so it cannot be compared")
 
 
 def test_runs_in_error_are_counted_where_cases_have_several_runs(program: Program) -> None:

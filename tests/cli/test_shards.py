@@ -34,7 +34,7 @@ def test_a_scheduler_says_which_shard_this_is(variables: str, shard: tuple[int, 
     ("variables", "why"),
     [
         ("", "finds no job number"),
-        ("PARALLEL_SEQ=1 WORKBENCH_SHARDS=0", "it is '0': set WORKBENCH_SHARDS to the number of shards"),
+        ("PARALLEL_SEQ=1 WORKBENCH_SHARDS=0", "the value is '0': set WORKBENCH_SHARDS to the number of shards"),
         ("JOB_COMPLETION_INDEX=0", "set WORKBENCH_SHARDS to the number of shards"),
         ("SLURM_ARRAY_TASK_ID=9 SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_MIN=1", "not numbered evenly"),
         (
@@ -77,7 +77,7 @@ def test_a_shard_makes_its_runs_and_decides_nothing(program: Program) -> None:
         ("--plan monday", "--plan applies to shards: give --shard too"),
         ("--resume --shard 2/4", "the resumed batch determines --shard"),
         ("--shard 5/4", "there is no shard 5 of 4: write one of 1/4 to 4/4"),
-        ("--shard 5/0", "must be such as 3/20"),
+        ("--shard 5/0", "must be a shard such as 3/20"),
         ("--name x", "run has no --name: name the batch when it has ended, with 'workbench history name BATCH NAME'"),
         ("--shard 1/4 --shard-by cost:none.sqlite3", "there is no history none.sqlite3"),
     ],
