@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conversations import HEAD, SCRIPTED, desk
+from tests.cli.conversations import HEAD, PLAYED, SCRIPTED, desk
 from tests.cli.program import Program
 
 # The agent asks for the order, which the second message does not answer.
@@ -91,6 +93,18 @@ def test_the_history_counts_what_users_spoilt_apart_from_other_errors(program: P
     assert [rows[-1].split(",")[each] for each in at] == ["1", "1", "1"]
     runs = json.loads(output(program, "history", "show", "1", "--format", "json"))["runs"]
     assert [run["user_outcome"] for run in runs] == ["gave up", "error"]
+
+
+def test_reports_are_the_same_with_facts_and_where_only_the_runs_themselves_have_them(tmp_path: Path) -> None:
+    with desk(tmp_path, GIVES_UP + GOES_ON + PLAYED) as (program, _):
+        kept = ("--history", "kept.sqlite3")
+        program.run("run", "desk.toml", "--trust", "-q", "--model", "agent,player", *kept)
+        forms = ("csv", "markdown", "junit", "records")
+        with_facts = [output(program, "history", "show", "1", "--format", form, *kept) for form in forms]
+        with closing(sqlite3.connect(tmp_path / "kept.sqlite3")) as connection, connection:
+            assert connection.execute("UPDATE details SET facts = NULL").rowcount == 6
+        assert [output(program, "history", "show", "1", "--format", form, *kept) for form in forms] == with_facts
+    assert "the user gave up" in with_facts[1] and ",3," in with_facts[0]
 
 
 def test_a_regraded_and_a_merged_batch_count_their_users(tmp_path: Path) -> None:

@@ -130,8 +130,10 @@ def test_rows_are_the_same_with_facts_and_where_only_the_runs_themselves_have_th
     def rows(file: Path) -> tuple[str, set[bool]]:
         with History(file) as history:
             runs = history.runs(1)
-            has_facts = {facts is not None for facts in history.facts(runs)}
-            return "".join(csv_rows(StoredRows(history, runs, None, Secrets(), pytest.fail).records())), has_facts
+            has_facts = {facts is not None for _, facts in history.facts(runs)}
+            report = stored_report(history, history.batch("1"), runs, None, Secrets(), pytest.fail)
+            shown = [*csv_rows(StoredRows(history, runs, None, Secrets(), pytest.fail).records())]
+            return "".join([*shown, *report.pieces("markdown"), *report.pieces("junit")]), has_facts
 
     whole, has_facts = rows(kept)
     assert has_facts == {True}

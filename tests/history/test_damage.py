@@ -174,7 +174,9 @@ def test_every_run_whose_pages_are_damaged_is_named(tmp_path: Path) -> None:
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         (size,) = connection.execute("PRAGMA page_size").fetchone()
-        ((block,),) = connection.execute("SELECT text FROM shared ORDER BY length(text) DESC LIMIT 1")
+        ((block,),) = connection.execute(
+            "SELECT text FROM shared JOIN details ON block = shared.id ORDER BY length(text) DESC LIMIT 1"
+        )
     content = bytearray(file.read_bytes())
     page = content.index(block[-2000:-1900]) // size
     content[page * size : (page + 1) * size] = b"\xff" * size

@@ -6,6 +6,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import NamedTuple
 
 from workbench.analysis.causes import (
     ASKED_BACK_ADVICE,
@@ -30,12 +31,14 @@ from workbench.analysis.causes import (
 from workbench.checks.values import describe_value
 from workbench.grading.endpoint_faults import advice_about_fault
 from workbench.grading.grade import CallPairing, Issue, IssueKind, RunResult, StepGrade, reason_of
+from workbench.grading.packed import LazyResult
+from workbench.grading.run_facts import MadeCall
 from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
 from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall, comparable_name, same_tool, tool_text
 from workbench.suite.model import Case
 from workbench.suite.variants import model_of
-from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
+from workbench.trajectory.trajectory import CallRecord, tools_of
 
 # The confusion table.
 
@@ -234,14 +237,55 @@ _UNMET: frozenset[IssueKind] = frozenset(
 """The issues of an argument that fails its check."""
 
 
+class _Evidence(NamedTuple):
+    """What the causes of a failed run follow from.
+
+    `why` is the reason of the deciding grade, `rounds` the number of answers, and `has_text` whether one has text.
+    `cut_off_calls` are the indices of the calls in answers that were cut off."""
+
+    grader: str | None
+    issues: Sequence[Issue]
+    why: str
+    steps: Sequence[StepGrade]
+    calls: Sequence[MadeCall | CallRecord]
+    cut_off_calls: frozenset[int]
+    finish: str | None
+    answer: str
+    rounds: int
+    has_text: bool
+
+    @property
+    def stopped_at_a_step(self) -> bool:
+        return bool(self.steps) and self.finish == "step failed"
+
+
+def _evidence_of(result: RunResult) -> _Evidence:
+    """Return the evidence of a failed run, from its stored facts if they suffice."""
+    facts = result.facts if isinstance(result, LazyResult) else None
+    if facts is not None and facts.report is not None and facts.report.is_plain:
+        of_grade = (facts.grader, facts.issues, facts.report.why, (), facts.calls, frozenset[int]())
+        return _Evidence(*of_grade, facts.finish, facts.answer, facts.report.rounds, facts.report.has_text)
+    trajectory, why = result.trajectory, "not graded"
+    if result.grade is not None:
+        why = reason_of(result.grade)
+    calls, cut_off = trajectory.calls, trajectory.cut_off_rounds
+    cut_off_calls = frozenset(at for at, call in enumerate(calls) if call.round in cut_off)
+    return _Evidence(
+        *(result.grader, result.issues, why, result.steps, calls, cut_off_calls),
+        *(trajectory.finish_reason, trajectory.final_answer, len(trajectory.rounds)),
+        has_text=any(round_.text for round_ in trajectory.rounds),
+    )
+
+
 def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
     """Return the symptoms of a failed run, in the order of causes. There is at least one.
 
     Graders may report one fact in several issues. The fact becomes a single symptom, from the issue that explains the
     others.
     """
-    expected, calls = tuple(case.expected_calls()), result.trajectory.calls
-    root_issues = _without_consequences(tuple(_counting_issues(result)), result.trajectory, calls)
+    expected, evidence = tuple(case.expected_calls()), _evidence_of(result)
+    calls = evidence.calls
+    root_issues = _without_consequences(tuple(_counting_issues(evidence)), evidence.cut_off_calls)
     found = []
     for issue in dict.fromkeys(root_issues):
         if issue.kind in _CAUSE_OF:
@@ -251,33 +295,28 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
         only = _with_cause(found, alone)
         if only:
             return tuple(only)
-    found = _without_given_up(result.trajectory, expected, _with_wrong_tools(found))
+    found = _without_given_up(evidence, expected, _with_wrong_tools(found))
     causes = set(causes_of(found))
     # A low score follows from any other cause, so it counts only alone.
     if causes - SECONDARY_CAUSES - {"low score"}:
         found = _without_cause(found, "low score")
     elif causes <= SECONDARY_CAUSES:
-        why = "not graded"
-        if result.grade is not None:
-            why = reason_of(result.grade)
         # The limit of rounds ends a conversation regardless of its score.
-        cut = result.trajectory.finish_reason == "rounds exhausted"
-        found.append(Symptom("over budget" if cut else "low score", why))
+        cut = evidence.finish == "rounds exhausted"
+        found.append(Symptom("over budget" if cut else "low score", evidence.why))
     if model_of(result.model) == BASELINE_MODEL:
         found = [replace(symptom, advice=BASELINE_ADVICE) for symptom in found]
     return tuple(sorted(found, key=lambda symptom: CAUSES.index(symptom.cause)))
 
 
-def _counting_issues(result: RunResult) -> Iterator[Issue]:
-    issues: Sequence[Issue] = ()
-    if result.grade is not None:
-        issues = result.grade.issues
-    if _stopped_at_a_step(result):
+def _counting_issues(evidence: _Evidence) -> Iterator[Issue]:
+    issues = evidence.issues
+    if evidence.stopped_at_a_step:
         # The grade of the whole chain also lists unreached steps as missing.
-        issues = list(chain.from_iterable(step.issues for step in result.steps))
-    elif result.steps:
-        issues = _issues_of_chain(issues, result.steps)
-    are_others_free = result.grade is not None and TRAITS[result.grade.grader].frees_other_arguments
+        issues = list(chain.from_iterable(step.issues for step in evidence.steps))
+    elif evidence.steps:
+        issues = _issues_of_chain(issues, evidence.steps)
+    are_others_free = evidence.grader is not None and TRAITS[evidence.grader].frees_other_arguments
     for issue in issues:
         # An unexpected argument that costs nothing does not explain a failure.
         if are_others_free and issue.kind == "unexpected argument":
@@ -296,9 +335,7 @@ def _without_cause(symptoms: Iterable[Symptom], cause: Cause) -> list[Symptom]:
     return [symptom for symptom in symptoms if symptom.cause != cause]
 
 
-def _without_consequences(
-    issues: Sequence[Issue], trajectory: Trajectory, calls: Sequence[CallRecord]
-) -> Iterator[Issue]:
+def _without_consequences(issues: Sequence[Issue], cut_off_calls: frozenset[int]) -> Iterator[Issue]:
     """Yield the issues without those that follow from broken arguments or an early end of the run."""
     broken = set()
     violated = set()
@@ -313,7 +350,6 @@ def _without_consequences(
                 ended = True
             case _:
                 pass
-    cut_off = trajectory.cut_off_rounds
     for issue in issues:
         if issue.kind in _UNMET and issue.call is not None and issue.call in broken:
             continue
@@ -321,7 +357,7 @@ def _without_consequences(
             continue
         if ended and issue.kind in ("missing call", "response"):
             continue
-        if issue.kind == "broken arguments" and issue.call is not None and calls[issue.call].round in cut_off:
+        if issue.kind == "broken arguments" and issue.call in cut_off_calls:
             continue
         yield issue
 
@@ -352,7 +388,7 @@ def _issues_of_chain(whole: Sequence[Issue], steps: Sequence[StepGrade]) -> tupl
     return tuple(own)
 
 
-def _symptom(issue: Issue, expected: Sequence[ExpectedCall], calls: Sequence[CallRecord]) -> Symptom:
+def _symptom(issue: Issue, expected: Sequence[ExpectedCall], calls: Sequence[MadeCall | CallRecord]) -> Symptom:
     return Symptom(
         _CAUSE_OF[issue.kind], issue.reason, _subject(issue, expected), issue.expected, issue.got, _advice(issue, calls)
     )
@@ -373,7 +409,7 @@ def _subject(issue: Issue, expected: Sequence[ExpectedCall]) -> Subject | None:
     return Subject(issue.tool, issue.argument)
 
 
-def _advice(issue: Issue, calls: Sequence[CallRecord]) -> str | None:
+def _advice(issue: Issue, calls: Sequence[MadeCall | CallRecord]) -> str | None:
     if issue.kind == "endpoint fault":
         return advice_about_fault(issue)
     if issue.kind == "cut off":
@@ -426,15 +462,13 @@ def _of_another_tool(calls: Iterable[Symptom], symptom: Symptom) -> Symptom | No
     return None
 
 
-def _without_given_up(
-    trajectory: Trajectory, expected: Sequence[ExpectedCall], found: Sequence[Symptom]
-) -> list[Symptom]:
+def _without_given_up(evidence: _Evidence, expected: Sequence[ExpectedCall], found: Sequence[Symptom]) -> list[Symptom]:
     """Replace the symptoms that an early end of the run explains by the symptom "gave up"."""
-    how = _early_end(trajectory, calls_expected=bool(expected))
+    how = _early_end(evidence, calls_expected=bool(expected))
     causes = causes_of(found)
     if how is None or not set(causes).isdisjoint(("cut off", "refused")):
         return list(found)
-    answer = trajectory.final_answer
+    answer = evidence.answer
     advice: str | None = None
     if how == _USED_UP:
         advice = USED_UP_ADVICE
@@ -458,16 +492,15 @@ def _without_given_up(
 _USED_UP = "the rounds were used up"
 
 
-def _early_end(trajectory: Trajectory, *, calls_expected: bool) -> str | None:
+def _early_end(evidence: _Evidence, *, calls_expected: bool) -> str | None:
     """Describe why a run may have ended too early. Return `None` if it did not."""
-    reason = trajectory.finish.reason if trajectory.finish is not None else None
     # With a single round, no further rounds could be used up. The missing call was simply not made.
-    if reason == "rounds exhausted" and len(trajectory.rounds) > 1:
+    if evidence.finish == "rounds exhausted" and evidence.rounds > 1:
         return _USED_UP
-    if calls_expected and not trajectory.calls:
-        if any(round_.text for round_ in trajectory.rounds):
+    if calls_expected and not evidence.calls:
+        if evidence.has_text:
             return "answered without calling anything"
         return "neither called nor answered"
-    if reason == "answered" and not trajectory.final_answer:
+    if evidence.finish == "answered" and not evidence.answer:
         return "ended without an answer"
     return None

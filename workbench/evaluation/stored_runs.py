@@ -19,15 +19,16 @@ from workbench.dataclasses import dataclass
 from workbench.engine.recordings import result_of_recording
 from workbench.evaluation.plan import FinishedRun, LazyRuns, gates_of
 from workbench.evaluation.report import Report
-from workbench.grading.grade import Grade, RunResult
+from workbench.grading.grade import NO_JUDGE_USAGE, Grade, RunResult
 from workbench.grading.lazy_sequences import CodedColumn, MappedSequence
 from workbench.grading.packed import STORED_PROPERTIES, UNPACKED_FIELDS, LazyResult
 from workbench.grading.result_json import Outcome
-from workbench.grading.run_facts import RunFacts
-from workbench.grading.run_summary import is_cost_limited
+from workbench.grading.run_facts import NO_USER, ReportFacts, RunFacts
+from workbench.grading.run_summary import RunSummary, is_cost_limited
 from workbench.grading.status import Status
 from workbench.history.database import ReportProblem
 from workbench.history.history import History
+from workbench.history.packing import RUNS_IN_BLOCK
 from workbench.history.records import BatchRow, DamagedError, HistoryError, Regrade, RunRow, SuiteRef
 from workbench.history.writer import BatchHandle
 from workbench.show.views.baseline import AgainstBaseline
@@ -48,7 +49,8 @@ _NUMBERS = ("score", "cost_usd", "latency_ms", "loop_ms", "first_token_ms")
 _ALONE = ("case_id", "case_name", "error", "reason", "metrics")
 """Fields with many distinct values."""
 _APART = ("run_id", "usage")
-_TOGETHER = tuple(name for name in (*UNPACKED_FIELDS, *STORED_PROPERTIES) if name not in (*_NUMBERS, *_ALONE, *_APART))
+_FIGURES = (*UNPACKED_FIELDS, *STORED_PROPERTIES)
+_TOGETHER = tuple(name for name in _FIGURES if name not in (*_NUMBERS, *_ALONE, *_APART))
 """All other figures. They have few combinations, so each combination is stored as one code."""
 _TOKENS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
 """The fields of `Usage` in order."""
@@ -67,6 +69,10 @@ class StoredResult(LazyResult):
     def whole(self) -> RunResult:
         """The whole stored result. The results read last stay in memory."""
         return self._runs.whole(self._index)
+
+    @property
+    def facts(self) -> RunFacts | None:
+        return self._runs.facts(self._index)
 
 
 class Columns:
@@ -91,29 +97,34 @@ class Columns:
         self._recent: deque[tuple[int, RunResult]] = deque(maxlen=4)
 
     def add(self, result: RunResult) -> None:
-        self._together.append(tuple([getattr(result, name) for name in _TOGETHER]))
+        self.add_figures({name: getattr(result, name) for name in _FIGURES})
+
+    def add_figures(self, figures: Mapping[str, Any]) -> None:
+        """Add the figures of a run, by the names of the fields and properties of its result."""
+        self._together.append(tuple([figures[name] for name in _TOGETHER]))
         for codes, name in zip(self._alone, _ALONE, strict=True):
-            codes.append(getattr(result, name))
+            codes.append(figures[name])
         for column, name in zip(self._numbers, _NUMBERS, strict=True):
-            value = getattr(result, name)
+            value = figures[name]
             if value is None:
                 value = _NOTHING
             column.append(value)
         # -1 among the counts means that the usage is missing or in `_odd_usages`.
         counts: tuple[int, ...] = (-1,) * len(_TOKENS)
-        if result.usage is not None:
-            known = tuple(getattr(result.usage, name) for name in _TOKENS)
+        usage, run_id = figures["usage"], figures["run_id"]
+        if usage is not None:
+            known = tuple(getattr(usage, name) for name in _TOKENS)
             if all(0 <= count <= _MAX_TOKENS for count in known):
                 counts = known
             else:
-                self._odd_usages[len(self)] = result.usage
+                self._odd_usages[len(self)] = usage
         for tokens, count in zip(self._tokens, counts, strict=True):
             tokens.append(count)
         # This column comes last because its length is the number of runs.
-        if numbered := _NUMBERED.fullmatch(result.run_id):
+        if numbered := _NUMBERED.fullmatch(run_id):
             self._run_numbers.append(int(numbered[1]))
         else:
-            self._run_ids[len(self)] = result.run_id
+            self._run_ids[len(self)] = run_id
             self._run_numbers.append(-1)
 
     def __len__(self) -> int:
@@ -138,13 +149,20 @@ class Columns:
         for known, result in tuple(self._recent):
             if known == index:
                 return result
+        result = self._read(self._history(), index)
+        self._recent.append((index, result))
+        return result
+
+    def facts(self, index: int) -> RunFacts | None:
+        """Return the stored facts of a run; `None` if there are none."""
+        return None
+
+    def _history(self) -> History:
         # Each thread opens the history for itself: an SQLite connection belongs to the thread that opened it.
         history: History | None = getattr(self._opened, "history", None)
         if history is None:
             history = self._opened.history = History(self._file)
-        result = self._read(history, index)
-        self._recent.append((index, result))
-        return result
+        return history
 
     def _read(self, history: History, index: int) -> RunResult:
         raise NotImplementedError
@@ -195,11 +213,20 @@ class StoredRuns(Columns, LazyRuns):
         """
         super().__init__(history.file)
         self._rows, self._grading, self._cases = rows, grading, cases
+        self._facts: tuple[int, list[RunFacts | None]] = (0, [])
+        """The facts that were read last: the index of the first run among `_places`, and the facts from there on."""
         self._places = array("L")
         """The indices of the rows whose figures are in the columns."""
-        for place, result in _whole_results(history, rows, grading, damaged):
-            self._places.append(place)
-            self.add(result)
+        for place, (row, run_id, facts) in enumerate(_rows_with_facts(history, rows, grading, checks_runs=True)):
+            if row.figures is None:
+                continue
+            if facts is not None and facts.report is not None:
+                self._places.append(place)
+                self.add_figures(_figures_of(row, row.figures, run_id, facts, facts.report))
+                continue
+            for _, result in _whole_results(history, (row,), grading, damaged):
+                self._places.append(place)
+                self.add(result)
 
     def at(self, index: int) -> FinishedRun:
         result = self.result(index)
@@ -207,6 +234,18 @@ class StoredRuns(Columns, LazyRuns):
 
     def case_of(self, result: RunResult) -> Case | None:
         return self._cases.get(result.suite, {}).get(result.case_id)
+
+    def facts(self, index: int) -> RunFacts | None:
+        if self._grading is not None:
+            return None
+        first, facts = self._facts
+        if not first <= index < first + len(facts):
+            # Readers go from run to run, so the facts of the next runs are read too.
+            first, places = index, self._places[index : index + RUNS_IN_BLOCK]
+            rows = [self._rows[place] for place in places]
+            facts = [of_run for _, of_run in self._history().facts(rows)]
+            self._facts = first, facts
+        return facts[index - first]
 
     def _read(self, history: History, index: int) -> RunResult:
         row = self._rows[self._places[index]]
@@ -233,7 +272,9 @@ class StoredRows:
 
         lines: dict[SuiteRef, Mapping[str, int]] = {}
         finder = self.secrets.finder
-        for row, facts in self._rows_with_facts():
+        for row, _, facts in _rows_with_facts(self.history, self.rows, self.grading):
+            if row.figures is None:
+                continue
             if row.suite not in lines:
                 lines[row.suite] = self._lines(row.suite)
             line = lines[row.suite].get(row.case_id)
@@ -246,14 +287,6 @@ class StoredRows:
                     continue
             for _, result in _whole_results(self.history, (row,), self.grading, self.damaged):
                 yield record_of_run(self.secrets.redacted(result), line)
-
-    def _rows_with_facts(self) -> Iterator[tuple[RunRow, RunFacts | None]]:
-        facts: Iterable[RunFacts | None] = repeat(None)
-        if self.grading is None:
-            facts = self.history.facts(self.rows)
-        for row, of_row in zip(self.rows, facts, strict=False):
-            if row.figures is not None:
-                yield row, of_row
 
     def _lines(self, suite: SuiteRef) -> Mapping[str, int]:
         try:
@@ -270,6 +303,64 @@ class StoredRows:
             if (line := line_of(str(file.path), case.id)) is not None:
                 lines[case.id] = line
         return lines
+
+
+def _rows_with_facts(
+    history: History, rows: Sequence[RunRow], grading: Regrade | None, *, checks_runs: bool = False
+) -> Iterator[tuple[RunRow, str, RunFacts | None]]:
+    """Yield each run with the id in its events and its facts; the facts are `None` if they must be read from the run.
+
+    A regrade has no facts."""
+    facts: Iterable[tuple[str, RunFacts | None]] = repeat(("", None))
+    if grading is None:
+        facts = history.facts(rows, checks_runs=checks_runs)
+    for row, (run_id, of_row) in zip(rows, facts, strict=False):
+        yield row, run_id, of_row
+
+
+def _figures_of(
+    row: RunRow, figures: RunSummary, run_id: str, facts: RunFacts, report: ReportFacts
+) -> Mapping[str, object]:
+    """Return the figures of a run as `result_of_row` would give them, without reading the run."""
+    user = report.user or NO_USER
+    return {
+        "run_id": run_id,
+        "suite": str(row.suite.file),
+        "case_id": row.case_id,
+        "case_name": report.case_name,
+        "model": row.model,
+        "repeat": row.repeat,
+        "status": figures.status,
+        "error": report.error,
+        "cost_usd": figures.cost_usd,
+        "grading": figures.grading,
+        "judging": NO_JUDGE_USAGE,
+        "not_regraded": None,
+        "metrics": report.metrics,
+        "valid_arguments": report.valid_arguments,
+        "user_cost_usd": user.cost_usd,
+        "user_usage": user.usage,
+        "user_outcome": figures.user_outcome,
+        "score": figures.score,
+        "reason": figures.reason,
+        "is_broken": figures.is_broken,
+        "grader": facts.grader,
+        "verdict": report.verdict,
+        "graders_disagree": report.graders_disagree,
+        "has_free_calls": report.has_free_calls,
+        "called": tuple([call.tool for call in facts.calls]),
+        "executions": report.executions,
+        "retries": report.retries,
+        "is_fork": figures.is_fork,
+        "has_notices": report.has_notices,
+        "repaired": figures.repaired,
+        "agent": report.agent,
+        "was_asked": figures.asked,
+        "usage": report.usage,
+        "latency_ms": figures.latency_ms,
+        "loop_ms": figures.loop_ms,
+        "first_token_ms": figures.first_token_ms,
+    }
 
 
 def _whole_results(

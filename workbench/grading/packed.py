@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from workbench.grading.grade import NO_JUDGE_USAGE, AgentFacts, JudgeUsage, Metric, RunResult, UserOutcome
+from workbench.grading.run_facts import RunFacts
 from workbench.grading.status import Status, Verdict
 from workbench.trajectory.events import ToolDefinition, Usage
 
@@ -82,6 +83,11 @@ class LazyResult(RunResult):
     def whole(self) -> RunResult:
         """The result with all fields in memory."""
         raise NotImplementedError
+
+    @property
+    def facts(self) -> RunFacts | None:
+        """The facts of a stored run that are read without the run; `None` if there are none."""
+        return None
 
     @property
     def small(self) -> RunResult:

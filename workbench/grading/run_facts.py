@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from workbench.dataclasses import compact_json, parsed_json, reader_of
-from workbench.grading.grade import Issue, RunResult
-from workbench.trajectory.events import JsonValue
+from workbench.grading.grade import AgentFacts, Issue, Metric, RunResult, reason_of
+from workbench.grading.status import Status, Verdict
+from workbench.trajectory.events import JsonValue, Usage
 
 _MAX_CHARACTERS = 8_000
 """The maximum length of stored facts. The facts of a longer run are read from the run."""
@@ -20,10 +21,48 @@ class MadeCall(NamedTuple):
     arguments: Mapping[str, JsonValue]
 
 
+class UserFacts(NamedTuple):
+    """What the model that played a user took. The cost is in US dollars, `None` if it is unknown."""
+
+    requests: int
+    latency_ms: float
+    usage: Usage | None
+    cost_usd: float | None
+
+
+NO_USER = UserFacts(0, 0, None, 0.0)
+
+
+class ReportFacts(NamedTuple):
+    """What a report needs of a run besides its summary, its calls and its issues.
+
+    The fields with names of `RunResult` are its own. `rounds` counts the model's answers, and `has_text` is true if one
+    has text. `why` is the reason of the deciding grade of a failed run. `is_plain` is true without steps and broken
+    arguments, whose causes follow from the whole run alone."""
+
+    case_name: str
+    verdict: Verdict | None = None
+    error: str | None = None
+    metrics: tuple[Metric, ...] = ()
+    valid_arguments: tuple[bool | None, ...] = ()
+    graders_disagree: bool = False
+    has_free_calls: bool = False
+    executions: int = 0
+    retries: int = 0
+    has_notices: bool = False
+    agent: AgentFacts | None = None
+    usage: Usage | None = None
+    user: UserFacts | None = None
+    rounds: int = 0
+    has_text: bool = False
+    why: str = ""
+    is_plain: bool = True
+
+
 class RunFacts(NamedTuple):
     """Facts of a finished run, for a row of a table. `grader` decided, and `issues` are its issues.
 
-    `duration_ms` excludes the time in which the run was held.
+    `duration_ms` excludes the time in which the run was held. `report` is `None` in histories of earlier versions.
     """
 
     grader: str | None
@@ -33,19 +72,27 @@ class RunFacts(NamedTuple):
     issues: tuple[Issue, ...]
     calls: tuple[MadeCall, ...]
     answer: str
+    report: ReportFacts | None = None
 
 
 def facts_text(result: RunResult) -> str:
-    """Return the facts of a run as JSON, or an empty text if they are too long or a model played the user.
+    """Return the facts of a run as JSON, or an empty text if they are too long.
 
     Raises TypeError, ValueError or RecursionError for a value that JSON cannot express.
     """
     trajectory = result.trajectory
-    if trajectory.user_turns:
-        return ""
     issues = []
     for issue in result.issues:
         issues.append({name: value for name, value in issue._asdict().items() if value is not None})
+    of_report, report = _report_facts(result), {}
+    for name, value in of_report._asdict().items():
+        if name not in ReportFacts._field_defaults or value != ReportFacts._field_defaults[name]:
+            report[name] = value
+    # In JSON, a named tuple would be a list.
+    if of_report.metrics:
+        report["metrics"] = [metric._asdict() for metric in of_report.metrics]
+    if of_report.user is not None:
+        report["user"] = of_report.user._asdict()
     facts = RunFacts(
         grader=result.grader,
         finish=trajectory.finish_reason,
@@ -56,10 +103,41 @@ def facts_text(result: RunResult) -> str:
         answer=trajectory.final_answer,
     )
     calls = [MadeCall(call.tool, call.arguments)._asdict() for call in trajectory.calls]
-    text = compact_json({**facts._asdict(), "issues": issues, "calls": calls})
+    text = compact_json({**facts._asdict(), "issues": issues, "calls": calls, "report": report})
     if len(text) > _MAX_CHARACTERS:
         return ""
     return text
+
+
+def _report_facts(result: RunResult) -> ReportFacts:
+    trajectory, user = result.trajectory, None
+    if trajectory.user_turns:
+        spent = (trajectory.user_requests, trajectory.user_latency_ms, result.user_usage, result.user_cost_usd)
+        user = UserFacts(*spent)
+    why = ""
+    if result.status == Status.FAILED and result.grade is not None:
+        why = reason_of(result.grade)
+    broken = any(issue.kind == "broken arguments" for issue in result.issues)
+    return ReportFacts(
+        # A run that never started has no name of its case in its events.
+        case_name=result.case_id if trajectory.start is None else trajectory.start.case_name,
+        verdict=result.verdict,
+        error=result.error,
+        metrics=result.metrics,
+        valid_arguments=result.valid_arguments,
+        graders_disagree=result.graders_disagree,
+        has_free_calls=result.has_free_calls,
+        executions=result.executions,
+        retries=result.retries,
+        has_notices=result.has_notices,
+        agent=result.agent,
+        usage=result.usage,
+        user=user,
+        rounds=len(trajectory.rounds),
+        has_text=any(round_.text for round_ in trajectory.rounds),
+        why=why,
+        is_plain=not (result.steps or broken),
+    )
 
 
 def facts_from_text(text: str) -> RunFacts | None:

@@ -27,6 +27,7 @@ from workbench.history.packing import (
     facts_in_block,
     outcome_in,
     unpacked,
+    unpacked_block,
     unpacked_blocks,
     unpacked_bytes,
 )
@@ -358,7 +359,10 @@ _COUNTS = (
 # A case may have thousands of runs. The index of cases orders them by id, so one step finds the last run. No run of the
 # same batch has a smaller id than the batch's first run. CROSS JOIN and INDEXED BY keep SQLite from choosing another
 # order, in which it would read every run of the case.
-_FACTS_OF = "SELECT run, facts, nth FROM details WHERE run IN (SELECT value FROM json_each(?))"
+_FACTS_OF = (
+    "SELECT run, run_id, facts, nth, block, details.sample FROM details JOIN runs ON runs.id = details.run"
+    " WHERE run IN (SELECT value FROM json_each(?))"
+)
 
 _MAX_BLOCKS_OF_FACTS = 64
 """The number of blocks of facts in memory. Neighbours in the plan are mostly neighbours in a block too."""
@@ -696,27 +700,41 @@ class History(StoredBatches):
         )
         return Recording(run.suite.file, header, events, trajectory, result), outcome
 
-    def facts(self, runs: Sequence[RunRow]) -> Iterator[RunFacts | None]:
-        """Yield the stored facts of each run in its original grading.
+    def facts(self, runs: Sequence[RunRow], *, checks_runs: bool = False) -> Iterator[tuple[str, RunFacts | None]]:
+        """Yield the id that each run has in its events, and the run's stored facts in its original grading.
 
-        `None` means that the facts must be computed from the run."""
+        `None` means that the facts must be computed from the run. With `checks_runs`, so it does for a run that cannot
+        be unpacked."""
+        sound: dict[int | None, bool] = {None: False}
         blocks: dict[int, list[RunFacts | None]] = {}
         for first in range(0, len(runs), RUNS_IN_BLOCK):
             ids = [run.id for run in runs[first : first + RUNS_IN_BLOCK]]
             with self._at_one_moment():
                 found = {}
-                for run, block, nth in self._stored(_FACTS_OF, (compact_json(ids),)):
-                    found[run] = (block, nth)
+                for run, run_id, block, nth, texts, sample in self._stored(_FACTS_OF, (compact_json(ids),)):
+                    if checks_runs and texts not in sound:
+                        sound[texts] = self._can_unpack(texts, sample)
+                    if checks_runs and not sound[texts]:
+                        continue
+                    found[run] = (run_id, block, nth)
                     if block is not None and block not in blocks:
                         blocks[block] = self._facts_in(block)
             for run in ids:
-                block, nth = found.get(run, (None, None))
+                run_id, block, nth = found.get(run, (None, None, None))
                 facts = None
-                if block is not None and type(nth) is int and 0 <= nth < len(blocks[block]):
+                # The id of a damaged run may be anything. The run itself is then read, which reports the damage.
+                if type(run_id) is str and block is not None and type(nth) is int and 0 <= nth < len(blocks[block]):
                     facts = blocks[block][nth]
-                yield facts
+                yield run_id or "", facts
             while len(blocks) > _MAX_BLOCKS_OF_FACTS:
                 del blocks[next(iter(blocks))]
+
+    def _can_unpack(self, block: int, sample: int | None) -> bool:
+        try:
+            unpacked_block(self._packed_text(block), self._shared_text(sample) or b"")
+        except DAMAGE:
+            return False
+        return True
 
     def _facts_in(self, block: int) -> list[RunFacts | None]:
         # The facts repeat a part of the run. If they are damaged, the run itself is read.

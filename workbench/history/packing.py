@@ -317,8 +317,12 @@ def texts_in_block(data: bytes, sample: bytes = b"") -> list[str]:
     """Decompress a block into the texts of its runs. `sample` must be the sample of the block's compression.
 
     Raises ValueError for damage."""
-    whole = unpacked_bytes(data, sample, _BLOCK_BYTES)
-    return whole.decode("utf-8", "surrogatepass").split(_BETWEEN_RUNS)
+    return unpacked_block(data, sample).decode("utf-8", "surrogatepass").split(_BETWEEN_RUNS)
+
+
+def unpacked_block(data: bytes, sample: bytes = b"") -> bytes:
+    """Decompress a block. Raises ValueError for damage."""
+    return unpacked_bytes(data, sample, _BLOCK_BYTES)
 
 
 def facts_in_block(data: bytes) -> list[RunFacts | None]:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from workbench.dataclasses import compact_json
 from workbench.grading.argument_counts import valid_arguments_of
 from workbench.grading.grade import RunResult
-from workbench.grading.run_facts import RunFacts
+from workbench.grading.run_facts import NO_USER, RunFacts
 from workbench.history.records import RunRow
 from workbench.numerals import setting_text
 from workbench.show.csv import csv_rows
@@ -91,6 +91,7 @@ def record_of_row(row: RunRow, facts: RunFacts, line: int | None) -> dict[str, A
     """Return the CSV record of a stored run, from its figures and facts. Secrets are not removed."""
     figures = row.figures
     assert figures is not None
+    user = NO_USER if facts.report is None or facts.report.user is None else facts.report.user
     calls = [f"{call.tool}({compact_json(call.arguments)})" for call in facts.calls]
     return {
         "suite": relative_to_cwd(str(row.suite.file)),
@@ -113,12 +114,11 @@ def record_of_row(row: RunRow, facts: RunFacts, line: int | None) -> dict[str, A
         "input_tokens": figures.input_tokens,
         "output_tokens": figures.output_tokens,
         "cost_usd": figures.cost_usd,
-        # Facts are only stored for runs without a model that plays the user.
-        "user_requests": 0,
-        "user_ms": 0,
-        "user_input_tokens": None,
-        "user_output_tokens": None,
-        "user_cost_usd": 0.0,
+        "user_requests": user.requests,
+        "user_ms": user.latency_ms,
+        "user_input_tokens": user.usage and user.usage.input_tokens,
+        "user_output_tokens": user.usage and user.usage.output_tokens,
+        "user_cost_usd": user.cost_usd,
         "touched": facts.touched,
         "fork": figures.is_fork,
         "metrics": [f"{name}: {setting_text(value)}" for name, value in figures.metrics],
