@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tui.frames import spare_what_is_not_seen
+from tests.tui.frames import draw_when_calm
 from tests.tui.settling import settle_by_the_loop
+from tests.tui.shared_styles import share_styles
 from workbench.config import models
 
 settle_by_the_loop()
-spare_what_is_not_seen()
+draw_when_calm()
+share_styles()
 
 
 @pytest.fixture(autouse=True)

@@ -76,16 +76,18 @@ def test_an_image_is_added_by_its_file() -> None:
 @pytest.mark.parametrize("change", first_of(CHANGES, 3))
 def test_every_change_at_every_row_can_be_written_down_or_says_why_not(index: int | None, change: str) -> None:
     source, document = FORMS[index], Document.of(EVERYTHING)
-    tried = 0
+    tried: set[str] = set()
     for row in form_rows(source):
         result = CHANGES[change](source, row)
         if isinstance(result, str):
             assert result
             continue
-        tried += 1
+        if repr(result) in tried:  # at each row of a call, the call is changed
+            continue
+        tried.add(repr(result))
         after = FormSource(result.table, source.at, source.header)
         assert row_at(form_rows(after), result.place) is not None or change == "remove"
-        if tried % 7 == 1:  # each takes a while
+        if len(tried) % 7 == 1:  # each takes a while
             parts = with_table(document, HEAD if index is None else index, result.table).parts
             assert parts is not None and toml_equal(SuiteText.of(parts.text).document, parts.document)
 
@@ -93,11 +95,15 @@ def test_every_change_at_every_row_can_be_written_down_or_says_why_not(index: in
 @pytest.mark.parametrize("index", first_of(FORMS, 1))
 def test_what_is_added_at_any_row_stands_where_the_cursor_goes(index: int | None) -> None:
     source = FORMS[index]
+    tried: set[str] = set()
     for row in form_rows(source):
         found = addition_at(source, row)
         if isinstance(found, PendingAddition):
             answer = next((one.text for one in found.suggest("")), "brand_new")
             edit = found.make(answer)
+            if repr(edit) in tried:  # at each row of a list, the list is added to
+                continue
+            tried.add(repr(edit))
             assert row_at(form_rows(FormSource(edit.table, source.at, source.header)), edit.place) is not None
 
 

@@ -35,7 +35,7 @@ async def paste(app: Opened, text: str) -> None:
     await app.settle()
 
 
-async def test_typing_begins_at_the_line_under_the_cursor_and_changes_the_suite_at_once(tmp_path: Path) -> None:
+async def test_typing_begins_at_the_line_of_the_cursor_changes_the_suite_at_once_and_is_undone(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("2", "o", *["down"] * 4, "enter")
         assert editor_of(app).typed.cursor == (4, 0)
@@ -46,11 +46,7 @@ async def test_typing_begins_at_the_line_under_the_cursor_and_changes_the_suite_
         await app.press("escape")
         assert app.app.main.focused is app.app.main.query_one(CaseView)
         assert app.app.main.query_one(CaseView).line == 4
-
-
-async def test_undo_while_typing_shows_the_text_before_with_the_cursor_at_the_difference(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        await app.press("2", "o", *["down"] * 4, "e", "end", *"#so")
+        await app.press("ctrl+z", "e", "end", *"#so")
         assert editor_of(app).typed.lines[4].endswith("#so")
         await app.press("ctrl+z")
         assert suite_of(app).document.text == SMART_HOME
@@ -103,7 +99,7 @@ async def test_a_file_that_is_not_toml_is_mended_in_the_app(tmp_path: Path) -> N
         assert "One" in app.screen
 
 
-async def test_a_paste_of_several_lines_is_one_change(tmp_path: Path) -> None:
+async def test_a_paste_of_several_lines_is_one_change_and_a_selection_is_copied_and_pasted(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("2", "o", "e", "ctrl+end")
         await paste(app, "\r\n[[cases.ordered]]\r\ntool = \x1b[31m")
@@ -111,11 +107,7 @@ async def test_a_paste_of_several_lines_is_one_change(tmp_path: Path) -> None:
         assert "tool = ␛[31m" in app.screen
         await app.press("ctrl+z")
         assert suite_of(app).document.text == SMART_HOME
-
-
-async def test_selecting_copying_and_pasting(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        await app.press("2", "o", "down", "down", "e", "shift+end", "ctrl+c", "end", "enter", "ctrl+v")
+        await app.press("ctrl+home", "down", "down", "shift+end", "ctrl+c", "end", "enter", "ctrl+v")
         assert suite_of(app).document.block(0).count('name = "Movie night"') == 2
         await app.until(lambda: "Copied the selected text" in app.screen)
         await app.press("ctrl+x")

@@ -86,7 +86,7 @@ async def test_cells_fill_in_while_runs_go_on(tmp_path: Path) -> None:
         assert "100.0%" in app.screen
 
 
-async def test_enter_shows_the_run_and_escape_leads_back_to_its_cell(tmp_path: Path) -> None:
+async def test_cells_lead_to_their_run_to_two_runs_side_by_side_and_to_another_run(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         screen = await compared(app)
         await app.press("down", "right", "enter")
@@ -97,12 +97,7 @@ async def test_enter_shows_the_run_and_escape_leads_back_to_its_cell(tmp_path: P
         assert app.app.screen is screen
         assert screen.state.key is not None
         assert screen.state.key[1:] == ("lights-off", "two")
-
-
-async def test_two_marked_cells_stand_side_by_side(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
-        screen = await compared(app)
-        await app.press("space")
+        await app.press("up", "left", "space")
         assert "◆✓ 1.00" in app.screen
         await app.press("right", "space")
         await app.until(lambda: isinstance(app.app.screen, PairScreen))
@@ -112,12 +107,7 @@ async def test_two_marked_cells_stand_side_by_side(tmp_path: Path) -> None:
         await app.press("escape")
         assert app.app.screen == screen
         assert screen.state.marked is None
-
-
-async def test_r_runs_the_cell_alone_and_what_it_was_on_other_models_stays(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
-        await compared(app)
-        (again,) = await app.run("right", "r")
+        (again,) = await app.run("r")
         assert (again.case.name, again.model) == ("Movie night", "two")
         assert row(app, "Movie night") == ["✓", "1.00", "713", "ms", "…", "waiting"]
         await app.press("r")
@@ -207,7 +197,9 @@ async def test_a_model_that_is_chosen_becomes_a_column(tmp_path: Path) -> None:
         assert "3 cases · 1 model" in app.screen
 
 
-async def test_the_paired_test_says_in_a_sentence_whether_the_difference_is_real(tmp_path: Path) -> None:
+async def test_the_paired_test_says_whether_a_difference_is_real_and_all_is_copied_as_markdown(
+    tmp_path: Path,
+) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         screen = await compared(app)
         await app.press("p")
@@ -221,6 +213,14 @@ async def test_the_paired_test_says_in_a_sentence_whether_the_difference_is_real
         await app.until(lambda: app.app.screen.query("#pair-list").first().has_focus)
         await app.press("escape", "escape")
         assert app.app.screen is screen
+        await app.press("slash", *"two:failed", "enter", "y")
+        await app.until(lambda: "Copied the comparison" in app.screen)
+        copied = app.app.clipboard
+        assert "1 of 3 cases by the filter two:failed; totals and tests are of all" in copied
+        assert [line for line in copied.splitlines() if line.startswith("| graded cases")] == [
+            "| graded cases | 3 of 3 | 3 of 3 |"
+        ]
+        assert "Lights off" not in copied
 
 
 @pytest.mark.slow
@@ -317,19 +317,6 @@ async def test_a_suite_is_trusted_before_its_cells_are_run(tmp_path: Path) -> No
         await app.until(lambda: "needy.toml is not trusted" in app.screen)
 
 
-async def test_all_of_it_is_copied_as_markdown(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
-        await compared(app)
-        await app.press("slash", *"two:failed", "enter", "y")
-        await app.until(lambda: "Copied the comparison" in app.screen)
-        copied = app.app.clipboard
-        assert "1 of 3 cases by the filter two:failed; totals and tests are of all" in copied
-        assert [line for line in copied.splitlines() if line.startswith("| graded cases")] == [
-            "| graded cases | 3 of 3 | 3 of 3 |"
-        ]
-        assert "Lights off" not in copied
-
-
 @pytest.mark.slow
 async def test_the_place_the_order_and_the_filter_are_those_of_last_time(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
@@ -345,7 +332,8 @@ async def test_the_place_the_order_and_the_filter_are_those_of_last_time(tmp_pat
 async def test_what_is_out_of_sight_draws_nothing_and_a_key_draws_two_rows(tmp_path: Path) -> None:
     cases = "".join(f'\n[[cases]]\nname = "Case {at}"\nuser = "x"\nexpect_no_calls = true\n' for at in range(100))
     suite = f'format = 1\nname = "Many"\n{cases}'
-    async with opened(suites_in(tmp_path, many=suite), models=("one", "two"), size=(80, 24)) as app:
+    suites = suites_in(tmp_path, many=suite)
+    async with opened(suites, models=("one", "two"), size=(80, 24)) as app:
         screen = await comparing(app)
         runs = await app.run("R")
         for run in runs[-4:]:  # totals that have not been there yet may widen the columns

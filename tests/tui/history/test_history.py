@@ -144,22 +144,21 @@ async def test_a_batch_is_removed_only_after_somebody_said_so(tmp_path: Path) ->
         assert [batch.number for batch in screen.state.batches] == [5, 3, 2, 1]
 
 
-async def test_a_batch_that_was_cut_off_goes_on_with_what_is_missing(tmp_path: Path) -> None:
+async def test_a_batch_that_was_cut_off_is_saved_and_goes_on_with_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:
-        screen = await shown(app)
+        screen = await shown(app, "w")
+        assert len(list((tmp_path / "recordings" / "batch-5").glob("*.run.jsonl"))) == 1
         assert "2 missing" in app.screen
         await app.press("c")
         await app.until(lambda: screen.state.batches[0].missing == 0 and not screen.state.active)
         assert "○" not in app.screen
         made = [bool(app.app.main.book.finished((suites / "home.toml", case))) for case in CASES]
         assert made == [False, True, True]
-
-
-async def test_of_a_whole_batch_the_key_says_that_nothing_is_missing(tmp_path: Path) -> None:
-    suites, history = history_of(tmp_path)
-    async with opened(suites, live=True, history=history) as app:
-        await shown(app, "down", "c")
+        await app.press("down", "c")
         assert "This batch is complete; nothing to resume" in app.screen
 
 
@@ -318,14 +317,6 @@ async def test_whoever_leaves_while_a_batch_is_graded_is_told_on_the_main_screen
         app.app.run_worker(app.app.services.batch_work.regrade(screen, screen.state.batches[0]), group="ask")
         await app.until(lambda: "Regraded: no grade changed" in app.screen)
         assert app.app.screen is app.app.main
-
-
-async def test_runs_of_a_batch_are_saved_as_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    suites, history = history_of(tmp_path)
-    async with opened(suites, live=True, history=history) as app:
-        await shown(app, "w")
-        assert len(list((tmp_path / "recordings" / "batch-5").glob("*.run.jsonl"))) == 1
 
 
 @pytest.mark.slow

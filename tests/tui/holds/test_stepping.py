@@ -59,11 +59,23 @@ async def test_s_starts_a_case_held_at_its_first_stop_and_then_goes_from_stop_to
         assert "Movie night is held at its next stop" in app.screen
 
 
-async def test_c_goes_on_to_the_end_and_n_to_the_next_round(tmp_path: Path) -> None:
+async def test_keys_at_a_held_call_reach_its_run_unless_nothing_changed_or_the_run_refuses(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         run = await stepped(app)
         await held(app, run)
-        await app.press("right_curly_bracket", "c")
+        app.session.refused = "the run is not held"
+        await app.press("D")
+        assert "Nothing was done: the run is not held" in app.screen
+        app.session.refused = None
+        app.session.done.clear()
+        await app.press("D")
+        assert "set_lights is skipped, and the model is informed" in app.screen
+        await app.press("L")
+        assert app.session.done == [(run.run_id, SkipCall()), (run.run_id, Regenerate())]
+        await app.press("e", "ctrl+s")
+        assert "Nothing was changed" in app.screen
+        assert len(app.session.done) == 2
+        await app.press("escape", "3", "right_curly_bracket", "c")
         assert app.session.gone_on == [(run.run_id, "round"), (run.run_id, "end")]
 
 
@@ -97,30 +109,6 @@ async def test_what_cannot_be_done_says_why(tmp_path: Path) -> None:
             await app.press(key)
             assert why in app.screen, key
         assert app.session.done == []
-
-
-async def test_the_session_has_the_last_word(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        run = await stepped(app)
-        await held(app, run)
-        app.session.refused = "the run is not held"
-        await app.press("D")
-        assert "Nothing was done: the run is not held" in app.screen
-
-
-async def test_a_call_can_be_skipped_and_a_round_asked_again(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        run = await stepped(app)
-        await held(app, run)
-        await app.press("D", "L")
-        assert app.session.done == [(run.run_id, SkipCall()), (run.run_id, Regenerate())]
-
-
-async def test_a_skipped_call_is_named(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        await held(app, await stepped(app))
-        await app.press("D")
-        assert "set_lights is skipped, and the model is informed" in app.screen
 
 
 async def test_keys_for_the_call_that_is_held_say_so_where_the_cursor_is_on_another_one(tmp_path: Path) -> None:
@@ -253,27 +241,25 @@ async def test_a_mistake_is_shown_where_it_is_and_nothing_is_lost(tmp_path: Path
         assert "Not sent, but kept" in app.screen
         await app.press("e")
         assert editor(app).text == '{"room": "Küche",\n "brightness": }'
+        app.app.main.go_to("suites")
+        await app.press("down")
+        assert app.app.main.run_pane.editor is None, "another run is in the pane"
+        await app.press("H", "e")
+        assert editor(app).text == '{"room": "Küche",\n "brightness": }'
 
 
-async def test_undo_takes_back_what_was_typed_and_not_what_was_done_to_the_suite(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        run = await stepped(app)
-        await held(app, run, "result")
-        await app.press("e")
-        await typed(app, "dark")
-        await app.press("ctrl+z")
-        assert editor(app).text == "dimmed\n"
-        await app.press("ctrl+y")
-        assert editor(app).text == "dark"
-
-
-async def test_a_result_can_be_changed_and_made_a_tool_error(tmp_path: Path) -> None:
+async def test_a_result_is_changed_with_undo_and_made_a_tool_error(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         run = await stepped(app)
         await held(app, run, "result")
         await app.press("e")
         assert editor(app).text == "dimmed\n"
         assert "[ ] tool error" in app.screen and "F3 tool error" in app.screen
+        await typed(app, "dark")
+        await app.press("ctrl+z")
+        assert editor(app).text == "dimmed\n"
+        await app.press("ctrl+y")
+        assert editor(app).text == "dark"
         await typed(app, "no power\n\n")
         await app.press("f3", "ctrl+s")
         assert app.session.done == [(run.run_id, EditResult("no power\n\n", True))]
@@ -290,15 +276,6 @@ async def test_enter_sends_an_answer_of_one_line_and_a_message(tmp_path: Path) -
         assert app.session.done == [(run.run_id, AnswerCall("ok")), (run.run_id, AddMessage("Stop\nnow"))]
 
 
-async def test_nothing_is_sent_where_nothing_was_changed(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        run = await stepped(app)
-        await held(app, run)
-        await app.press("e", "ctrl+s")
-        assert "Nothing was changed" in app.screen
-        assert app.session.done == []
-
-
 async def test_what_is_typed_stays_when_the_run_ends_meanwhile_and_it_is_said_why(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(160, 36)) as app:
         run = await stepped(app)
@@ -311,18 +288,6 @@ async def test_what_is_typed_stays_when_the_run_ends_meanwhile_and_it_is_said_wh
         await app.press("ctrl+s")
         assert app.session.done == []
         assert editor(app).text == "half a senten"
-
-
-async def test_another_run_in_the_pane_puts_what_is_typed_away_until_one_comes_back(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        run = await stepped(app)
-        await held(app, run)
-        await app.press("i", *"so far")
-        app.app.main.go_to("suites")
-        await app.press("down")
-        assert app.app.main.run_pane.editor is None
-        await app.press("H", "i")
-        assert editor(app).text == "so far"
 
 
 # Mocks and expectations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import queue
+import shutil
 import weakref
 from collections.abc import Sequence
 from contextlib import closing
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.programs import begin, program_of
+from tests.tools.conftest import SERVERS
 from workbench.analysis.failures import failures_of
 from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent
 from workbench.engine.plan import PlannedRun, plan_runs
@@ -33,7 +35,13 @@ Made = tuple[PlannedRun, tuple[Event, ...], RunResult]
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> list[Made]:
     """Runs of the offline model, with all that was said of them."""
-    runs = plan_runs([load_suite(SAMPLES / "weather.toml"), load_suite(SAMPLES / "office_chains.toml")])
+    folder = tmp_path_factory.mktemp("suites")
+    for name in ("weather.toml", "office_chains.toml", "office_chains.py"):
+        shutil.copy(SAMPLES / name, folder)
+    # The sample's own server imports the SDK, which takes longer than the runs.
+    shutil.copy(SERVERS / "plain.py", folder)
+    shutil.copy(SERVERS / "office.py", folder / "office_server.py")
+    runs = plan_runs([load_suite(folder / "weather.toml"), load_suite(folder / "office_chains.toml")])
     said: queue.SimpleQueue[BatchEvent] = queue.SimpleQueue()
     with closing(Runtime(said.put, program_of(tmp_path_factory.mktemp("home")))) as session:
         begin(session, runs)

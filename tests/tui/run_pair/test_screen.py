@@ -47,7 +47,7 @@ async def test_two_runs_side_by_side_look_like_this(tmp_path: Path, size: tuple[
         assert_golden(app.screen, f"pair_{size[0]}x{size[1]}")
 
 
-async def test_it_begins_on_the_first_difference_and_n_goes_on(tmp_path: Path) -> None:
+async def test_differences_values_and_either_run_are_reached_by_keys(tmp_path: Path) -> None:
     async with two_runs(tmp_path) as app:
         assert "→ book" in cursor_line(app)
         await app.press("right_square_bracket")
@@ -55,6 +55,36 @@ async def test_it_begins_on_the_first_difference_and_n_goes_on(tmp_path: Path) -
         assert "2 of 4 differences" in app.screen
         await app.press(*["left_square_bracket"] * 2)
         assert "4 of 4 differences" in app.screen
+        assert app.screen.count("12A") < 4
+        await app.press("enter")
+        assert app.screen.count("12A") == 4, "Enter shows all of a value"
+        await app.press("2")
+        assert isinstance(app.app.screen, TrajectoryScreen)
+        assert app.app.screen.record.model == "big"
+        await app.press("escape")
+        assert isinstance(app.app.screen, PairScreen)
+        await app.press("escape")
+        assert len(app.app.screen_stack) == 1
+
+
+async def test_tab_and_a_narrow_terminal_put_one_above_the_other_and_two_clicks_unfold_a_line(tmp_path: Path) -> None:
+    above = '≠1     class   "economy"'
+    async with two_runs(tmp_path) as app:
+        await app.pilot.resize_terminal(60, 24)
+        await app.settle()
+        assert above in app.screen
+        await app.pilot.resize_terminal(100, 30)
+        await app.settle()
+        assert above not in app.screen
+        await app.press("tab")
+        assert above in app.screen
+        assert "→ book" in cursor_line(app)
+        await app.press("tab")
+        assert above not in app.screen
+        for _ in range(2):
+            await app.pilot.click("#pair-list", offset=(5, 1))
+        await app.settle()
+        assert "▾ 3 rounds alike" in app.screen
 
 
 @pytest.mark.slow
@@ -65,47 +95,6 @@ async def test_what_is_alike_is_unfolded_and_folded_from_within(tmp_path: Path) 
         await app.press("down", "down", "left")
         assert "▸ 3 rounds alike" in app.screen
         assert "3 rounds alike" in cursor_line(app)
-
-
-async def test_enter_shows_all_of_a_value(tmp_path: Path) -> None:
-    async with two_runs(tmp_path) as app:
-        await app.press("end", "left_square_bracket")
-        assert app.screen.count("12A") < 4
-        await app.press("enter")
-        assert app.screen.count("12A") == 4
-
-
-async def test_a_click_goes_to_a_line_and_another_one_unfolds_it(tmp_path: Path) -> None:
-    async with two_runs(tmp_path) as app:
-        for _ in range(2):
-            await app.pilot.click("#pair-list", offset=(5, 1))
-        await app.settle()
-        assert "▾ 3 rounds alike" in app.screen
-
-
-async def test_tab_puts_one_above_the_other(tmp_path: Path) -> None:
-    async with two_runs(tmp_path) as app:
-        await app.press("tab")
-        assert '≠1     class   "economy"' in app.screen
-        assert "→ book" in cursor_line(app)
-
-
-async def test_a_terminal_made_narrow_puts_one_above_the_other(tmp_path: Path) -> None:
-    async with two_runs(tmp_path) as app:
-        await app.pilot.resize_terminal(60, 24)
-        await app.settle()
-        assert '≠1     class   "economy"' in app.screen
-
-
-async def test_either_run_can_be_opened_alone_and_back_leads_here(tmp_path: Path) -> None:
-    async with two_runs(tmp_path) as app:
-        await app.press("2")
-        assert isinstance(app.app.screen, TrajectoryScreen)
-        assert app.app.screen.record.model == "big"
-        await app.press("escape")
-        assert isinstance(app.app.screen, PairScreen)
-        await app.press("escape")
-        assert len(app.app.screen_stack) == 1
 
 
 async def test_a_run_that_ends_meanwhile_is_compared_again(tmp_path: Path) -> None:

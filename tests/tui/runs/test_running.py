@@ -42,12 +42,6 @@ async def test_running_a_suite_runs_what_the_filter_shows(tmp_path: Path) -> Non
         assert [run.case.name for run in runs] == ["Lights off"]
 
 
-async def test_running_a_suite_from_one_of_its_cases_runs_all_of_it(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        runs = await app.run("R")
-        assert len(runs) == 3
-
-
 async def test_a_run_that_is_watched_from_above_counts_what_is_new(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(120, 12)) as app:
         (run,) = await app.run("r")
@@ -127,9 +121,10 @@ async def test_models_are_chosen_from_a_list(tmp_path: Path) -> None:
         assert app.app.main.selection.models == ("other",)
 
 
-async def test_stopping_asks_the_session(tmp_path: Path) -> None:
+async def test_a_suite_is_run_from_one_of_its_cases_and_stopped_by_the_session(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         first, *others = await app.run("R")
+        assert len(others) == 2
         await app.press("x")
         assert app.session.stopped == [first.run_id]
         await app.press("X")

@@ -20,19 +20,37 @@ from workbench.tui.case.excerpt_view import CaseView
 from workbench.tui.shell.main_screen import MainScreen
 
 
-async def test_the_app_opens_on_the_first_case_and_shows_it(tmp_path: Path) -> None:
+async def test_the_case_follows_the_tree_whose_branches_fold_and_a_pane_is_zoomed(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         assert app.app.main.selection.case is not None
         assert "Start movie night." in app.screen
         assert "Not run yet." in app.screen
-
-
-async def test_the_case_follows_the_tree(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("down")
         assert "Switch the lights off." in app.screen
         await app.press("up", "up")
         assert "You are a smart home" in app.screen
+        await app.press("down", "left", "left")
+        assert "Movie night" not in app.screen.split("│")[0]
+        assert "▸ smart_home" in app.screen
+        assert "unfolds it" not in app.screen
+        await app.press("down")
+        assert "Folded: → unfolds it" in app.screen
+        await app.press("right")
+        assert "▾ smart_home" in app.screen
+        await app.press("enter")
+        assert "▸ smart_home" in app.screen
+        await app.press("right", "down", "2", "z")
+        assert "Not run yet." not in app.screen
+        assert "▾ smart_home" not in app.screen
+        await app.press("3")
+        assert "Not run yet." in app.screen
+        await app.press("escape")
+        assert "▾ smart_home" in app.screen
+        for width, height in ((60, 20), (200, 60), (80, 24), (40, 10), (120, 36)):
+            await app.pilot.resize_terminal(width, height)
+        await app.settle()
+        assert "brightness" in app.screen
+        assert "Not run yet." in app.screen
 
 
 async def test_typing_filters_and_escape_brings_everything_back(tmp_path: Path) -> None:
@@ -46,28 +64,9 @@ async def test_typing_filters_and_escape_brings_everything_back(tmp_path: Path) 
         assert "Lights off" not in app.screen
         await app.press("escape")
         assert "Lights off" in app.screen
-
-
-async def test_keys_typed_into_the_filter_do_nothing_else(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("slash", *"rqxz")
-        assert app.app.main.selection.tree.filter == "rqxz"
+        assert app.app.main.selection.tree.filter == "rqxz", "keys typed into the filter do nothing else"
         assert app.app.is_running
-        await app.press("escape")
-
-
-async def test_branches_fold_and_unfold(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        await app.press("left", "left")
-        assert "Movie night" not in app.screen.split("│")[0]
-        assert "▸ smart_home" in app.screen
-        assert "unfolds it" not in app.screen
-        await app.press("down")
-        assert "Folded: → unfolds it" in app.screen
-        await app.press("right")
-        assert "▾ smart_home" in app.screen
-        await app.press("enter")
-        assert "▸ smart_home" in app.screen
 
 
 async def test_with_80_columns_the_right_pane_is_the_one_asked_for(tmp_path: Path) -> None:
@@ -80,26 +79,6 @@ async def test_with_80_columns_the_right_pane_is_the_one_asked_for(tmp_path: Pat
         assert "brightness" in app.screen
         await app.press("tab", "tab")
         assert app.app.main.pane == "suites"
-
-
-async def test_a_zoomed_pane_has_the_screen_to_itself(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        await app.press("2", "z")
-        assert "Not run yet." not in app.screen
-        assert "▾ smart_home" not in app.screen
-        await app.press("3")
-        assert "Not run yet." in app.screen
-        await app.press("escape")
-        assert "▾ smart_home" in app.screen
-
-
-async def test_a_resized_terminal_is_laid_out_anew(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        for width, height in ((60, 20), (200, 60), (80, 24), (40, 10), (120, 36)):
-            await app.pilot.resize_terminal(width, height)
-        await app.settle()
-        assert "brightness" in app.screen
-        assert "Not run yet." in app.screen
 
 
 async def test_what_changed_on_disk_is_read_again_on_request(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from textual import events
 
 from tests.tui.apps import SMART_HOME, opened, suites_in
@@ -19,34 +18,32 @@ from workbench.tui.terminal.key_queue import PasteCleaned
 # The run
 
 
-@pytest.mark.parametrize("key", ["delete", "P"])
-async def test_a_case_whose_run_is_under_way_stays_where_it_is(tmp_path: Path, key: str) -> None:
+async def test_a_case_whose_run_is_under_way_stays_where_it_is(tmp_path: Path) -> None:
     other = SMART_HOME.replace("Smart home", "Other")
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME, other=other)) as app:
         await app.press("down")
         run = await stepped(app)
         await held(app, run)
-        app.app.main.go_to("suites")
-        await app.press(key)
-        assert "is running: x stops it" in app.screen
+        for key in ("delete", "P"):
+            app.app.main.go_to("suites")
+            await app.press(key)
+            assert "is running: x stops it" in app.screen, key
+            await app.press("z", "z")
+            assert "is running: x stops it" not in app.screen
         await app.press("H")
         assert shown(app).run_id == run.run_id
         await app.press("x")
         assert app.session.stopped == [run.run_id]
 
 
-async def test_the_name_of_a_case_that_is_not_saved_stays_while_it_runs(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        await app.press("1", "d")
-        await stepped(app)
-        await app.press("1", "f2")
-        assert "is running: x stops it" in app.screen
-
-
-async def test_a_held_run_whose_case_an_undo_took_away_says_how_it_is_stopped(tmp_path: Path) -> None:
+async def test_a_new_case_keeps_its_name_while_it_runs_and_its_run_survives_an_undo(
+    tmp_path: Path,
+) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("1", "d")
         await held(app, await stepped(app))
+        await app.press("1", "f2")
+        assert "is running: x stops it" in app.screen
         await app.press("ctrl+z", "H")
         assert "its run is under way, and X stops it" in " ".join(app.screen.split())
 
@@ -70,11 +67,16 @@ async def test_s_on_a_stepped_run_that_is_over_asks_once_and_r_does_not(tmp_path
 # What is typed
 
 
-async def test_a_run_that_goes_on_says_that_what_was_typed_stays_behind(tmp_path: Path) -> None:
+async def test_what_a_paste_drops_is_said_and_that_what_was_typed_stays_behind_when_the_run_goes_on(
+    tmp_path: Path,
+) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         run = await stepped(app)
         await held(app, run, "result")
         await app.press("e")
+        app.app.post_message(PasteCleaned(2))
+        await app.settle()
+        assert "Not pasted: 2 control characters; paste them in your editor with F4" in app.screen
         await typed(app, "dark")
         await app.press("escape", "s")
         assert "The run continues without your text; the same key shows it again" in app.screen
@@ -93,15 +95,6 @@ async def test_a_mistake_has_the_cursor_and_typing_on_shows_the_keys_again(tmp_p
         await app.press("5")
         assert "Not sent" not in app.screen
         assert "Ctrl+S keep" in app.screen.splitlines()[-1]
-
-
-async def test_what_a_paste_drops_is_said_with_the_way_by_which_it_is_kept(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        await held(app, await stepped(app), "result")
-        await app.press("e")
-        app.app.post_message(PasteCleaned(2))
-        await app.settle()
-        assert "Not pasted: 2 control characters; paste them in your editor with F4" in app.screen
 
 
 async def test_what_a_paste_drops_is_said_behind_the_keys_that_came_before_it(tmp_path: Path) -> None:

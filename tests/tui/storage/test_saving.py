@@ -286,30 +286,23 @@ async def test_a_sample_is_saved_as_a_copy_in_the_current_folder(
         assert app.app.main.open_suites.dirty == ()
 
 
-async def test_a_name_that_is_taken_is_not_overwritten(tmp_path: Path) -> None:
+async def test_a_name_that_a_file_or_a_new_suite_has_is_refused(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, a=SMART_HOME, b=SMART_HOME)
     async with opened(suites) as app:
         edit(app)
+        app.app.main.open_suites.add(OpenSuite.new(suites / "new.toml", MINE))
         app.app.services.saver.save_as_soon(app.app.main.open_suites.suites[0])
         await app.until(lambda: isinstance(app.app.screen, SaveAsScreen))
         app.app.screen.query_one("#name", Input).value = str(suites / "b")
         await app.press("enter")
         assert "b.toml already exists" in app.screen
-        await app.press("escape")
-        await app.until(lambda: "was not saved" in app.screen)
-        assert (suites / "b.toml").read_text() == SMART_HOME
-
-
-async def test_a_name_under_which_another_new_suite_is_open_is_refused(tmp_path: Path) -> None:
-    suites = suites_in(tmp_path, a=SMART_HOME)
-    async with opened(suites) as app:
-        app.app.main.open_suites.add(OpenSuite.new(suites / "new.toml", MINE))
-        app.app.services.saver.save_as_soon(app.app.main.open_suites.suites[0])
-        await app.until(lambda: isinstance(app.app.screen, SaveAsScreen))
         app.app.screen.query_one("#name", Input).value = str(suites / "new.toml")
         await app.press("enter")
         assert "new.toml is already open" in app.screen
         assert not (suites / "new.toml").exists()
+        await app.press("escape")
+        await app.until(lambda: "was not saved" in app.screen)
+        assert (suites / "b.toml").read_text() == SMART_HOME
 
 
 async def test_a_suite_that_is_saved_by_its_whole_path_stands_once_in_the_tree(

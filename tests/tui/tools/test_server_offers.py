@@ -75,7 +75,7 @@ async def test_in_the_form_the_question_comes_when_the_command_was_pasted(tmp_pa
         app.app.post_message(Paste("garden"))
         await app.press("enter")
         assert app.app.screen is app.app.main, "its command is being typed"
-        app.app.post_message(Paste(f"{sys.executable} garden.py"))
+        app.app.post_message(Paste("python garden.py"))
         await app.settle()
         await app.pilot.press("enter")
         await app.until(lambda: isinstance(app.app.screen, TrustScreen))
@@ -100,7 +100,7 @@ async def test_a_server_that_is_typed_into_the_form_starts_and_the_question_name
         app.app.main.selection.select(app.app.open_suites.suites[0].path)
         await add(app)
         await app.pilot.press(*"garden", "enter")
-        await app.pilot.press(*(KEYS.get(letter, letter) for letter in f"{sys.executable} garden.py"))
+        await app.pilot.press(*(KEYS.get(letter, letter) for letter in "python garden.py"))
         await app.settle()
         assert app.app.screen is app.app.main, "it is being typed"
         await app.pilot.press("enter")

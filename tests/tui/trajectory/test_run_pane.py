@@ -115,31 +115,22 @@ async def test_accepting_a_run_makes_it_pass_and_can_be_undone(tmp_path: Path) -
         assert not suite.dirty
 
 
-async def test_the_check_of_an_argument_is_chosen_before_accepting(tmp_path: Path) -> None:
+async def test_a_finished_run_is_accepted_with_a_chosen_check_or_call_by_call(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        (run,) = await app.run("r")
-        app.session.finish(run, conversation(run, MOVIE_NIGHT, "Done."))
-        await app.settle()
-        await app.press("a", "down", "right", "right", "enter")
         (suite,) = app.app.main.open_suites.suites
-        assert "brightness = { range = [54, 66] }" in suite.document.text
-
-
-async def test_leaving_the_picker_changes_nothing(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("a")
+        assert "This case has not been run; r runs it" in app.screen
         (run,) = await app.run("r")
+        await app.press("a")
+        assert "This run is not finished yet" in app.screen
         app.session.finish(run, conversation(run, MOVIE_NIGHT, "Done."))
         await app.settle()
         await app.press("a", "escape")
-        assert not app.app.main.open_suites.suites[0].dirty
-
-
-async def test_one_call_and_one_missing_call_are_accepted_by_themselves(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        (run,) = await app.run("r")
-        app.session.finish(run, conversation(run, MOVIE_NIGHT, "Done."))
-        await app.settle()
-        (suite,) = app.app.main.open_suites.suites
+        assert not suite.dirty
+        await app.press("a", "down", "right", "right", "enter")
+        assert "brightness = { range = [54, 66] }" in suite.document.text
+        await app.press("ctrl+z")
+        assert suite.document.text == SMART_HOME
         await app.press("3")
         go_to(app, "never called")
         await app.press("a", "enter")
@@ -151,15 +142,6 @@ async def test_one_call_and_one_missing_call_are_accepted_by_themselves(tmp_path
         assert "the call of set_lights accepted; the run is still failed" in app.screen
         assert "brightness = 60" in suite.document.block(0)
         assert "set_tv" in suite.document.block(0)
-
-
-async def test_a_run_that_broke_off_is_not_accepted(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        await app.press("a")
-        assert "This case has not been run; r runs it" in app.screen
-        await app.run("r")
-        await app.press("a")
-        assert "This run is not finished yet" in app.screen
 
 
 async def test_everything_that_the_filter_shows_is_run(tmp_path: Path) -> None:

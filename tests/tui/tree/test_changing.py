@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from tests.sampled_rows import first_of, in_turn
+from tests.sampled_rows import first_of
 from tests.tui.apps import SMART_HOME, Opened, assert_golden, opened, suites_in
 from workbench.show.glyphs import GLYPHS
 from workbench.tui.storage.dialogs import UnsavedScreen
@@ -69,24 +69,7 @@ async def test_a_new_suite_is_asked_for_its_file_and_is_on_the_disk_once_it_is_s
         assert text_of(app, "mail.toml").startswith('format = 1\nname = "Mail"')
 
 
-async def test_a_copy_and_its_name(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        await app.press("d")
-        assert selected(app) == "Movie night 2"
-        await app.press("f2")
-        await typed(app, "Film night")
-        assert tree_of(app) == ["smart_home", "Movie night", "Film night", "Lights off", "Nothing to do"]
-        assert text_of(app, "smart_home.toml").count("# A film, so the lights go down.") == 2
-
-
-async def test_a_copy_of_a_suite_is_a_new_one_with_a_name_of_its_own(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        await app.press("up", "d")
-        assert selected(app) == "smart_home-2"
-        assert text_of(app, "smart_home-2.toml") == SMART_HOME.replace('"Smart home"', '"Smart home 2"')
-
-
-async def test_a_case_moves_among_those_that_are_shown(tmp_path: Path) -> None:
+async def test_a_case_is_moved_deleted_and_copied_and_its_suite_copied(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("alt+down")
         assert tree_of(app) == ["smart_home", "Lights off", "Movie night", "Nothing to do"]
@@ -95,29 +78,6 @@ async def test_a_case_moves_among_those_that_are_shown(tmp_path: Path) -> None:
         assert "This is the last case shown of its suite" in app.screen
         await app.press("K", "alt+up")
         assert text_of(app, "smart_home.toml") == SMART_HOME
-
-
-async def test_a_case_goes_to_another_suite_and_says_what_that_lacks(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME, chains=CHAINS)) as app:
-        main = app.app.main
-        main.selection.select(next(suite.path for suite in main.open_suites.suites if suite.path.name == "chains.toml"))
-        await app.press("down", "P", "enter")
-        assert selected(app) == "Multiply, then divide"
-        assert "No tool there is called calculate, divide" in " ".join(app.screen.split())
-        assert "[[cases]]" not in text_of(app, "chains.toml")
-        await app.press("ctrl+z")
-        assert text_of(app, "smart_home.toml") == SMART_HOME
-
-
-async def test_names_that_look_like_actions_are_shown_as_they_are(tmp_path: Path) -> None:
-    suite = SMART_HOME.replace('name = "Movie night"', 'name = "{save} it"')
-    async with opened(suites_in(tmp_path, smart_home=suite)) as app:
-        await app.press("delete", "enter")
-        assert "Deleted {save} it; Ctrl+Z brings it back" in app.screen
-
-
-async def test_a_deleted_case_comes_back(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("delete", "escape")
         assert text_of(app, "smart_home.toml") == SMART_HOME
         await app.press("delete")
@@ -129,6 +89,30 @@ async def test_a_deleted_case_comes_back(tmp_path: Path) -> None:
         assert "Deleted Movie night; Ctrl+Z brings it back" in app.screen
         await app.press("ctrl+z")
         assert selected(app) == "Movie night"
+        assert text_of(app, "smart_home.toml") == SMART_HOME
+        await app.press("up", "d")
+        assert selected(app) == "smart_home-2"
+        assert text_of(app, "smart_home-2.toml") == SMART_HOME.replace('"Smart home"', '"Smart home 2"')
+        app.app.main.selection.select(app.app.main.open_suites.suites[0].path, "movie-night")
+        await app.press("d")
+        assert selected(app) == "Movie night 2"
+        await app.press("f2")
+        await typed(app, "{save} it")
+        assert tree_of(app)[:5] == ["smart_home", "Movie night", "{save} it", "Lights off", "Nothing to do"]
+        assert text_of(app, "smart_home.toml").count("# A film, so the lights go down.") == 2
+        await app.press("delete", "enter")
+        assert "Deleted {save} it; Ctrl+Z brings it back" in app.screen, "no action is read into a name"
+
+
+async def test_a_case_goes_to_another_suite_and_says_what_that_lacks(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME, chains=CHAINS)) as app:
+        main = app.app.main
+        main.selection.select(next(suite.path for suite in main.open_suites.suites if suite.path.name == "chains.toml"))
+        await app.press("down", "P", "enter")
+        assert selected(app) == "Multiply, then divide"
+        assert "No tool there is called calculate, divide" in " ".join(app.screen.split())
+        assert "[[cases]]" not in text_of(app, "chains.toml")
+        await app.press("ctrl+z")
         assert text_of(app, "smart_home.toml") == SMART_HOME
 
 
@@ -234,19 +218,24 @@ async def test_among_many_cases_a_key_draws_two_rows_of_the_tree_and_an_edit_its
         assert tree.rows_drawn - drawn <= 4
 
 
-@pytest.mark.parametrize(
-    ("name", "save_as"), in_turn(["~nobody-of-that-name", ".", "..", "/", "x" * 300], [False, True])
-)
-async def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, name: str, *, save_as: bool) -> None:
+NO_NAMES = {
+    "~nobody-of-that-name": "there is no home folder for ~nobody-of-that-name",
+    "..": ".. is not a file name",
+    "/": "/ is not a file name",
+    "x" * 300: "xxx",
+}
+
+
+async def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        if save_as:
-            app.app.services.saver.save_as_soon(app.app.main.open_suites.suites[0])
-            await app.until(lambda: app.app.screen is not app.app.main)
-        else:
-            await app.press("N")
-        await typed(app, name)
-        assert app.app.screen is not app.app.main
-        assert GLYPHS.warned in app.screen
+        app.app.services.saver.save_as_soon(app.app.main.open_suites.suites[0])
+        await app.until(lambda: app.app.screen is not app.app.main)
+        for of_a_dot in (". is not a file name", "a new suite must be in"):
+            for name, why in {".": of_a_dot, **NO_NAMES}.items():
+                await typed(app, name)
+                assert app.app.screen is not app.app.main, name
+                assert f"│  {GLYPHS.warned} {why}" in app.screen
+            await app.press("escape", "N")
 
 
 INSERTED = SMART_HOME.replace(

@@ -656,13 +656,15 @@ def _widest(texts: Iterable[str]) -> int:
 
 def _with_problems(source: FormSource, rows: list[FormRow]) -> list[FormRow]:
     """Attach each problem to the row of the innermost place that contains it, or else to the first row."""
+    own = [problem for problem in source.problems if _is_about(source, problem)]
+    if not own:
+        return rows
     found: dict[int, list[Problem]] = {}
     # Backwards: of several rows at one place, the first row gets the problems.
     places = {place_text((*source.at, *row.place)): at for at, row in reversed(list(enumerate(rows)))}
-    for problem in source.problems:
-        if _is_about(source, problem):
-            at = places.get(nearest(problem.where, places), 0)
-            found.setdefault(at, []).append(problem)
+    for problem in own:
+        at = places.get(nearest(problem.where, places), 0)
+        found.setdefault(at, []).append(problem)
     rows = list(rows)
     for at, problems in found.items():
         rows[at] = replace(rows[at], problems=tuple(problems))
