@@ -92,7 +92,7 @@ DOORS: tuple[Door, ...] = (
         " Shards have passed it where they ran, and are merged as they are.",
         (
             *("history/rows.py:start_batch", "history/rows.py:plan_runs", "history/rows.py:write_run"),
-            *("history/rows.py:insert_suite",),
+            *("history/rows.py:insert_suite", "history/rows.py:count_user_outcome"),
             *("history/rows.py:_shared", "history/rows.py:write_plan", "history/rows.py:count_calls"),
             *(f"history/merge.py:_ShardMerge.{name}" for name in ("_batch", "_begin", "_runs", "_run", "_shared_id")),
             *("history/merge.py:_ShardMerge._gradings", "history/merge.py:_ShardMerge._end"),
